@@ -1,0 +1,1 @@
+"""The chat side of heed: everything a person or a platform touches."""

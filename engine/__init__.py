@@ -1,0 +1,1 @@
+"""The model side of heed: generation, learning, adapters. Knows no platform."""

@@ -1,0 +1,79 @@
+"""What goes into the engine and what comes out: plain frozen records, no behaviour."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": text}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to sample. `temperature` 0 is greedy; `max_tokens` None fills the context."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    top_logprobs: int = 0
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """One answer wanted. `messages` carry neither notes nor feedback: the engine adds the notes."""
+
+    user_id: str
+    messages: list[ChatMessage]
+    sampling: Sampling = field(default_factory=Sampling)
+    notes: Literal["auto", "off"] = "auto"
+    adapter: Literal["active", "base"] = "active"
+    priority: int = 0  # lower is sooner: 0 chat, 10 background
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of a streamed answer. The last one carries `result`."""
+
+    text: str
+    token_ids: list[int]
+    logprobs: list[float]
+    top_logprobs: list[dict[int, float]] | None = None
+    result: "GenerateResult | None" = None
+
+
+@dataclass(frozen=True)
+class GenerateResult:
+    """Everything about a finished answer that storage.tables.Completion keeps."""
+
+    text: str
+    messages: list[ChatMessage]
+    notes: list[str]
+    prompt_token_ids: list[int]
+    completion_token_ids: list[int]
+    logprobs: list[float]
+    adapter_version: int
+    sampling: dict[str, Any]
+    finish_reason: str  # "stop" | "length" | "abort"
+    num_cached_tokens: int
+    time_to_first_token_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class LearnOutcome:
+    """What became of one piece of feedback."""
+
+    feedback_id: str
+    status: Literal["learned", "queued", "kept", "rejected"]
+    adapter_version: int  # the active version afterwards
+    note: str | None = None  # the standing note it made, if any
+    note_id: str | None = None
+    reason: str = ""  # plain words when nothing was learned
+    steps: int = 0
+    divergence_before: float | None = None  # nats per token, teacher against student
+    divergence_after: float | None = None
+    duration_ms: float = 0.0
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    gate: dict[str, Any] = field(default_factory=dict)
+    heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
+    update_id: str | None = None

@@ -1,0 +1,253 @@
+"""The tables of heed, as SQLModel classes.
+
+Owns the shape of what is stored; repositories (one module per noun beside this one) own every query.
+Invariants: ids are our own random hex strings, never a platform's; times are UTC seconds as floats, used
+for display only (order always comes from `seq` columns); nothing here is re-tokenised from text: token ids
+are stored as they were generated.
+"""
+
+import time
+import uuid
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, Column, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+
+def new_id() -> str:
+    """A fresh random identifier, 32 hex digits."""
+    return uuid.uuid4().hex
+
+
+def now_s() -> float:
+    """Seconds since the epoch, for display."""
+    return time.time()
+
+
+class FeedbackKind(StrEnum):
+    """What a piece of feedback is (DESIGN section 3)."""
+
+    CORRECTION = "correction"
+    IDEAL = "ideal"
+    APPROVAL = "approval"
+    REACTION = "reaction"
+    NOTE = "note"
+
+
+class FeedbackStatus(StrEnum):
+    """How far a piece of feedback has come."""
+
+    PENDING = "pending"  # committed, waiting for its update
+    LEARNED = "learned"  # an adapter version carries it
+    KEPT = "kept"  # stored without a gradient (approval, weak negative, learning off, local)
+    REJECTED = "rejected"  # a gate refused the candidate
+    FAILED = "failed"  # parked after repeated errors
+    UNDONE = "undone"  # taken back by the person
+
+
+class NoteState(StrEnum):
+    """Where a standing note lives."""
+
+    IN_PROMPT = "in_prompt"
+    LEARNING = "learning"  # in the prompt while its update runs
+    IN_WEIGHTS = "in_weights"
+    SUPERSEDED = "superseded"  # a newer note contradicts it
+    DELETED = "deleted"
+
+
+class VersionState(StrEnum):
+    """The life of an adapter version. At most one version of a person is ACTIVE (User.active_version)."""
+
+    CANDIDATE = "candidate"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    DAMAGED = "damaged"  # failed its SHA-256 or finite check when loaded
+
+
+def _json(*, nullable: bool = False) -> Any:
+    return Field(default=None if nullable else ..., sa_column=Column(JSON, nullable=nullable))
+
+
+class User(SQLModel, table=True):
+    """A person. `active_version` 0 means the zero adapter (the base model)."""
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    created_at: float = Field(default_factory=now_s)
+    display_name: str = ""
+    is_learning: bool = False
+    active_version: int = 0
+    last_version: int = 0  # the highest version number ever given out: numbers are never reused
+    persona: str | None = None
+
+
+class Identity(SQLModel, table=True):
+    """An account on a platform that is this person: ("http", "ana"), ("telegram", "12345")."""
+
+    platform: str = Field(primary_key=True)
+    account: str = Field(primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+
+
+class Chat(SQLModel, table=True):
+    """One conversation of one person on one platform."""
+
+    __table_args__ = (UniqueConstraint("platform", "external_id", "user_id"),)
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    platform: str
+    external_id: str
+    created_at: float = Field(default_factory=now_s)
+    reset_seq: int = 0  # turns with seq <= reset_seq are not context any more (/reset)
+
+
+class Completion(SQLModel, table=True):
+    """One generated answer with everything a later update needs."""
+
+    seq: int | None = Field(default=None, primary_key=True)  # order of creation
+    id: str = Field(default_factory=lambda: f"cmpl-{new_id()}", unique=True, index=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    chat_id: str | None = Field(default=None, foreign_key="chat.id", index=True)
+    retry_of: str | None = Field(default=None, index=True)  # completion id this one answers again
+    created_at: float = Field(default_factory=now_s)
+    messages: list[dict[str, str]] = _json()  # the conversation as the student sees it: no notes, no feedback
+    notes: list[str] = _json()  # standing notes that were in the prompt, oldest first
+    choice_index: int = 0
+    prompt_token_ids: list[int] = _json()
+    completion_token_ids: list[int] = _json()  # EOS included when finish_reason is "stop"
+    logprobs: list[float] = _json()  # behaviour log-probabilities, one per completion token
+    text: str = ""
+    adapter_version: int = 0
+    sampling: dict[str, Any] = _json()
+    finish_reason: str = ""
+    num_cached_tokens: int = 0
+    time_to_first_token_s: float = 0.0
+    duration_s: float = 0.0
+    is_gold: bool = False  # approved by the person
+
+
+class PlatformMessage(SQLModel, table=True):
+    """Which completion a message on a platform shows."""
+
+    platform: str = Field(primary_key=True)
+    chat_external_id: str = Field(primary_key=True)
+    message_id: str = Field(primary_key=True)
+    completion_id: str = Field(foreign_key="completion.id", index=True)
+
+
+class Feedback(SQLModel, table=True):
+    """One piece of feedback; unique on the update that brought it."""
+
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=lambda: f"fb-{new_id()}", unique=True, index=True)
+    idempotency_key: str = Field(default_factory=new_id, unique=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    completion_id: str | None = Field(default=None, index=True)
+    kind: str
+    text: str = ""
+    value: str = ""  # a reaction's emoji, or "+1" / "-1"
+    created_at: float = Field(default_factory=now_s)
+    status: str = Field(default=FeedbackStatus.PENDING, index=True)
+    attempts: int = 0
+    reason: str = ""  # why it was kept, rejected or failed, in the person's words
+    training: dict[str, Any] | None = _json(nullable=True)  # request-level overrides of LearnConfig
+
+
+class Note(SQLModel, table=True):
+    """A standing note; the newest wins where two disagree (order: seq)."""
+
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=lambda: f"note-{new_id()}", unique=True, index=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    feedback_id: str | None = Field(default=None, index=True)
+    text: str
+    state: str = Field(default=NoteState.IN_PROMPT, index=True)
+    created_at: float = Field(default_factory=now_s)
+    learned_version: int | None = None
+    probe: float | None = None  # last probe result: share of the note's effect held by the weights, 0..1
+    num_tokens: int = 0  # what it costs in the prompt
+
+
+class AdapterVersion(SQLModel, table=True):
+    """One immutable adapter version. `lora_int_id` is unique over all people and never reused."""
+
+    __table_args__ = (UniqueConstraint("user_id", "number"),)
+    lora_int_id: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    number: int
+    parent: int = 0  # 0: the zero adapter
+    path: str  # relative to the data directory
+    sha256: str = ""
+    size_bytes: int = 0
+    base_model: str = ""
+    state: str = VersionState.CANDIDATE
+    feedback_id: str | None = None  # what taught it
+    update_id: str | None = None
+    created_at: float = Field(default_factory=now_s)
+
+
+class UpdateRun(SQLModel, table=True):
+    """One update: what ran, how long, what it measured, what the gate said."""
+
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=lambda: f"upd-{new_id()}", unique=True, index=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    feedback_id: str | None = Field(default=None, index=True)
+    kind: str = "correction"
+    status: str = "running"  # running | accepted | rejected | skipped | failed
+    started_at: float = Field(default_factory=now_s)
+    duration_ms: float = 0.0
+    phases_ms: dict[str, float] | None = _json(nullable=True)
+    steps: int = 0
+    divergence_before: float | None = None  # nats per token
+    divergence_after: float | None = None
+    gate: dict[str, Any] | None = _json(nullable=True)
+    heat: list[Any] | None = _json(nullable=True)  # [[token text, log p_teacher - log p_student], ...]
+    parent_version: int = 0
+    version: int | None = None
+    error: str = ""
+
+
+class EvalRun(SQLModel, table=True):
+    """One run of the evaluation harness."""
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    created_at: float = Field(default_factory=now_s)
+    config: dict[str, Any] = _json()
+    summary: dict[str, Any] | None = _json(nullable=True)
+
+
+class Inbox(SQLModel, table=True):
+    """A platform update, committed before it is acknowledged."""
+
+    __table_args__ = (UniqueConstraint("platform", "bot_id", "update_id"),)
+    seq: int | None = Field(default=None, primary_key=True)
+    platform: str
+    bot_id: str
+    update_id: str
+    chat_key: str = Field(index=True)
+    payload: dict[str, Any] = _json()
+    received_at: float = Field(default_factory=now_s)
+    is_done: bool = Field(default=False, index=True)
+    attempts: int = 0
+
+
+class Outbox(SQLModel, table=True):
+    """Something to show on a platform."""
+
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=new_id, unique=True)
+    platform: str
+    chat_key: str = Field(index=True)
+    payload: dict[str, Any] = _json()
+    state: str = Field(default="waiting", index=True)  # waiting | sending | done | dead
+    attempts: int = 0
+    lease_until_s: float = 0.0
+    external_message_id: str = ""
+
+
+class Setting(SQLModel, table=True):
+    """One operator or system setting that must survive."""
+
+    key: str = Field(primary_key=True)
+    value: Any = _json(nullable=True)
