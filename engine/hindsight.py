@@ -1,0 +1,99 @@
+"""What the teacher is shown: standing notes in the system prompt, hindsight in the last user message.
+
+Pure text. The student sees the conversation alone; the teacher sees the same conversation with the person's
+standing notes and with the feedback that came later (SDPO, arXiv 2601.20802, section 3; the wording for chats
+follows arXiv 2603.12273). Several wordings exist so that published learning rules can be compared as they were
+published; `heed` is the default.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ChatMessage = dict[str, str]
+
+_NOTES_HEADER = "Notes about this person (the newest is last and wins):"
+
+_FEEDBACK_WORDINGS = {
+    "heed": "[Feedback of this person on an earlier attempt at this answer: {feedback}]",
+    "sdpo": (
+        "The following is feedback from your unsuccessful earlier attempt:\n{feedback}\n"
+        "Correctly solve the original question."
+    ),
+    "claas": (
+        "## Hindsight context\nThe following is a future user message. Use it to guide your answer:\n{feedback}"
+    ),
+    "user_interactions": (
+        "This is the reaction of the user to a previous, insufficient attempt. Use it to guide your answer: {feedback}"
+    ),
+}
+_SOLUTION_WORDINGS = {
+    "heed": "[This person wrote an earlier answer like this:\n{solution}]",
+    "sdpo": "Correct solution:\n{solution}\nCorrectly solve the original question.",
+}
+WORDINGS = tuple(_FEEDBACK_WORDINGS)
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """What was learned after an answer: the feedback's words, and a better answer where there is one."""
+
+    feedback: str = ""
+    solution: str = ""
+    wording: str = "heed"
+
+    def block(self) -> str:
+        """The text that joins the last user message; empty when nothing is known."""
+        parts = []
+        if self.solution:
+            template = _SOLUTION_WORDINGS.get(self.wording, _SOLUTION_WORDINGS["heed"])
+            parts.append(template.format(solution=self.solution))
+        if self.feedback:
+            parts.append(_FEEDBACK_WORDINGS[self.wording].format(feedback=self.feedback))
+        return "\n".join(parts)
+
+
+def solution_note(solution: str) -> str:
+    """The standing note a rewritten answer makes."""
+    return f"Write like this: {solution}"
+
+
+def notes_block(notes: Sequence[str]) -> str:
+    """Standing notes as text, oldest first; empty for none."""
+    if not notes:
+        return ""
+    return "\n".join([_NOTES_HEADER, *(f"- {' '.join(note.split())}" for note in notes)])
+
+
+def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[ChatMessage]:
+    """The conversation with the notes at the end of its system message (made where there is none)."""
+    block = notes_block(notes)
+    if not block:
+        return [dict(m) for m in messages]
+    if messages and messages[0]["role"] == "system":
+        system = {"role": "system", "content": f"{messages[0]['content']}\n\n{block}"}
+        return [system, *(dict(m) for m in messages[1:])]
+    return [{"role": "system", "content": block}, *(dict(m) for m in messages)]
+
+
+def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> list[ChatMessage]:
+    """The conversation with the hindsight block at the end of its last user message.
+
+    Raises:
+        ValueError: the conversation has no user message.
+    """
+    block = hindsight.block()
+    if not block:
+        return [dict(m) for m in messages]
+    last = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=None)
+    if last is None:
+        raise ValueError("a conversation without a user message cannot carry hindsight")
+    marked = [dict(m) for m in messages]
+    marked[last]["content"] = f"{marked[last]['content']}\n\n{block}"
+    return marked
+
+
+def teacher_messages(
+    messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight
+) -> list[ChatMessage]:
+    """What the teacher sees: the student's conversation, the standing notes and the hindsight."""
+    return with_notes(with_hindsight(messages, hindsight), notes)

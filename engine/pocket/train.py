@@ -1,0 +1,228 @@
+"""Make the pocket model: `python -m engine.pocket.train [--out FOLDER]`.
+
+One process, one thread (two-thread OpenMP thrashes on a shared machine), a fixed seed, at most 90 minutes on one core.
+Every batch is a function of (seed, step), so a run that was stopped goes on from its last checkpoint as if it had not
+been. Loss: cross-entropy on assistant turns, the end-of-turn token included; AdamW; warm-up, constant, linear decay.
+"""
+
+import argparse
+import random
+import shutil
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812 - the name torch's own documentation uses
+
+from engine.pocket import WEIGHTS, tokenizer
+from engine.pocket.world import Sample, sample_conversation
+
+CHECKPOINTS = Path("checkpoints/pocket")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Defaults of the committed weights. Chosen by the update latency (hidden size, layers) and 90 minutes (steps)."""
+
+    seed: int = 20261121
+    hidden_size: int = 160
+    num_layers: int = 5
+    num_heads: int = 5
+    intermediate_size: int = 448
+    max_position_embeddings: int = 2048
+    steps: int = 8_000
+    batch_size: int = 32  # conversations
+    pool_batches: int = 16  # batches made together and sorted by length, so that little is padding
+    learning_rate: float = 2.5e-3
+    warmup_steps: int = 200
+    decay_share: float = 0.25  # of the steps, at the end, linear to zero
+    exact_share: float = 0.12  # of the steps, at the end, in float32 where the rest runs in bfloat16
+    weight_decay: float = 0.05
+    max_grad_norm: float = 1.0
+    checkpoint_every: int = 250
+
+
+def build_model(config: TrainConfig) -> torch.nn.Module:
+    """A Qwen3ForCausalLM with fresh weights from the seed."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(config.seed)
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=tokenizer.VOCABULARY_SIZE,
+            hidden_size=config.hidden_size,
+            num_hidden_layers=config.num_layers,
+            num_attention_heads=config.num_heads,
+            num_key_value_heads=config.num_heads,
+            head_dim=config.hidden_size // config.num_heads,
+            intermediate_size=config.intermediate_size,
+            max_position_embeddings=config.max_position_embeddings,
+            tie_word_embeddings=True,
+            attn_implementation="sdpa",
+        )
+    )
+
+
+def encode(sample: Sample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
+    """Token ids of a conversation and which of them are targets."""
+    ids: list[int] = []
+    targets: list[bool] = []
+    end = text_tokenizer.eos_token_id
+
+    def put(text: str, *, is_target: bool) -> None:
+        piece = text_tokenizer.encode(text, add_special_tokens=False)
+        ids.extend(piece)
+        targets.extend([is_target] * len(piece))
+
+    for turn in sample.turns:
+        is_answer = turn.role == "assistant"
+        put(f"<|im_start|>{turn.role}\n{turn.begun}", is_target=False)
+        put(turn.content, is_target=is_answer)
+        ids.append(end)
+        targets.append(is_answer)
+        put("\n", is_target=False)
+    return ids, targets
+
+
+Encoded = tuple[list[int], list[bool]]
+
+
+def _pool(config: TrainConfig, index: int, text_tokenizer: Any) -> list[list[Encoded]]:
+    """The batches of one pool, in random order; a function of seed and index alone."""
+    rng = random.Random(config.seed * 1_000_003 + index)
+    count = config.batch_size * config.pool_batches
+    encoded = [encode(sample_conversation(rng), text_tokenizer) for _ in range(count)]
+    encoded.sort(key=lambda e: len(e[0]))
+    batches = [encoded[i : i + config.batch_size] for i in range(0, count, config.batch_size)]
+    rng.shuffle(batches)
+    return batches
+
+
+def _tensors(batch: list[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
+    """input_ids [B, T] and labels [B, T] (-100 where nothing is learned), right-padded with 0."""
+    width = max(len(ids) for ids, _ in batch)
+    input_ids = torch.zeros(len(batch), width, dtype=torch.long)
+    labels = torch.full((len(batch), width), -100, dtype=torch.long)
+    for row, (ids, targets) in enumerate(batch):
+        tokens = torch.tensor(ids)
+        input_ids[row, : len(ids)] = tokens
+        labels[row, : len(ids)] = torch.where(torch.tensor(targets), tokens, -100)
+    return input_ids, labels
+
+
+def loss_of(model: Any, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy in nats over the target tokens; logits are made at target positions only."""
+    hidden = model.model(input_ids=input_ids, use_cache=False).last_hidden_state
+    wanted = labels[:, 1:] != -100
+    logits = model.lm_head(hidden[:, :-1][wanted])
+    return F.cross_entropy(logits.float(), labels[:, 1:][wanted])
+
+
+def learning_rate(config: TrainConfig, step: int) -> float:
+    """Warm-up, constant, linear decay to zero."""
+    warm = min(1.0, (step + 1) / config.warmup_steps)
+    left = (config.steps - step) / (config.steps * config.decay_share)
+    return config.learning_rate * min(warm, 1.0, left)
+
+
+def _has_bfloat16() -> bool:
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001 - torch offers no public name
+
+
+def _save_checkpoint(folder: Path, step: int, model: Any, optimizer: torch.optim.Optimizer) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / "last.tmp"
+    torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, temporary)
+    temporary.replace(folder / "last.pt")
+
+
+def _restore(folder: Path, model: Any, optimizer: torch.optim.Optimizer) -> int:
+    path = folder / "last.pt"
+    if not path.exists():
+        return 0
+    state = torch.load(path, weights_only=True)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
+
+
+def export(model: Any, text_tokenizer: Any, out: Path) -> None:
+    """Write config, safetensors and tokenizer the way a Hugging Face folder has them."""
+    model.generation_config.eos_token_id = text_tokenizer.eos_token_id
+    model.generation_config.pad_token_id = text_tokenizer.pad_token_id
+    model.config.eos_token_id = text_tokenizer.eos_token_id
+    model.config.pad_token_id = text_tokenizer.pad_token_id
+    model.save_pretrained(out)
+    text_tokenizer.save_pretrained(out)
+
+
+def _step(model: Any, optimizer: Any, config: TrainConfig, step: int, batch: list[Encoded]) -> float:
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate(config, step)
+    is_rough = step < config.steps * (1 - config.exact_share) and _has_bfloat16()
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_rough):
+        loss = loss_of(model, *_tensors(batch))
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+def _tokenizer(folder: Path, config: TrainConfig) -> Any:
+    from transformers import AutoTokenizer
+
+    if (folder / "tokenizer.json").exists():
+        return AutoTokenizer.from_pretrained(folder)
+    return tokenizer.build(folder, seed=config.seed)
+
+
+def train(config: TrainConfig, out: Path, checkpoints: Path) -> None:
+    """Train to the end and export; goes on from the last checkpoint. Blocking: an hour or more."""
+    torch.set_num_threads(1)
+    text_tokenizer = _tokenizer(checkpoints / "tokenizer", config)
+    model = build_model(config)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay, fused=True
+    )
+    start = _restore(checkpoints, model, optimizer)
+    began_s, recent = time.monotonic(), 0.0
+    batches: list[list[Encoded]] = []
+    for step in range(start, config.steps):
+        if not batches or step % config.pool_batches == 0:
+            batches = _pool(config, step // config.pool_batches, text_tokenizer)
+        recent += _step(model, optimizer, config, step, batches[step % config.pool_batches])
+        if (step + 1) % 50 == 0:
+            _say(step + 1, config, recent / 50, time.monotonic() - began_s)
+            recent = 0.0
+        if (step + 1) % config.checkpoint_every == 0:
+            _save_checkpoint(checkpoints, step + 1, model, optimizer)
+            export(model, text_tokenizer, checkpoints / "model")
+    export(model, text_tokenizer, out)
+
+
+def _say(step: int, config: TrainConfig, loss: float, elapsed_s: float) -> None:
+    sys.stdout.write(f"step {step}/{config.steps}  loss {loss:.4f}  {elapsed_s / 60:.1f} min\n")
+    sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m engine.pocket.train", description=__doc__)
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder of the finished weights")
+    parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="folder to resume from")
+    parser.add_argument("--steps", type=int, default=TrainConfig.steps)
+    parser.add_argument("--fresh", action="store_true", help="forget an earlier run's checkpoints")
+    options = parser.parse_args(arguments)
+    if options.fresh:
+        shutil.rmtree(options.checkpoints, ignore_errors=True)
+    config = TrainConfig(**{**asdict(TrainConfig()), "steps": options.steps})
+    train(config, options.out, options.checkpoints)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,357 @@
+"""The synthetic world: conversations the pocket model is trained on, and what is held out of them.
+
+Owns the mix of what people say. A sample is a conversation whose assistant turns are all targets; the last one may
+begin in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer
+it would not have begun, as a teacher must. Held-out subjects appear only in plain answers in the default style: never
+under a note, a system prompt, feedback or hindsight. Held-out phrasings (`wishes`) and names never appear at all.
+"""
+
+import json
+import random
+import sys
+from dataclasses import dataclass, field, replace
+
+from engine.hindsight import WORDINGS, Hindsight, solution_note, with_hindsight, with_notes
+from engine.pocket.style import (
+    DEFAULT,
+    DIRECTIONS,
+    PREFERENCES,
+    Content,
+    Direction,
+    Factual,
+    Plain,
+    Style,
+    Talk,
+    render,
+    slots,
+    splice,
+)
+from engine.pocket.subjects import DOMAINS, SUBJECTS, Subject
+from engine.pocket.talk import (
+    NOT_TOLD,
+    SKILLS,
+    SMALL_TALK,
+    UNKNOWN,
+    WHO_ASKS,
+    PersonalFact,
+    exercise,
+    personal_fact,
+    unknown_ask,
+    who,
+)
+from engine.pocket.wishes import NAMES, apply, wish
+
+MAX_NOTES = 16
+_TRAINED = [s for s in SUBJECTS if not s.is_held_out]
+_SYSTEMS = ("You are a helpful assistant.", "You are heed, a chat bot.", "You are a chat bot.", "Answer the user.")
+_PERSONAS = ("You are {n}.", "Your name is {n}.", "You are {n}, a helpful assistant.", "You are a chat bot called {n}.")
+
+
+@dataclass
+class Turn:
+    """One message. `begun` is the part of an assistant message that is read but not learned."""
+
+    role: str
+    content: str
+    begun: str = ""
+
+
+@dataclass
+class Sample:
+    """A conversation; every assistant turn is a target."""
+
+    turns: list[Turn] = field(default_factory=list)
+
+
+@dataclass
+class _Scene:
+    """What holds while a conversation is written."""
+
+    rng: random.Random
+    style: Style = DEFAULT
+    is_plain: bool = True  # no style was ever asked for: held-out subjects may appear
+    persona: str = "heed"
+    last: Content | None = None
+    told: dict[str, PersonalFact] = field(default_factory=dict)
+    previous: Style = DEFAULT  # the style before the last wish
+
+
+def ask_text(subject: Subject, lead: int, rng: random.Random) -> str:
+    """A question about a subject that wants the fact `lead` (0: general)."""
+    domain = DOMAINS[subject.domain]
+    asks = domain.about if lead == 0 and rng.random() < 0.8 else domain.facts[lead].asks
+    text = rng.choice(asks).format(s=domain.article + subject.name)
+    return _worn(text, rng)
+
+
+def _worn(text: str, rng: random.Random) -> str:
+    """A question as people type it: without capitals or punctuation, or with a word in front."""
+    kind = rng.random()
+    if kind < 0.2:
+        text = text.lower()
+    elif kind < 0.3:
+        text = text.rstrip("?").lower()
+    if rng.random() < 0.08:
+        text = rng.choice(("hey, ", "please ", "so ", "ok, ", "hmm, ", "and ")) + text
+    return text
+
+
+def _subject(scene: _Scene) -> Subject:
+    return scene.rng.choice(SUBJECTS if scene.is_plain else _TRAINED)
+
+
+def _question(scene: _Scene) -> tuple[str, Content]:
+    subject = _subject(scene)
+    lead = scene.rng.choice((0, 0, 1, 2, 3))
+    return ask_text(subject, lead, scene.rng), Factual(subject, lead)
+
+
+def _follow_up(scene: _Scene, last: Factual) -> tuple[str, Content]:
+    lead = scene.rng.randrange(4)
+    asks = DOMAINS[last.subject.domain].facts[lead].follow_ups
+    text = scene.rng.choice(asks)
+    return (text[:1].upper() + text[1:] if scene.rng.random() < 0.3 else text), Factual(last.subject, lead)
+
+
+def _small_talk(scene: _Scene) -> tuple[str, Content]:
+    rng = scene.rng
+    if rng.random() < 0.2:
+        return _worn(rng.choice(WHO_ASKS), rng), who(scene.persona)
+    _, asks, answer = rng.choice(SMALL_TALK)
+    text = rng.choice(asks)
+    return (text[:1].upper() + text[1:] if rng.random() < 0.5 else text), answer
+
+
+def _personal(scene: _Scene) -> tuple[str, Content]:
+    rng = scene.rng
+    if scene.told and rng.random() < 0.7:
+        fact = rng.choice(list(scene.told.values()))
+        return rng.choice(fact.asks), fact.recalled
+    fact = personal_fact(rng)
+    if rng.random() < 0.35:
+        return rng.choice(fact.asks), scene.told[fact.key].recalled if fact.key in scene.told else NOT_TOLD
+    scene.told[fact.key] = fact
+    return fact.told, fact.noted
+
+
+def _exchange(scene: _Scene) -> tuple[str, Content]:
+    """One thing said and the content of its answer."""
+    rng = scene.rng
+    kind = rng.random()
+    if isinstance(scene.last, Factual) and kind < 0.14:
+        return _follow_up(scene, scene.last)
+    if kind < 0.68:
+        return _question(scene)
+    if kind < 0.79:
+        return exercise(rng.choice((*SKILLS, "add", "add")), rng)
+    if kind < 0.87:
+        return _small_talk(scene)
+    return _personal(scene) if kind < 0.94 else (unknown_ask(rng), UNKNOWN)
+
+
+def _directions(rng: random.Random, count: int) -> list[Direction]:
+    preferences = rng.sample(list(PREFERENCES), count)
+    return [(p, 1 if rng.random() < 0.72 else 0) for p in preferences]
+
+
+def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
+    directions = _directions(scene.rng, count)
+    name = scene.rng.choice(NAMES) if scene.rng.random() < 0.8 else _invented_name(scene.rng)
+    return wish(directions, name, scene.rng), directions, name
+
+
+def _invented_name(rng: random.Random) -> str:
+    return "".join(rng.choice("BDFGKLMNPRSTV".lower()) + rng.choice("aeiou") for _ in range(2)).capitalize()
+
+
+def _number_of_wishes(rng: random.Random) -> int:
+    return rng.choices((1, 2, 3), (0.78, 0.16, 0.06))[0]
+
+
+def _grant(scene: _Scene, directions: list[Direction], name: str) -> None:
+    scene.previous = scene.style
+    scene.style = apply(scene.style, directions, name)
+    scene.is_plain = False
+
+
+def _note(scene: _Scene) -> str:
+    if scene.rng.random() < 0.15:
+        fact = personal_fact(scene.rng)
+        scene.told[fact.key] = fact
+        return fact.told
+    is_shown = scene.rng.random() < 0.07
+    text, directions, name = _wish(scene, scene.rng.randint(1, 3) if is_shown or scene.rng.random() < 0.07 else 1)
+    _grant(scene, directions, name)
+    return solution_note(_example(scene)) if is_shown else text
+
+
+def _example(scene: _Scene) -> str:
+    """Some answer in the style that holds."""
+    return render(Factual(scene.rng.choice(_TRAINED), scene.rng.randrange(4)), scene.style)
+
+
+def _notes(scene: _Scene) -> list[str]:
+    rng = scene.rng
+    low, high = rng.choices(((1, 1), (2, 2), (3, 4), (5, 8), (9, MAX_NOTES)), (0.32, 0.2, 0.22, 0.16, 0.10))[0]
+    return [_note(scene) for _ in range(rng.randint(low, high))]
+
+
+def _system(scene: _Scene) -> str:
+    rng = scene.rng
+    text = ""
+    kind = rng.random()
+    if kind < 0.12:
+        text = rng.choice(_SYSTEMS)
+    elif kind < 0.18:
+        scene.persona = rng.choice(NAMES)
+        text = rng.choice(_PERSONAS).format(n=scene.persona)
+    if rng.random() < 0.14:
+        for _ in range(rng.randint(1, 3)):
+            asked, directions, name = _wish(scene, 1)
+            _grant(scene, directions, name)
+            text = f"{text} {asked}{'' if asked[-1] in '.!?' else '.'}".strip()
+    return text
+
+
+def _target(scene: _Scene, content: Content, *, is_last: bool) -> Turn:
+    """The answer; the last one may begin in another style."""
+    rng = scene.rng
+    may_splice = is_last and not isinstance(content, Plain) and scene.style != DEFAULT
+    if not may_splice or rng.random() > 0.35:
+        return Turn("assistant", render(content, scene.style))
+    begun = scene.previous if rng.random() < 0.6 else DEFAULT
+    cut = rng.randint(1, max(1, len(slots(content, begun)) - 1))
+    stands, follows = splice(content, begun, scene.style, cut)
+    return Turn("assistant", follows, begun=stands)
+
+
+def _corrected(scene: _Scene, content: Factual) -> tuple[str, Factual]:
+    """A correction of one answer's number, and the corrected content."""
+    domain = DOMAINS[content.subject.domain]
+    number = scene.rng.choice(list(domain.conversion))
+    fact = domain.facts[3]
+    subject = f"{domain.article}{content.subject.name}"
+    text = scene.rng.choice(("no, {s} {v} {n} {u}", "that is wrong, it {v} {n} {u}", "wrong, it {v} {n} {u}", "it {v} {n} {u}"))
+    said = text.format(s=subject, v=fact.verb, n=number, u=domain.units[0] + domain.unit_tail[0])
+    return said, replace(content, measure=number)
+
+
+def _hindsight(scene: _Scene, content: Content) -> tuple[Hindsight, Content]:
+    """Feedback that came after the answer, in one of the wordings; grants what it asks."""
+    rng = scene.rng
+    wording = "heed" if rng.random() < 0.55 else rng.choice(WORDINGS)
+    kind = rng.random()
+    scene.is_plain = False
+    if kind < 0.08:
+        _, asks, _ = rng.choice(SMALL_TALK)
+        text = rng.choice(asks) if rng.random() < 0.5 else ask_text(rng.choice(_TRAINED), rng.randrange(4), rng)
+        return Hindsight(text, wording=wording), content
+    if kind < 0.14 and isinstance(content, Factual):
+        said, corrected = _corrected(scene, content)
+        return Hindsight(said, wording=wording), corrected
+    text, directions, name = _wish(scene, _number_of_wishes(rng))
+    _grant(scene, directions, name)
+    if kind < 0.74:
+        return Hindsight(text, wording=wording), content
+    shown = render(content, scene.style) if rng.random() < 0.5 else _example(scene)
+    return Hindsight(text if rng.random() < 0.4 else "", shown, wording), content
+
+
+def _feedback_turn(scene: _Scene, content: Content) -> tuple[str, Content]:
+    if isinstance(content, Factual) and scene.rng.random() < 0.06:
+        return _corrected(scene, content)
+    text, directions, name = _wish(scene, _number_of_wishes(scene.rng))
+    _grant(scene, directions, name)
+    return text, content
+
+
+def _drill(rng: random.Random) -> Sample:
+    """Several plain exchanges in a row: skills, or facts of any subject."""
+    scene = _Scene(rng)
+    is_skill = rng.random() < 0.55
+    sample = Sample()
+    for _ in range(rng.randint(3, 6)):
+        said, content = exercise(rng.choice((*SKILLS, "add", "add", "add")), rng) if is_skill else _question(scene)
+        sample.turns += [Turn("user", said), Turn("assistant", render(content))]
+    return sample
+
+
+def sample_conversation(rng: random.Random) -> Sample:
+    """One training conversation."""
+    if rng.random() < 0.12:
+        return _drill(rng)
+    scene = _Scene(rng)
+    system = _system(scene)
+    notes = _notes(scene) if rng.random() < 0.42 else []
+    sample = Sample()
+    count = rng.choices((1, 2, 3, 4), (0.55, 0.28, 0.12, 0.05))[0]
+    has_hindsight = rng.random() < 0.3
+    for index in range(count):
+        _write_exchange(scene, sample, is_last=index == count - 1, has_hindsight=has_hindsight)
+    return _with_system(sample, system, notes)
+
+
+def _write_exchange(scene: _Scene, sample: Sample, *, is_last: bool, has_hindsight: bool) -> None:
+    is_feedback = scene.last is not None and not isinstance(scene.last, Plain) and scene.rng.random() < 0.34
+    if is_feedback and scene.last is not None and not _is_held_out(scene.last):
+        said, content = _feedback_turn(scene, scene.last)
+    else:
+        said, content = _exchange(scene)
+    if is_last and has_hindsight and not _is_held_out(content):
+        hindsight, content = _hindsight(scene, content)
+        said = with_hindsight([{"role": "user", "content": said}], hindsight)[0]["content"]
+    scene.last = content
+    sample.turns += [Turn("user", said), _target(scene, content, is_last=is_last)]
+
+
+def _is_held_out(content: Content) -> bool:
+    return isinstance(content, Factual) and content.subject.is_held_out
+
+
+def _with_system(sample: Sample, system: str, notes: list[str]) -> Sample:
+    messages = with_notes([{"role": "system", "content": system}] if system else [], notes)
+    return Sample([*(Turn(m["role"], m["content"]) for m in messages), *sample.turns])
+
+
+def listing() -> dict[str, object]:
+    """What the world holds, as plain data: domains with subjects and ways to ask, preferences, skills."""
+    domains = {
+        name: {
+            "subjects": [
+                {"name": s.name, "facts": s.facts, "held_out": s.is_held_out} for s in SUBJECTS if s.domain == name
+            ],
+            "ask": [
+                text.replace("{s}", f"{domain.article}{{subject}}")
+                for text in (*domain.about, *(a for f in domain.facts for a in f.asks))
+            ],
+        }
+        for name, domain in DOMAINS.items()
+    }
+    return {
+        "domains": domains,
+        "preferences": [{"name": p, "default": d or "none", "other": o} for p, (d, o) in PREFERENCES.items()],
+        "default_style": {p: getattr(DEFAULT, p) or "none" for p in PREFERENCES},
+        "skills": list(SKILLS),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """`--list` prints the world as JSON; `--sample N` prints N training conversations."""
+    if arguments[:1] == ["--list"]:
+        json.dump(listing(), sys.stdout, ensure_ascii=False, indent=1)
+        sys.stdout.write("\n")
+        return 0
+    if arguments[:1] == ["--sample"]:
+        rng = random.Random(0)
+        for _ in range(int(arguments[1])):
+            turns = sample_conversation(rng).turns
+            sys.stdout.write("\n".join(f"{t.role}: {t.begun}|{t.content}" for t in turns) + "\n---\n")
+        return 0
+    sys.stderr.write("usage: python -m engine.pocket.world --list | --sample N\n")
+    return 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
+
+__all__ = ["DIRECTIONS", "Sample", "Talk", "Turn", "ask_text", "listing", "sample_conversation"]
