@@ -3,16 +3,47 @@
 Owns the shape of what is stored; repositories (one module per noun beside this one) own every query.
 Invariants: ids are our own random hex strings, never a platform's; times are UTC seconds as floats, used
 for display only (order always comes from `seq` columns); nothing here is re-tokenised from text: token ids
-are stored as they were generated.
+are stored as they were generated. Every table about a person has a `user_id`, directly or through the
+completion it points at, so that erasure can find it. A change here needs a migration (a test compares them).
 """
 
+import json
 import time
 import uuid
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Column, UniqueConstraint
 from sqlmodel import Field, SQLModel
+
+# Named constraints, so that a later migration can alter them on every database.
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+# Without it SQLite gives the highest number again once its row is deleted; PostgreSQL never does.
+_NEVER_REUSED = {"sqlite_autoincrement": True}
+
+
+ADAPTERS_FOLDER = "adapters"  # below the data directory: adapters/<user id>/<version number>
+
+Row = TypeVar("Row", bound=SQLModel)
+
+
+def copy_of(row: Row) -> Row:
+    """A new row with the same values, known to no session.
+
+    Repositories store such a copy and leave the row they are given alone: after a write that failed at its commit
+    SQLAlchemy takes that row for stored, and adding it again would store nothing.
+    """
+    return type(row)(**{name: value for name, value in vars(row).items() if name in type(row).model_fields})
+
+
+def to_json(value: Any) -> str:
+    """Strict JSON for the JSON columns. Raises ValueError for NaN and infinities, which PostgreSQL does not take."""
+    return json.dumps(value, allow_nan=False)
 
 
 def new_id() -> str:
@@ -39,6 +70,7 @@ class FeedbackStatus(StrEnum):
     """How far a piece of feedback has come."""
 
     PENDING = "pending"  # committed, waiting for its update
+    TRAINING = "training"  # an update works on it; back to pending after a crash
     LEARNED = "learned"  # an adapter version carries it
     KEPT = "kept"  # stored without a gradient (approval, weak negative, learning off, local)
     REJECTED = "rejected"  # a gate refused the candidate
@@ -65,8 +97,18 @@ class VersionState(StrEnum):
     DAMAGED = "damaged"  # failed its SHA-256 or finite check when loaded
 
 
+class OutboxState(StrEnum):
+    """How far something to show has come."""
+
+    WAITING = "waiting"
+    SENDING = "sending"  # leased to a sender
+    DONE = "done"
+    DEAD = "dead"  # given up
+
+
 def _json(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else ..., sa_column=Column(JSON, nullable=nullable))
+    # none_as_null: None is SQL's NULL, so that a forgotten required value is refused and not kept as JSON's null
+    return Field(default=None if nullable else ..., sa_column=Column(JSON(none_as_null=True), nullable=nullable))
 
 
 class User(SQLModel, table=True):
@@ -104,6 +146,7 @@ class Chat(SQLModel, table=True):
 class Completion(SQLModel, table=True):
     """One generated answer with everything a later update needs."""
 
+    __table_args__ = (_NEVER_REUSED,)
     seq: int | None = Field(default=None, primary_key=True)  # order of creation
     id: str = Field(default_factory=lambda: f"cmpl-{new_id()}", unique=True, index=True)
     user_id: str = Field(foreign_key="user.id", index=True)
@@ -129,6 +172,7 @@ class Completion(SQLModel, table=True):
 class PlatformMessage(SQLModel, table=True):
     """Which completion a message on a platform shows."""
 
+    __tablename__ = "platform_message"
     platform: str = Field(primary_key=True)
     chat_external_id: str = Field(primary_key=True)
     message_id: str = Field(primary_key=True)
@@ -136,11 +180,12 @@ class PlatformMessage(SQLModel, table=True):
 
 
 class Feedback(SQLModel, table=True):
-    """One piece of feedback; unique on the update that brought it."""
+    """One piece of feedback; unique on the update of that person that brought it."""
 
+    __table_args__ = (UniqueConstraint("user_id", "idempotency_key"), _NEVER_REUSED)
     seq: int | None = Field(default=None, primary_key=True)
     id: str = Field(default_factory=lambda: f"fb-{new_id()}", unique=True, index=True)
-    idempotency_key: str = Field(default_factory=new_id, unique=True)
+    idempotency_key: str = Field(default_factory=new_id)
     user_id: str = Field(foreign_key="user.id", index=True)
     completion_id: str | None = Field(default=None, index=True)
     kind: str
@@ -156,6 +201,7 @@ class Feedback(SQLModel, table=True):
 class Note(SQLModel, table=True):
     """A standing note; the newest wins where two disagree (order: seq)."""
 
+    __table_args__ = (_NEVER_REUSED,)
     seq: int | None = Field(default=None, primary_key=True)
     id: str = Field(default_factory=lambda: f"note-{new_id()}", unique=True, index=True)
     user_id: str = Field(foreign_key="user.id", index=True)
@@ -171,7 +217,8 @@ class Note(SQLModel, table=True):
 class AdapterVersion(SQLModel, table=True):
     """One immutable adapter version. `lora_int_id` is unique over all people and never reused."""
 
-    __table_args__ = (UniqueConstraint("user_id", "number"),)
+    __tablename__ = "adapter_version"
+    __table_args__ = (UniqueConstraint("user_id", "number"), _NEVER_REUSED)
     lora_int_id: int | None = Field(default=None, primary_key=True)
     user_id: str = Field(foreign_key="user.id", index=True)
     number: int
@@ -189,6 +236,8 @@ class AdapterVersion(SQLModel, table=True):
 class UpdateRun(SQLModel, table=True):
     """One update: what ran, how long, what it measured, what the gate said."""
 
+    __tablename__ = "update_run"
+    __table_args__ = (_NEVER_REUSED,)
     seq: int | None = Field(default=None, primary_key=True)
     id: str = Field(default_factory=lambda: f"upd-{new_id()}", unique=True, index=True)
     user_id: str = Field(foreign_key="user.id", index=True)
@@ -211,6 +260,7 @@ class UpdateRun(SQLModel, table=True):
 class EvalRun(SQLModel, table=True):
     """One run of the evaluation harness."""
 
+    __tablename__ = "eval_run"
     id: str = Field(default_factory=new_id, primary_key=True)
     created_at: float = Field(default_factory=now_s)
     config: dict[str, Any] = _json()
@@ -218,13 +268,14 @@ class EvalRun(SQLModel, table=True):
 
 
 class Inbox(SQLModel, table=True):
-    """A platform update, committed before it is acknowledged."""
+    """A platform update, committed before it is acknowledged. Once done it keeps its key and no content."""
 
-    __table_args__ = (UniqueConstraint("platform", "bot_id", "update_id"),)
+    __table_args__ = (UniqueConstraint("platform", "bot_id", "update_id"), _NEVER_REUSED)
     seq: int | None = Field(default=None, primary_key=True)
     platform: str
     bot_id: str
     update_id: str
+    account: str = Field(default="", index=True)  # who sent it, as Identity.account: erasure needs it
     chat_key: str = Field(index=True)
     payload: dict[str, Any] = _json()
     received_at: float = Field(default_factory=now_s)
@@ -235,14 +286,16 @@ class Inbox(SQLModel, table=True):
 class Outbox(SQLModel, table=True):
     """Something to show on a platform."""
 
+    __table_args__ = (_NEVER_REUSED,)
     seq: int | None = Field(default=None, primary_key=True)
     id: str = Field(default_factory=new_id, unique=True)
     platform: str
+    user_id: str | None = Field(default=None, foreign_key="user.id", index=True)  # None: told to nobody in person
     chat_key: str = Field(index=True)
     payload: dict[str, Any] = _json()
-    state: str = Field(default="waiting", index=True)  # waiting | sending | done | dead
+    state: str = Field(default=OutboxState.WAITING, index=True)
     attempts: int = 0
-    lease_until_s: float = 0.0
+    lease_until_s: float = 0.0  # sending: until when the sender has it; waiting: not before
     external_message_id: str = ""
 
 

@@ -1,0 +1,61 @@
+"""Conversations: one per person, platform and place on that platform."""
+
+from sqlalchemy import and_, exists, func, or_
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from storage.errors import ChatNotFound
+from storage.tables import Chat, Completion
+
+
+def resolve(s: Session, user_id: str, platform: str, external_id: str) -> Chat:
+    """A person's conversation at a place, made when it is first asked for. Raises ConstraintViolated: nobody there."""
+    query = select(Chat).where(Chat.user_id == user_id, Chat.platform == platform, Chat.external_id == external_id)
+    chat = s.exec(query).first()
+    if chat is None:
+        chat = Chat(user_id=user_id, platform=platform, external_id=external_id)
+        s.add(chat)
+        s.flush()
+    return chat
+
+
+def get(s: Session, user_id: str, chat_id: str) -> Chat:
+    """A person's conversation. Raises ChatNotFound, also if it is another person's."""
+    chat = s.get(Chat, chat_id)
+    if chat is None or chat.user_id != user_id:
+        raise ChatNotFound(f"no chat {chat_id!r}")
+    return chat
+
+
+def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
+    """The newest `limit` turns since the last reset, oldest first.
+
+    Of an answer that was given again only the newest counts, of several choices only the first.
+    """
+    later = aliased(Completion)
+    is_same_turn = or_(
+        col(later.retry_of) == col(Completion.id),
+        and_(col(later.retry_of).is_not(None), col(later.retry_of) == col(Completion.retry_of)),
+    )
+    was_answered_again = exists().where(
+        col(later.chat_id) == chat_id, col(later.seq) > col(Completion.seq), is_same_turn
+    )
+    query = (
+        select(Completion)
+        .join(Chat, and_(col(Chat.id) == col(Completion.chat_id), col(Chat.user_id) == col(Completion.user_id)))
+        .where(Chat.id == chat_id, col(Completion.seq) > col(Chat.reset_seq), Completion.choice_index == 0)
+        .where(~was_answered_again)
+        .order_by(col(Completion.seq).desc())
+        .limit(limit)
+    )
+    return list(s.exec(query))[::-1]
+
+
+def reset(s: Session, chat_id: str) -> Chat:
+    """Start the conversation anew: no earlier turn is context any more. Raises ChatNotFound."""
+    chat = s.get(Chat, chat_id)
+    if chat is None:
+        raise ChatNotFound(f"no chat {chat_id!r}")
+    newest = s.exec(select(func.max(Completion.seq)).where(Completion.chat_id == chat_id)).one()
+    chat.reset_seq = newest or 0
+    return chat

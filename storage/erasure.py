@@ -1,0 +1,19 @@
+"""Erasure of a person for good: the rows, and every copy of them that the database keeps elsewhere.
+
+Adapter files are not storage's: the engine erases those (and, at its start, the directories of people who are gone).
+"""
+
+from storage import people
+from storage.database import Database
+
+
+async def forget_person(database: Database, user_id: str) -> bool:
+    """Remove a person's rows, the write-ahead log that held them and backups made before; False if nobody has that id.
+
+    Harmless to repeat, which finishes an erasure that was cut short. Raises DatabaseBusy if a reader stands in the
+    way of emptying the log; the rows are gone then.
+    """
+    was_known = await database.write(lambda s: people.forget(s, user_id))
+    await database.remove_backups()
+    await database.checkpoint()
+    return was_known

@@ -1,0 +1,184 @@
+"""What can go wrong in storage, one leaf per remedy.
+
+    StorageError
+    ├── DataDirectoryLocked (BlockingIOError)    another heed runs on the data directory
+    ├── StorageNotWritable (PermissionError)     no permission, or a read-only disk
+    ├── StorageFull (OSError)                    retryable: no space left
+    ├── StorageBroken (OSError)                  the disk failed
+    ├── UnsafePath (ValueError)                  a name or file that must not be followed
+    ├── AlreadyWritten (FileExistsError)         an immutable directory is there already
+    ├── DatabaseBusy (TimeoutError)              retryable: another program holds the database
+    ├── DatabaseClosed (RuntimeError)            used after close()
+    ├── DatabaseCorrupt (ValueError)             the file is damaged
+    ├── DatabaseMissing (FileNotFoundError)      adapters are there, their database is not
+    ├── DriverMissing (ImportError)              the database URL needs a driver
+    ├── SchemaUnknown (RuntimeError)             written by a newer heed
+    ├── WriteInRead (TypeError)                  a read tried to change something
+    ├── NotStorable (ValueError)                 a value no column can hold
+    ├── ConstraintViolated (ValueError)          a row contradicts another
+    ├── IdempotencyConflict (ValueError)         a key used again for something else
+    ├── VersionStateError (ValueError)           an adapter version cannot go there from its state
+    └── NotFound (LookupError)                   no such row for this person
+        ├── PersonNotFound
+        ├── ChatNotFound
+        ├── CompletionNotFound
+        ├── FeedbackNotFound
+        ├── NoteNotFound
+        ├── VersionNotFound
+        └── UpdateNotFound
+
+The message is what happened, followed by the leaf's `remedy`.
+"""
+
+from typing import ClassVar
+
+
+class StorageError(Exception):
+    """Root of every error storage raises on purpose."""
+
+    retryable: ClassVar[bool] = False
+    remedy: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        what = ": ".join(str(part) for part in self.args)
+        return f"{what}. {self.remedy}" if self.remedy else what
+
+
+class DataDirectoryLocked(StorageError, BlockingIOError):
+    """Another running heed holds the data directory; `pid` is its process, if known."""
+
+    remedy = "Stop that one, or give this one a data directory of its own (HEED_DATA_DIR)"
+
+    def __init__(self, what: str, pid: int | None = None) -> None:
+        super().__init__(what)
+        self.pid = pid
+
+
+class StorageNotWritable(StorageError, PermissionError):
+    """The data directory or the database cannot be made or written."""
+
+    remedy = "Give heed a data directory it may write to (HEED_DATA_DIR)"
+
+
+class StorageFull(StorageError, OSError):
+    """No space is left; nothing of the refused write was kept."""
+
+    retryable = True
+    remedy = "Free some disk space; nothing stored so far is lost"
+
+
+class StorageBroken(StorageError, OSError):
+    """The disk or file system failed a read or a write."""
+
+    remedy = "Check the disk and the system log, then start heed again"
+
+
+class UnsafePath(StorageError, ValueError):
+    """A name leaves its directory, or a link or special file stands where a plain file belongs."""
+
+    remedy = "Remove what was planted there; heed writes plain files only"
+
+
+class AlreadyWritten(StorageError, FileExistsError):
+    """An immutable directory of that name exists already."""
+
+    remedy = "Write it under a new name; a finished directory is never changed"
+
+
+class DatabaseBusy(StorageError, TimeoutError):
+    """Another program or a long read held the database for too long."""
+
+    retryable = True
+    remedy = "Close other programs that have the database file open, then try again"
+
+
+class DatabaseClosed(StorageError, RuntimeError):
+    """The database was used after it was closed."""
+
+    remedy = "heed is stopping; send it again after the restart"
+
+
+class DatabaseCorrupt(StorageError, ValueError):
+    """The database file is damaged."""
+
+    remedy = "Nothing was changed: restore the file from a backup, or set it aside and start with an empty directory"
+
+
+class DatabaseMissing(StorageError, FileNotFoundError):
+    """The data directory has been used, but its database is gone or empty."""
+
+    remedy = "Restore the database from a backup, or start with an empty data directory"
+
+
+class DriverMissing(StorageError, ImportError):
+    """The database URL needs a driver that is not installed or not known."""
+
+    remedy = "Install the driver the URL names, or leave HEED_DATABASE_URL unset to use SQLite"
+
+
+class SchemaUnknown(StorageError, RuntimeError):
+    """The database has a schema this heed does not know."""
+
+    remedy = "Run the heed that wrote it or a newer one, or restore the backup made before that upgrade"
+
+
+class WriteInRead(StorageError, TypeError):
+    """A work given to Database.read tried to change something."""
+
+    remedy = "Give the work to Database.write"
+
+
+class NotStorable(StorageError, ValueError):
+    """A value cannot be stored: a lone surrogate, a non-finite number in JSON, a too large integer."""
+
+    remedy = "Send valid Unicode text and finite numbers"
+
+
+class ConstraintViolated(StorageError, ValueError):
+    """A row contradicts another: a key used twice, or a reference to nothing."""
+
+    remedy = "Nothing was changed: check the ids"
+
+
+class IdempotencyConflict(StorageError, ValueError):
+    """An idempotency key was used again for something else."""
+
+    remedy = "Use a new key for new content"
+
+
+class VersionStateError(StorageError, ValueError):
+    """An adapter version cannot make this move from the state it is in."""
+
+    remedy = "Only a candidate is accepted or rejected, and only an accepted version is activated"
+
+
+class NotFound(StorageError, LookupError):
+    """There is no such row for this person, or it is another person's."""
+
+
+class PersonNotFound(NotFound):
+    """There is no such person."""
+
+
+class ChatNotFound(NotFound):
+    """There is no such chat."""
+
+
+class CompletionNotFound(NotFound):
+    """There is no such answer."""
+
+
+class FeedbackNotFound(NotFound):
+    """There is no such feedback."""
+
+
+class NoteNotFound(NotFound):
+    """There is no such note."""
+
+
+class VersionNotFound(NotFound):
+    """There is no such adapter version."""
+
+
+class UpdateNotFound(NotFound):
+    """There is no such update."""

@@ -1,0 +1,58 @@
+"""Platform updates that were taken, each committed before it is acknowledged.
+
+An update takes effect once: its effect and mark_done share a transaction, and the effect is kept only if mark_done
+says that it was not done yet. Within a chat updates come out in the order in which they came in.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import func
+from sqlmodel import Session, col, delete, select, update
+
+from storage.tables import Inbox, copy_of
+
+
+def add(s: Session, item: Inbox) -> tuple[Inbox, bool]:
+    """Take an update and say whether it is new; the row given is not touched."""
+    same = (Inbox.platform == item.platform, Inbox.bot_id == item.bot_id, Inbox.update_id == item.update_id)
+    known = s.exec(select(Inbox).where(*same)).first()
+    if known is not None:
+        return known, False
+    row = copy_of(item)
+    s.add(row)
+    s.flush()
+    return row, True
+
+
+def next_per_chat(s: Session, limit: int, in_hand: Collection[int] = ()) -> list[Inbox]:
+    """The oldest waiting update of each chat, oldest first; a chat whose oldest (`seq`) is `in_hand` waits."""
+    heads = select(func.min(Inbox.seq)).where(col(Inbox.is_done).is_(False))
+    heads = heads.group_by(col(Inbox.platform), col(Inbox.bot_id), col(Inbox.chat_key))
+    query = select(Inbox).where(col(Inbox.seq).in_(heads), col(Inbox.seq).not_in(in_hand))
+    return list(s.exec(query.order_by(col(Inbox.seq)).limit(limit)))
+
+
+def begin_attempt(s: Session, seq: int) -> int:
+    """Count an attempt at an update and return how many there were with this one; 0 if it waits no more."""
+    item = s.get(Inbox, seq)
+    if item is None or item.is_done:
+        return 0
+    item.attempts += 1
+    return item.attempts
+
+
+def mark_done(s: Session, seq: int) -> bool:
+    """Note that an update has taken effect, and drop its content; False if it was done before: undo the effect."""
+    waiting = (col(Inbox.seq) == seq, col(Inbox.is_done).is_(False))
+    return s.exec(update(Inbox).where(*waiting).values(is_done=True, payload={})).rowcount == 1
+
+
+def num_waiting(s: Session) -> int:
+    """How many updates wait."""
+    return s.exec(select(func.count()).select_from(Inbox).where(col(Inbox.is_done).is_(False))).one()
+
+
+def prune(s: Session, received_before_s: float) -> int:
+    """Drop the keys of done updates that no platform delivers again (keep 48 h at least); returns how many."""
+    old = (col(Inbox.is_done).is_(True), col(Inbox.received_at) < received_before_s)
+    return s.exec(delete(Inbox).where(*old)).rowcount

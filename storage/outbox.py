@@ -1,0 +1,70 @@
+"""What is to be shown on platforms: leased to one sender at a time, in order within a chat.
+
+A lease is held by its attempt number: a sender whose lease ran out and was given to another can no longer change
+the item. Times are whatever clock the caller uses, the same one for every call of a run; release_all at start makes
+leases of an earlier run void.
+"""
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select, update
+
+from storage.tables import Outbox, OutboxState, copy_of
+
+_OPEN = (OutboxState.WAITING, OutboxState.SENDING)
+
+
+def add(s: Session, item: Outbox) -> tuple[Outbox, bool]:
+    """Queue something under its id and say whether it is new; the row given is not touched."""
+    known = s.exec(select(Outbox).where(Outbox.id == item.id)).first()
+    if known is not None:
+        return known, False
+    row = copy_of(item)
+    s.add(row)
+    s.flush()
+    return row, True
+
+
+def lease(s: Session, *, now_s: float, lease_s: float, limit: int) -> list[Outbox]:
+    """Take the oldest open item of each chat that is due, oldest first; `attempts` of each is the lease's number."""
+    heads = select(func.min(Outbox.seq)).where(col(Outbox.state).in_(_OPEN))
+    heads = heads.group_by(col(Outbox.platform), col(Outbox.chat_key))
+    query = select(Outbox).where(col(Outbox.seq).in_(heads), col(Outbox.lease_until_s) <= now_s)
+    items = list(s.exec(query.order_by(col(Outbox.seq)).limit(limit)))
+    for item in items:
+        item.state = OutboxState.SENDING
+        item.attempts += 1
+        item.lease_until_s = now_s + lease_s
+    return items
+
+
+def mark_done(s: Session, outbox_id: str, attempt: int, external_message_id: str = "") -> bool:
+    """Note that it is shown, and drop its content; False if this attempt no longer holds the lease."""
+    return _leave(s, outbox_id, attempt, state=OutboxState.DONE, payload={}, external_message_id=external_message_id)
+
+
+def retry(s: Session, outbox_id: str, attempt: int, not_before_s: float) -> bool:
+    """Give it back to be sent again from `not_before_s` on; False if this attempt no longer holds the lease."""
+    return _leave(s, outbox_id, attempt, state=OutboxState.WAITING, lease_until_s=not_before_s)
+
+
+def bury(s: Session, outbox_id: str, attempt: int) -> bool:
+    """Give it up, so that its chat goes on; False if this attempt no longer holds the lease."""
+    return _leave(s, outbox_id, attempt, state=OutboxState.DEAD)
+
+
+def get(s: Session, outbox_id: str) -> Outbox | None:
+    """An item, None if there is none of that id."""
+    return s.exec(select(Outbox).where(Outbox.id == outbox_id)).first()
+
+
+def release_all(s: Session) -> int:
+    """At start: nobody is sending and every wait is over; returns how many leases that ended."""
+    waiting = col(Outbox.state) == OutboxState.WAITING
+    s.exec(update(Outbox).where(waiting).values(lease_until_s=0.0))
+    sending = col(Outbox.state) == OutboxState.SENDING
+    return s.exec(update(Outbox).where(sending).values(state=OutboxState.WAITING, lease_until_s=0.0)).rowcount
+
+
+def _leave(s: Session, outbox_id: str, attempt: int, **values: object) -> bool:
+    held = (col(Outbox.id) == outbox_id, col(Outbox.state) == OutboxState.SENDING, col(Outbox.attempts) == attempt)
+    return s.exec(update(Outbox).where(*held).values(**values)).rowcount == 1

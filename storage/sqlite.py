@@ -1,0 +1,221 @@
+"""Everything that is SQLite's own: PRAGMAs, transactions, checks, checkpoints, backups, error codes.
+
+Owns the file `heed.db` and, beside it, the marker `heed.db.clean`: it is written when heed stops cleanly and
+removed when it starts, so a start without it follows a crash (or a restore) and checks the whole file first.
+An empty or missing file is taken for a new one only if the data directory has never been used.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import StatementError
+
+from storage import atomic
+from storage.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseMissing,
+    StorageBroken,
+    StorageError,
+    StorageFull,
+    StorageNotWritable,
+    WriteInRead,
+)
+from storage.tables import ADAPTERS_FOLDER, to_json
+
+FILE_NAME = "heed.db"
+MARKER_SUFFIX = ".clean"
+BACKUP_FOLDER = "backups"
+BUSY_TIMEOUT_MS = 5_000  # nobody else should hold the file at all: long enough for a person's sqlite3 shell
+
+# FULL: with NORMAL an acknowledged commit can be lost at a power cut (sqlite.org/pragma.html#pragma_synchronous).
+# secure_delete: without it deleted text stays in the file. temp_store: deleted text must not reach /tmp either.
+_WRITER_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY")
+_READER_PRAGMAS = ("query_only=ON", "temp_store=MEMORY")
+
+
+class SqliteFile:
+    """One database file on disk and its clean-shutdown marker."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._marker = path.with_name(path.name + MARKER_SUFFIX)
+        self._backups = path.parent / BACKUP_FOLDER
+
+    def prepare(self) -> None:
+        """Make sure that the file is there and sound, and take the marker away.
+
+        Raises DatabaseMissing, DatabaseCorrupt, StorageNotWritable.
+        """
+        atomic.make_directory(self.path.parent)
+        if self._is_empty():
+            self._refuse_used_directory()
+            self._create()
+        elif not self._marker.exists():
+            self._quick_check()
+        atomic.remove_file(self._marker)
+
+    def writer_engine(self, *, has_foreign_keys: bool = True) -> Engine:
+        """The engine of the writer: one connection, transactions that take the write lock at once.
+
+        Without foreign keys for migrations, which rebuild tables (sqlite.org/lang_altertable.html, step 1).
+        """
+        pragmas = (*_WRITER_PRAGMAS, f"foreign_keys={'ON' if has_foreign_keys else 'OFF'}")
+        return _engine(self.path, pragmas, begin="BEGIN IMMEDIATE", num_connections=1)
+
+    def reader_engine(self, num_connections: int) -> Engine:
+        """The engine of the readers: each transaction sees one snapshot and cannot write."""
+        return _engine(self.path, _READER_PRAGMAS, begin="BEGIN", num_connections=num_connections)
+
+    def backup(self, label: str) -> Path:
+        """Copy the whole database to backups/heed-<label>.db and return that path; older backups are removed."""
+        with naming_errors(self.path):
+            atomic.make_directory(self._backups)
+            target = self._backups / f"heed-{label}.db"
+            temporary = self._backups / f"{atomic.TEMPORARY_PREFIX}{label}"
+            temporary.unlink(missing_ok=True)
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            _copy(self.path, temporary)
+            self.remove_backups()
+            atomic.publish_file(temporary, target)
+        return target
+
+    def remove_backups(self) -> None:
+        """Erase the backups made before upgrades, which still hold what has been erased since."""
+        for path in self._backups.glob("heed-*.db"):
+            atomic.remove_file(path)
+
+    def mark_clean(self) -> None:
+        """Note that the database was closed cleanly; where that cannot be noted, the next start checks the file."""
+        with contextlib.suppress(StorageError):
+            atomic.write_file(self._marker, b"closed\n")
+
+    def _is_empty(self) -> bool:
+        try:
+            return self.path.stat().st_size == 0
+        except FileNotFoundError:
+            return True
+
+    def _refuse_used_directory(self) -> None:
+        adapters = self.path.parent / ADAPTERS_FOLDER
+        if self._marker.exists() or (adapters.is_dir() and any(adapters.iterdir())):
+            raise DatabaseMissing(f"{self.path} is missing or empty, but {self.path.parent} has been used")
+
+    def _create(self) -> None:
+        # Made here and not by SQLite, so that it and the files SQLite makes beside it are for the owner only.
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+        except OSError as error:
+            raise StorageNotWritable(f"cannot create {self.path} ({error.strerror})") from error
+
+    def _quick_check(self) -> None:
+        with naming_errors(self.path):
+            # Read-only, so that a damaged file is left exactly as it was found.
+            connection = _connect_readonly(self.path)
+            try:
+                findings = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+            finally:
+                connection.close()
+        if findings != ["ok"]:
+            raise DatabaseCorrupt(f"{self.path} is damaged ({'; '.join(findings)})")
+
+
+def named_error(error: BaseException, path: Path | str, *, is_reader: bool = False) -> StorageError | None:
+    """The storage error for an error of SQLite, None for one that is a fault of ours or not SQLite's at all.
+
+    Looks through the whole chain: once a full disk has ended the transaction, undoing the SAVEPOINT fails too, and
+    that second error is the one that arrives.
+    """
+    link: BaseException | None = error if isinstance(error, StatementError | sqlite3.Error) else None
+    while link is not None:
+        code = getattr(link, "sqlite_errorcode", 0) & 0xFF
+        if is_reader and code == sqlite3.SQLITE_READONLY:
+            return WriteInRead(f"a read tried to write ({link})")
+        if code in _ERRORS:
+            make, what = _ERRORS[code]
+            return make(f"{what}: {path} ({link})")
+        link = link.__cause__ or link.__context__
+    return None
+
+
+@contextlib.contextmanager
+def naming_errors(path: Path) -> Iterator[None]:
+    """Let SQLite's errors leave the block as storage's."""
+    try:
+        yield
+    except (StatementError, sqlite3.Error) as error:
+        named = named_error(error, path)
+        if named is None:
+            raise
+        raise named from error
+
+
+def truncate_wal(engine: Engine) -> None:
+    """Move the write-ahead log into the database file and cut it to nothing, so that nothing deleted is left in it.
+
+    Raises DatabaseBusy while someone reads for longer than the busy timeout.
+    """
+    connection = engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        is_busy, *_ = cursor.fetchone() or (0,)
+    finally:
+        connection.close()
+    if is_busy:
+        raise DatabaseBusy("the write-ahead log could not be emptied: somebody is still reading the database")
+
+
+def check_references(connection: Connection) -> None:
+    """Raise DatabaseCorrupt if a row refers to one that is not there; a migration runs with that check off."""
+    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+    if broken:
+        raise DatabaseCorrupt(f"rows refer to nothing in {sorted({row[0] for row in broken})}")
+
+
+def _engine(path: Path, pragmas: tuple[str, ...], *, begin: str, num_connections: int) -> Engine:
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, pool_size=num_connections, max_overflow=0, json_serializer=to_json)
+    event.listen(engine, "connect", lambda connection, _: _configure(connection, pragmas))
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    return engine
+
+
+def _configure(connection: Any, pragmas: tuple[str, ...]) -> None:
+    # None: sqlite3 leaves transactions alone; its own BEGIN comes too late for SAVEPOINT and for reads.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", *pragmas):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _connect_readonly(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_MS / 1000)
+
+
+def _copy(source: Path, target: Path) -> None:
+    origin, copy = _connect_readonly(source), sqlite3.connect(target)
+    try:
+        origin.backup(copy)
+    finally:
+        copy.close()
+        origin.close()
+
+
+_ERRORS: dict[int, tuple[type[StorageError], str]] = {
+    sqlite3.SQLITE_FULL: (StorageFull, "no space to write"),
+    sqlite3.SQLITE_IOERR: (StorageBroken, "the disk failed"),
+    sqlite3.SQLITE_CORRUPT: (DatabaseCorrupt, "the database is damaged"),
+    sqlite3.SQLITE_NOTADB: (DatabaseCorrupt, "this is not a database"),
+    sqlite3.SQLITE_PERM: (StorageNotWritable, "the database cannot be opened"),
+    sqlite3.SQLITE_CANTOPEN: (StorageNotWritable, "the database cannot be opened"),
+    sqlite3.SQLITE_READONLY: (StorageNotWritable, "the database cannot be written"),
+    sqlite3.SQLITE_BUSY: (DatabaseBusy, "somebody else writes to the database"),
+    sqlite3.SQLITE_LOCKED: (DatabaseBusy, "somebody else writes to the database"),
+}

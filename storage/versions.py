@@ -1,0 +1,125 @@
+"""Adapter versions: which exist, which one a person is served.
+
+Invariants: a number is never given out twice to a person and a `lora_int_id` never to anyone; the active version is
+0 (the zero adapter) or an accepted one; a version's row is flipped only after its files are on disk.
+"""
+
+from sqlmodel import Session, col, select
+
+from storage.errors import PersonNotFound, VersionNotFound, VersionStateError
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, User, VersionState
+
+
+def allocate(
+    s: Session, user_id: str, parent: int, base_model: str, feedback_id: str | None, update_id: str | None
+) -> AdapterVersion:
+    """A new candidate with the person's next number; its path is adapters/<user_id>/<number>.
+
+    Raises PersonNotFound, and VersionNotFound if the parent (0: the zero adapter) is not that person's.
+    """
+    user = _locked_user(s, user_id)
+    if parent:
+        get(s, user_id, parent)
+    user.last_version += 1
+    number = user.last_version
+    version = AdapterVersion(
+        user_id=user_id,
+        number=number,
+        parent=parent,
+        path=f"{ADAPTERS_FOLDER}/{user_id}/{number}",
+        base_model=base_model,
+        feedback_id=feedback_id,
+        update_id=update_id,
+    )
+    s.add(version)
+    s.flush()
+    return version
+
+
+def accept(s: Session, user_id: str, number: int, sha256: str, size_bytes: int) -> AdapterVersion:
+    """Accept a candidate whose files are on disk, and serve it from now on.
+
+    Raises PersonNotFound, VersionNotFound, VersionStateError.
+    """
+    user, version = _locked_user(s, user_id), _candidate(s, user_id, number)
+    version.state = VersionState.ACCEPTED
+    version.sha256 = sha256
+    version.size_bytes = size_bytes
+    user.active_version = number
+    return version
+
+
+def reject(s: Session, user_id: str, number: int) -> AdapterVersion:
+    """Give up a candidate; the person is served what they were before. Raises VersionNotFound, VersionStateError."""
+    version = _candidate(s, user_id, number)
+    version.state = VersionState.REJECTED
+    return version
+
+
+def mark_damaged(s: Session, user_id: str, number: int) -> int:
+    """Never serve a version again; returns the person's active version afterwards.
+
+    If it was the active one, that is now its nearest accepted ancestor, or 0. Raises PersonNotFound, VersionNotFound.
+    """
+    user = _locked_user(s, user_id)
+    get(s, user_id, number).state = VersionState.DAMAGED
+    while user.active_version:
+        version = get(s, user_id, user.active_version)
+        if version.state == VersionState.ACCEPTED:
+            break
+        user.active_version = version.parent
+    return user.active_version
+
+
+def activate(s: Session, user_id: str, number: int) -> int:
+    """Serve an accepted version, 0 for the zero adapter; returns the one that was active before.
+
+    Raises PersonNotFound, VersionNotFound, VersionStateError.
+    """
+    user = _locked_user(s, user_id)
+    if number and get(s, user_id, number).state != VersionState.ACCEPTED:
+        raise VersionStateError(f"version {number} was never accepted or is damaged")
+    before, user.active_version = user.active_version, number
+    return before
+
+
+def get(s: Session, user_id: str, number: int) -> AdapterVersion:
+    """A version of this person. Raises VersionNotFound."""
+    query = select(AdapterVersion).where(AdapterVersion.user_id == user_id, AdapterVersion.number == number)
+    version = s.exec(query).first()
+    if version is None:
+        raise VersionNotFound(f"no adapter version {number}")
+    return version
+
+
+def history(s: Session, user_id: str) -> list[AdapterVersion]:
+    """All versions of this person in any state, newest first."""
+    query = select(AdapterVersion).where(AdapterVersion.user_id == user_id)
+    return list(s.exec(query.order_by(col(AdapterVersion.number).desc())))
+
+
+def unfinished(s: Session) -> list[AdapterVersion]:
+    """Candidates of everybody, oldest first: at start, those whose update died with heed. Reject them."""
+    query = select(AdapterVersion).where(AdapterVersion.state == VersionState.CANDIDATE)
+    return list(s.exec(query.order_by(col(AdapterVersion.lora_int_id))))
+
+
+def known_paths(s: Session) -> set[str]:
+    """The paths that may hold files, of everybody: at start, any other adapter directory is an orphan."""
+    gone = (VersionState.REJECTED, VersionState.DAMAGED)
+    return set(s.exec(select(AdapterVersion.path).where(col(AdapterVersion.state).not_in(gone))))
+
+
+def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
+    version = get(s, user_id, number)
+    if version.state != VersionState.CANDIDATE:
+        raise VersionStateError(f"version {number} is {version.state}, not a candidate")
+    return version
+
+
+def _locked_user(s: Session, user_id: str) -> User:
+    # FOR UPDATE where the database has it: two processes on one PostgreSQL must not take the same number.
+    user = s.get(User, user_id, with_for_update=True)
+    if user is None:
+        raise PersonNotFound(f"no person {user_id!r}")
+    return user

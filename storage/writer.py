@@ -1,0 +1,163 @@
+"""The one thread that writes, with group commit.
+
+Works that wait at the same time share one transaction: each runs in its own SAVEPOINT, then one COMMIT, then all
+are acknowledged. A work that fails is rolled back alone and raises to its own caller. Nothing is acknowledged
+before its commit, and no work is ever run twice. A waiter that is cancelled before its work starts takes the work
+with it; once started, the work is carried through.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlmodel import Session
+
+from storage.errors import DatabaseClosed, StorageBroken, StorageError
+
+T = TypeVar("T")
+
+MAX_GROUP = 256  # works in one commit: bounds how long the first of them waits for the last
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A work and its caller. `is_alone`: it gets the engine, outside of any transaction."""
+
+    work: Callable[[Any], Any]
+    future: "Future[Any]"
+    is_alone: bool = False
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a work returned or raised, told to its caller after the commit."""
+
+    job: _Job
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Runs works one after another in its own thread."""
+
+    def __init__(self, engine: Engine, named: Callable[[BaseException], BaseException]) -> None:
+        self.num_commits = 0
+        self._engine = engine
+        self._named = named
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._is_closed = False
+        # A daemon: the interpreter must not wait for a writer nobody closed; what it loses was not acknowledged.
+        self._thread = threading.Thread(target=self._run, name="heed-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Session], T]) -> "Future[T]":
+        """Queue a work; the future is set after its commit. Raises DatabaseClosed."""
+        return self._put(_Job(work, Future()))
+
+    def submit_alone(self, work: Callable[[Engine], T]) -> "Future[T]":
+        """Queue something that no transaction may be open for. Raises DatabaseClosed."""
+        return self._put(_Job(work, Future(), is_alone=True))
+
+    def close(self) -> None:
+        """Finish what waits, then stop. Blocking."""
+        with self._gate:
+            if not self._is_closed:
+                self._is_closed = True
+                self._jobs.put(None)
+        self._thread.join()
+
+    def _put(self, job: _Job) -> "Future[Any]":
+        with self._gate:  # nothing may be queued behind the end mark: it would wait for ever
+            if self._is_closed:
+                raise DatabaseClosed("the database is closed")
+            self._jobs.put(job)
+        return job.future
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            waiting, is_open = self._take()
+            while waiting:
+                if waiting[0].is_alone:
+                    self._run_alone(waiting.popleft())
+                else:
+                    self._commit_group(waiting)
+
+    def _take(self) -> tuple[deque[_Job], bool]:
+        """Wait for a job, then take what else is there; the flag is False at the end mark."""
+        waiting: deque[_Job] = deque()
+        job = self._jobs.get()
+        while job is not None:
+            waiting.append(job)
+            if len(waiting) == MAX_GROUP:
+                return waiting, True
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                return waiting, True
+        return waiting, False
+
+    def _run_alone(self, job: _Job) -> None:
+        if job.future.set_running_or_notify_cancel():
+            try:
+                outcome = _Outcome(job, job.work(self._engine))
+            except BaseException as error:  # noqa: BLE001  the job loop: the error goes to the caller
+                outcome = _Outcome(job, error=error)
+            self._tell(outcome)
+
+    def _commit_group(self, waiting: deque[_Job]) -> None:
+        """Run jobs from the front up to the first that wants to be alone, commit, then tell all of them."""
+        outcomes: list[_Outcome] = []
+        try:
+            with self._engine.connect() as connection, connection.begin():
+                for job in _startable(waiting):
+                    outcomes.append(_run_in_savepoint(connection, job))
+                    self._check_transaction(connection, outcomes[-1])
+            self.num_commits += 1
+        except BaseException as error:  # noqa: BLE001  the job loop: the error goes to every caller of the group
+            outcomes = outcomes or [_Outcome(job) for job in _startable(waiting)]  # empty: not even BEGIN succeeded
+            outcomes = [replace(outcome, error=outcome.error or error) for outcome in outcomes]
+        for outcome in outcomes:
+            self._tell(outcome)
+
+    def _check_transaction(self, connection: Connection, outcome: _Outcome) -> None:
+        """Raise if the failed work took the whole transaction with it.
+
+        SQLite rolls everything back on a full disk or an I/O error (sqlite.org/lang_transaction.html, 3): going on
+        would commit each later SAVEPOINT by itself. What ran before is lost, what waits gets a new transaction.
+        """
+        driver_connection = connection.connection.dbapi_connection
+        if outcome.error is None or getattr(driver_connection, "in_transaction", True):
+            return
+        named = self._named(outcome.error)
+        raise named if isinstance(named, StorageError) else StorageBroken("the database ended the transaction")
+
+    def _tell(self, outcome: _Outcome) -> None:
+        if outcome.error is None:
+            outcome.job.future.set_result(outcome.value)
+        else:
+            outcome.job.future.set_exception(self._named(outcome.error))
+
+
+def _startable(waiting: deque[_Job]) -> Iterator[_Job]:
+    """Take the jobs that share a transaction off the front, without those whose waiter has gone."""
+    while waiting and not waiting[0].is_alone:
+        job = waiting.popleft()
+        if job.future.set_running_or_notify_cancel():
+            yield job
+
+
+def _run_in_savepoint(connection: Connection, job: _Job) -> _Outcome:
+    try:
+        with Session(connection, expire_on_commit=False, join_transaction_mode="create_savepoint") as session:
+            value = job.work(session)
+            session.commit()
+        return _Outcome(job, value)
+    except BaseException as error:  # noqa: BLE001  the job loop: the error goes to the caller
+        return _Outcome(job, error=error)
