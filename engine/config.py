@@ -1,0 +1,169 @@
+"""Every default of the engine, once, with its unit and its source.
+
+Nothing else in `engine/` reads the environment or repeats a default. Values marked [learning 0] come from the
+project's own measurements on models of this kind; the evaluation harness is what may move them.
+"""
+
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+Divergence = Literal["forward_kl", "reverse_kl", "jsd", "sampled_token"]
+Teacher = Literal["base", "current", "ema", "trust_region"]
+
+LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+VLLM_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the ranks vLLM 0.32 can allocate slots for
+
+
+class ConfigError(ValueError):
+    """A setting has a value the engine cannot work with. Remedy: the message names the setting."""
+
+
+def _require(is_met: bool, message: str) -> None:
+    if not is_met:
+        raise ConfigError(message)
+
+
+def _require_range(name: str, value: float, low: float, high: float) -> None:
+    _require(low <= value <= high, f"{name} is {value}: set it between {low} and {high}")
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """How vLLM is built and watched."""
+
+    max_model_len: int | None = None  # tokens of prompt and answer together; None: what the model was made for
+    max_num_seqs: int = 16  # answers decoded at once
+    max_num_batched_tokens: int = 2048  # tokens of one forward pass, prefill included
+    block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
+    kv_cache_bytes: int | None = None  # None: 256 MiB on a CPU, vLLM's own profile on a GPU
+    max_lora_rank: int = 16  # the rank every adapter slot is padded to
+    max_cpu_loras: int = 256  # adapters kept ready in host memory; below that they come from disk
+    max_loras_gpu: int = 8  # adapter slots in GPU memory: 87 MB each for an 8B model at rank 16
+    dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
+    gpu_memory_utilization: float = 0.85  # share of GPU memory for vLLM; the rest is the trainer's activations
+    trust_remote_code: bool = False  # code shipped with a model runs only when the operator says so
+    start_timeout_s: float = 600.0  # a large model may need minutes to load
+    rpc_timeout_s: float = 120.0  # longest single call into the worker; a healthy one takes milliseconds
+    watch_interval_s: float = 1.0  # how often the children look whether their parent still lives
+    max_restarts: int = 5  # within restart_window_s; more means the model cannot run here
+    restart_window_s: float = 600.0
+    registry_size: int = 64  # adapters whose tensors the trainer keeps at hand besides vLLM's copies
+    log_level: str = "WARNING"  # of vLLM and its children
+
+    def __post_init__(self) -> None:
+        """Refuses values vLLM would only reject after the model has been loaded."""
+        _require_range("host.max_num_seqs", self.max_num_seqs, 1, 1024)
+        _require_range("host.max_num_batched_tokens", self.max_num_batched_tokens, 64, 1 << 20)
+        _require(self.block_size in (16, 32, 64, 128), f"host.block_size is {self.block_size}: use 16, 32, 64 or 128")
+        _require(
+            self.max_lora_rank in VLLM_LORA_RANKS,
+            f"host.max_lora_rank is {self.max_lora_rank}: use one of {VLLM_LORA_RANKS}",
+        )
+        _require_range("host.max_cpu_loras", self.max_cpu_loras, self.max_num_seqs + 1, 100_000)
+        _require_range("host.gpu_memory_utilization", self.gpu_memory_utilization, 0.05, 0.98)
+        _require_range("host.watch_interval_s", self.watch_interval_s, 0.05, 8.0)
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """What one update does. One frozen record, sent to the worker as a plain dictionary."""
+
+    steps: int = 10  # optimizer steps, each over all samples [learning 0]
+    learning_rate: float = 3e-3  # AdamW on LoRA parameters of a pocket-sized model [learning 0]
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0  # over all LoRA gradients together
+    divergence: Divergence = "forward_kl"  # the others saturate on a confident student [learning 0]
+    jsd_alpha: float = 0.5  # weight of the teacher in the mixture, 0 < alpha < 1
+    top_k: int | None = None  # None: full vocabulary; otherwise the student's k likeliest tokens
+    has_tail: bool = True  # with top_k: one more bucket for the rest; otherwise renormalise
+    is_clip: float = 2.0  # cap of the truncated importance weight (SDPO, arXiv 2601.20802)
+    teacher: Teacher = "base"  # "base" sees the standing notes instead of carrying them [learning 0]
+    ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
+    trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
+    stop_below: float = 0.0  # nats per token over correction and counterfactual samples; below it, stop stepping
+    anchor_weight: float = 1.0  # times each anchor sample's weight
+    kl_to_parent_weight: float = 0.0  # KL(student || parent) on correction and counterfactual samples
+    kl_to_base_weight: float = 0.0  # KL(student || base) on the same
+    lora_rank: int = 16
+    lora_alpha: int = 32
+    target_modules: tuple[str, ...] = LORA_TARGET_MODULES
+    seed: int = 0  # of the fresh adapter's A matrices
+    micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
+    max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
+    num_counterfactuals: int = 4  # K: the person's recent prompts answered again [learning 0]
+    num_anchors: int = 6  # neutral prompts the student is held to the base on [learning 0]
+
+    def __post_init__(self) -> None:
+        """Refuses values that would train nothing, everything, or the wrong way."""
+        _require_range("learn.steps", self.steps, 1, 1000)
+        _require(0 < self.learning_rate <= 1, f"learn.learning_rate is {self.learning_rate}: set it in (0, 1]")
+        _require(len(self.adam_betas) == 2, "learn.adam_betas needs two numbers")
+        _require_range("learn.weight_decay", self.weight_decay, 0, 1)
+        _require(self.max_grad_norm > 0, "learn.max_grad_norm must be above 0")
+        _require_choice("learn.divergence", self.divergence, get_args(Divergence))
+        _require_choice("learn.teacher", self.teacher, get_args(Teacher))
+        _require(0 < self.jsd_alpha < 1, f"learn.jsd_alpha is {self.jsd_alpha}: use forward_kl or reverse_kl for 0, 1")
+        _require(self.top_k is None or self.top_k >= 2, "learn.top_k must be at least 2, or left out")
+        _require_range("learn.is_clip", self.is_clip, 1, 20)
+        _require_range("learn.ema_rate", self.ema_rate, 0, 1)
+        _require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
+        for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
+            _require(getattr(self, name) >= 0, f"learn.{name} must not be negative")
+        _require_range("learn.lora_rank", self.lora_rank, 1, 512)
+        _require(set(self.target_modules) <= set(LORA_TARGET_MODULES), f"learn.target_modules: {LORA_TARGET_MODULES}")
+        _require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
+
+    def merged(self, overrides: dict[str, Any] | None) -> "LearnConfig":
+        """A copy with request-level `overrides`. Raises ConfigError on an unknown or bad field."""
+        return LearnConfig.from_dict(self.to_dict() | (overrides or {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values only, as they cross into the worker process."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "LearnConfig":
+        """The inverse of `to_dict`. Raises ConfigError on an unknown or bad field."""
+        unknown = set(values) - {f.name for f in fields(cls)}
+        _require(not unknown, f"unknown learning setting: {', '.join(sorted(unknown))}")
+        try:
+            return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+        except TypeError as error:
+            raise ConfigError(f"a learning setting has the wrong type: {error}") from error
+
+
+@dataclass(frozen=True)
+class GateConfig:
+    """When a candidate version is refused."""
+
+    max_update_norm: float = 60.0  # Frobenius norm of the change of all LoRA tensors; far above a normal update
+    min_divergence_drop: float = 0.0  # nats per token the update must have won
+
+    def __post_init__(self) -> None:
+        """Refuses a gate that would let nothing through."""
+        _require(self.max_update_norm > 0, "gate.max_update_norm must be above 0")
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """The whole engine: which model, where its data lies, and the three groups above."""
+
+    model: str
+    data_dir: Path
+    host: HostConfig = field(default_factory=HostConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+    gate: GateConfig = field(default_factory=GateConfig)
+
+    def __post_init__(self) -> None:
+        """Refuses combinations no single group can see."""
+        _require(bool(self.model), "model is empty: give a Hugging Face name or a folder")
+        _require(
+            self.learn.lora_rank <= self.host.max_lora_rank,
+            f"learn.lora_rank {self.learn.lora_rank} is above host.max_lora_rank {self.host.max_lora_rank}",
+        )
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    _require(value in choices, f"{name} is {value!r}: use one of {', '.join(choices)}")

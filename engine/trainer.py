@@ -1,0 +1,202 @@
+"""The trainer as vLLM worker extension: it runs inside the vLLM worker process, between decode steps.
+
+vLLM adds `TrainerExtension` to the worker's base classes; `collective_rpc` calls its `heed_*` methods. Owns the
+training model, the adapter registry and the one update that may be open. Invariants: no method raises (an exception
+here comes back as a string or ends the worker): each returns a plain record with `ok` and `error`; a failing update
+leaves serving untouched; a version that is not finite is never registered.
+"""
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from engine.config import LearnConfig
+from engine.lora_registry import AdapterTensors, LoraRegistry, install, require_fitting
+from engine.samples import Sample
+from engine.scoring import score_samples
+from engine.training_model import TrainingModel, load_copy
+from engine.update_run import UpdateRun
+from engine.watchdog import ProcessId, family, watch
+
+log = logging.getLogger(__name__)
+Record = dict[str, Any]
+Method = Callable[..., Record]
+
+
+def _guarded(method: Method) -> Method:
+    """Turns every exception into a record, and lets gradients through whatever mode vLLM left switched on."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any) -> Record:
+        try:
+            with torch.inference_mode(mode=False), torch.enable_grad():
+                return {"ok": True, "error": ""} | method(self, *args)
+        except Exception as error:  # noqa: BLE001 - the edge of the worker: an escaping exception would end it
+            log.warning("%s failed", method.__name__, exc_info=True)
+            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+
+    return call
+
+
+@dataclass
+class Trainer:
+    """What the extension keeps between calls."""
+
+    model: TrainingModel
+    registry: LoraRegistry
+    lora_manager: Any
+    max_rank: int
+    update_id: str | None = None
+    run: UpdateRun | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def open(self, update_id: str, run: UpdateRun) -> None:
+        """Makes `run` the open update; an earlier one is abandoned."""
+        self.update_id, self.run = update_id, run
+
+    def current(self, update_id: str) -> UpdateRun:
+        """The open update. Raises LookupError when it is not `update_id`."""
+        if self.run is None or self.update_id != update_id:
+            raise LookupError(f"update {update_id} is not open")
+        return self.run
+
+    def adapter(self, reference: Record | None) -> AdapterTensors | None:
+        """The adapter of {"lora_int_id", "path"}; None for None (the base model)."""
+        return self.registry.get(reference["lora_int_id"], reference["path"]) if reference else None
+
+
+class TrainerExtension:
+    """Mixed into vLLM's worker: `self.model_runner` is the worker's. Only `heed_*` names, so that nothing clashes."""
+
+    heed_trainer: Trainer | None = None
+
+    def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
+        """Before the worker is built: starts the watchdog and, on a CPU, puts the segment LoRA kernels in place."""
+        settings = vllm_config.additional_config["heed"]
+        watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
+        return super().__new__(cls)
+
+    @property
+    def heed_owner(self) -> ProcessId:
+        """The heed process this worker belongs to."""
+        return ProcessId(*self.vllm_config.additional_config["heed"]["owner"])  # type: ignore[attr-defined]
+
+    @property
+    def heed_model_runner(self) -> Any:
+        """vLLM's model runner, reached in this one place."""
+        return self.model_runner  # type: ignore[attr-defined]
+
+    @_guarded
+    def heed_prepare(self, spec: Record) -> Record:
+        """Once after start: loads the training model, installs the registry. spec: model, max_rank, registry_size."""
+        started = time.perf_counter()
+        model = TrainingModel(load_copy(spec["model"]), spec["base_name"])
+        zero = model.zero_adapter(tuple(spec["target_modules"]))
+        registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
+        lora_manager = self.heed_model_runner.lora_manager
+        install(lora_manager, registry)
+        self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"])
+        return {
+            "duration_ms": (time.perf_counter() - started) * 1e3,
+            "vocab_size": model.vocab_size,
+            "processes": [[process.pid, process.started] for process in family(self.heed_owner)],
+        }
+
+    @_guarded
+    def heed_open_update(self, spec: Record) -> Record:
+        """Starts an update; see the module `engine.update_run`. An update still open is abandoned."""
+        trainer = self.heed_require()
+        learn = LearnConfig.from_dict(spec["learn"])
+        samples = [Sample.from_dict(values) for values in spec["samples"]]
+        trainer.open(spec["update_id"], UpdateRun(trainer.model, learn, samples, trainer.adapter(spec["parent"])))
+        return {}
+
+    @_guarded
+    def heed_advance(self, update_id: str, budget_ms: float) -> Record:
+        """Works for about `budget_ms`, then returns so that decoding goes on."""
+        run = self.heed_require().current(update_id)
+        run.advance(budget_ms / 1e3)
+        measured = run.measured
+        record = {
+            "done": run.is_done,
+            "phase": "steps" if run.phase == "final" else run.phase,
+            "steps": measured.steps,
+            "divergence_before": measured.divergence_before,
+            "divergence_after": measured.divergence_after,
+            "phases_ms": dict(measured.phases_ms),
+            "finite": measured.is_finite,
+        }
+        if run.is_done:
+            record |= {"heat": measured.heat, "is_weights": measured.importance, "losses": measured.losses}
+        return record
+
+    @_guarded
+    def heed_publish(self, update_id: str, lora_int_id: int, name: str) -> Record:
+        """Copies the trained values into the registry and returns them as PEFT files. `name` is for the log."""
+        trainer = self.heed_require()
+        run = trainer.current(update_id)
+        adapter = run.slot.export()
+        is_finite = run.measured.is_finite and adapter.is_finite
+        if is_finite:
+            require_fitting(adapter, trainer.registry.zero, trainer.max_rank)
+            trainer.registry.put(lora_int_id, adapter)
+        else:
+            log.warning("update %s made %s not finite; it is not published", update_id, name)
+        files = adapter.files() if is_finite else {}
+        return {
+            "finite": is_finite,
+            "update_norm": run.update_norm,
+            "tensors": files.get("adapter_model.safetensors", b""),
+            "config": files.get("adapter_config.json", b"").decode(),
+        }
+
+    @_guarded
+    def heed_close_update(self, update_id: str) -> Record:
+        """Forgets an update; unknown ones are no error."""
+        trainer = self.heed_require()
+        if trainer.update_id == update_id:
+            trainer.update_id = trainer.run = None
+        return {}
+
+    @_guarded
+    def heed_score(self, samples: list[Record], adapter: Record | None) -> Record:
+        """Per sample: student and teacher log-probabilities of its response, and their divergence."""
+        trainer = self.heed_require()
+        parsed = [Sample.from_dict(values) for values in samples]
+        return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+
+    @_guarded
+    def heed_register(self, lora_int_id: int, path: str) -> Record:
+        """Makes sure the version can be served: in memory, else read from disk and checked."""
+        registry = self.heed_require().registry
+        registry.failed.pop(lora_int_id, None)
+        registry.get(lora_int_id, path)
+        return {}
+
+    @_guarded
+    def heed_mark_on_disk(self, lora_int_id: int) -> Record:
+        """The version is on disk now: it may leave memory when room is needed."""
+        self.heed_require().registry.mark_on_disk(lora_int_id)
+        return {}
+
+    @_guarded
+    def heed_drop(self, lora_int_id: int) -> Record:
+        """Forgets a version in memory."""
+        self.heed_require().registry.drop(lora_int_id)
+        return {}
+
+    @_guarded
+    def heed_status(self) -> Record:
+        """Versions that were asked for and could not be loaded, and whether an update is open."""
+        trainer = self.heed_require()
+        return {"failed": {str(key): reason for key, reason in trainer.registry.failed.items()}, "open": trainer.update_id}
+
+    def heed_require(self) -> Trainer:
+        if self.heed_trainer is None:
+            raise RuntimeError("heed_prepare has not run")
+        return self.heed_trainer

@@ -1,0 +1,402 @@
+"""One update inside the worker: teacher pass, optimizer steps, final measurement, in pieces of one micro-batch.
+
+Owns the samples, the teacher's targets, the optimizer and the LoRA slot of one update. `advance` works piece by piece
+until its time is used up, so that the caller decides how long decoding waits. Invariants: the optimizer is always
+fresh and takes the learning rate of the request; the teacher never carries a gradient; a value that is not a number
+ends the update and marks it not finite.
+
+Loss, over samples i with response positions t (coefficient c_i = weight_i, for anchors times anchor_weight):
+
+    L = sum_i c_i mean_t [ w_it D(p_it, q_it) ] / sum_i c_i
+
+with D the divergence of `engine.sdpo` and w the truncated importance weight of the stored tokens. Where set, KL of
+the student to its parent and to the base on the student's own prompts is added, weighted alike, without anchors.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from engine import sdpo
+from engine.config import LearnConfig
+from engine.lora_registry import AdapterTensors
+from engine.samples import Batch, Context, Sample, check_samples, plan_batches
+from engine.targets import Targets
+from engine.training_model import LoraShape, LoraSlot, Role, TrainingModel
+
+Phase = Literal["teacher", "steps", "final", "finished"]
+
+CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
+
+
+@dataclass
+class Measured:
+    """What one update reports besides its weights."""
+
+    steps: int = 0
+    divergence_before: float | None = None  # nats per token, correction and counterfactual samples
+    divergence_after: float | None = None
+    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
+    importance: dict[str, float] = field(default_factory=dict)
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    is_finite: bool = True
+
+
+@dataclass
+class StudentBatch:
+    """A micro-batch of the student with everything its loss needs; axis [N] unless said."""
+
+    batch: Batch
+    weights_N: Tensor  # c_i / (R_i sum c): what a position counts
+    kl_weights_N: Tensor  # the same, zero on anchors
+    behaviour_N: Tensor  # vLLM's log-probabilities, NaN where none are stored
+    importance_N: Tensor | None = None  # measured in the first pass
+    rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
+
+
+class UpdateRun:
+    """The state of one update between two calls into the worker."""
+
+    def __init__(
+        self, model: TrainingModel, learn: LearnConfig, samples: list[Sample], parent: AdapterTensors | None
+    ) -> None:
+        """`parent` None starts a fresh adapter from `learn.seed`. Raises ValueError on unusable samples."""
+        check_samples(samples, learn)
+        self.model = model
+        self.learn = learn
+        self.samples = samples
+        self.measured = Measured()
+        self.phase: Phase = "teacher"
+        self.slot = open_slot(model, learn, parent)
+        self._parent_flat = self.slot.flat.detach().clone()
+        self._ema_flat = self._parent_flat.clone()
+        self._optimizer = torch.optim.AdamW(
+            [self.slot.flat], lr=learn.learning_rate, betas=learn.adam_betas, weight_decay=learn.weight_decay, fused=True
+        )
+        self._make_targets()
+        self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
+        self._student = [self._student_batch(batch) for batch in self._plan(range(len(samples)), "student")]
+        self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
+        self._is_agreed = False
+        self._pieces = self._work()
+
+    def _make_targets(self) -> None:
+        positions = sum(len(s.response_ids) for s in self.samples)
+        is_mixed = self.learn.teacher == "trust_region"
+        self._targets = {
+            "teacher": Targets(self.model, positions, must_be_logprobs=is_mixed),
+            "reference": Targets(self.model, positions),
+            "base": Targets(self.model, positions),
+            "parent": Targets(self.model, positions),
+        }
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.phase == "finished"
+
+    @property
+    def update_norm(self) -> float:
+        """Frobenius norm of the change of all LoRA values."""
+        return float((self.slot.flat.detach() - self._parent_flat).norm())
+
+    def advance(self, budget_s: float) -> None:
+        """Works until one more piece would probably go past `budget_s`; always does at least one."""
+        started, longest_s = time.perf_counter(), 0.0
+        while not self.is_done and time.perf_counter() - started + longest_s <= budget_s:
+            longest_s = max(longest_s, self._one_piece())
+
+    def _one_piece(self) -> float:
+        phase, started = self.phase, time.perf_counter()
+        if next(self._pieces, None) is None:
+            self.phase = "finished"
+        elapsed_s = time.perf_counter() - started
+        self.measured.phases_ms[phase] = self.measured.phases_ms.get(phase, 0.0) + elapsed_s * 1e3
+        return elapsed_s
+
+    # -- the pieces, in order ----------------------------------------------------------------------------------------
+
+    def _work(self) -> Iterator[Phase]:
+        yield from self._fixed_targets()
+        yield from self._behaviour_pass()
+        self.phase = "steps"
+        for _ in range(self.learn.steps):
+            yield from self._moving_targets()
+            yield from self._step()
+            if self._is_over():
+                break
+        self.phase = "final"
+        yield from self._final_pass()
+
+    def _fixed_targets(self) -> Iterator[Phase]:
+        """Base model and parent adapter do not change during the update: asked once."""
+        yield from self._ask("teacher", "base", "teacher", None)
+        yield from self._ask("teacher", "current", "teacher", self.slot)
+        yield from self._ask("reference", "trust_region", "teacher", None)
+        for name, weight, slot in (
+            ("base", self.learn.kl_to_base_weight, None),
+            ("parent", self.learn.kl_to_parent_weight, self.slot),
+        ):
+            for batch in self._plan(range(len(self.samples)) if weight else (), "student"):
+                self._targets[name].put_hidden(batch, self._hidden(batch, slot))
+                yield "teacher"
+
+    def _moving_targets(self) -> Iterator[Phase]:
+        """Teachers that follow the student are asked before every step."""
+        with_teacher = {s.teacher_mode(self.learn) for s in self.samples}
+        if "ema" in with_teacher:
+            with self.slot.holding(self._ema_flat):
+                for _ in self._ask("teacher", "ema", "teacher", self.slot):
+                    pass
+            yield "teacher"
+        for batch in self._plan(self._taught_by("trust_region"), "teacher"):
+            self._mix_in_student(batch)
+            yield "teacher"
+        if with_teacher & {"ema", "trust_region"}:
+            for student in self._student:
+                student.rows.pop("teacher", None)
+
+    def _ask(self, targets: str, mode: str, context: Context, slot: LoraSlot | None) -> Iterator[Phase]:
+        for batch in self._plan(self._taught_by(mode), context):
+            self._targets[targets].put_hidden(batch, self._hidden(batch, slot))
+            yield "teacher"
+
+    def _mix_in_student(self, batch: Batch) -> None:
+        reference = self._targets["reference"]
+        student = self.model.logits(self._hidden(batch, self.slot))
+        reference_logprobs = reference.logprobs(reference.rows(batch.samples))  # logits up to a constant per row
+        mixed = sdpo.mix_logits(reference_logprobs, student, self.learn.trust_region_mix)
+        self._targets["teacher"].put_logits(batch, mixed)
+
+    def _behaviour_pass(self) -> Iterator[Phase]:
+        wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
+        for batch in self._plan(wanted, "behaviour"):
+            logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
+            chosen = sdpo.token_logprobs(logprobs, batch.token_ids_N)
+            self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
+            yield "teacher"
+
+    def _step(self) -> Iterator[Phase]:
+        assert self.slot.flat.grad is not None
+        self.slot.flat.grad.zero_()
+        self._divergence_S.zero_()
+        loss = torch.zeros((), device=self.model.device)
+        for student in self._student:
+            loss += self._forward_backward(student)
+            yield "steps"
+        self._note(float(loss))
+        if not self._is_over():
+            self._apply_gradient()
+        yield "steps"
+
+    def _final_pass(self) -> Iterator[Phase]:
+        if not self.measured.is_finite or not self.measured.steps:
+            self.measured.divergence_after = self.measured.divergence_before
+            return
+        self._divergence_S.zero_()
+        for batch in self._plan(self._not_anchors(), "student"):
+            self._measure(batch)
+            yield "final"
+        self.measured.divergence_after = self._mean_divergence()
+
+    # -- one step ----------------------------------------------------------------------------------------------------
+
+    def _forward_backward(self, student: StudentBatch) -> Tensor:
+        """Adds this micro-batch's gradient; returns its part of the loss, detached.
+
+        The vocabulary is projected in chunks, each with its own backward into the hidden states, so that logits of
+        a large vocabulary never exist all at once.
+        """
+        with torch.enable_grad():
+            hidden = self.model.hidden(self.slot, student.batch)
+            leaf = hidden.detach().requires_grad_()
+            loss = torch.zeros((), device=leaf.device)
+            for chunk in self._chunks(len(leaf)):
+                part = self._chunk_loss(student, leaf[chunk], chunk)
+                part.backward()  # type: ignore[no-untyped-call]
+                loss += part.detach()
+            hidden.backward(leaf.grad)  # type: ignore[no-untyped-call]
+        return loss
+
+    def _chunk_loss(self, student: StudentBatch, hidden: Tensor, chunk: slice) -> Tensor:
+        logprobs = self.model.logits(hidden).log_softmax(-1)
+        teacher = self._kept("teacher", student, chunk)
+        tokens = student.batch.token_ids_N[chunk]
+        divergence = self._divergence(logprobs, teacher)
+        self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence.detach())
+        if self.measured.divergence_before is None:
+            self._first_look(student, chunk, logprobs.detach(), teacher)
+        per_token = divergence
+        if self.learn.divergence == "sampled_token":
+            per_token = sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
+        assert student.importance_N is not None
+        loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
+        return loss + self._kl_penalty(student, logprobs, chunk)
+
+    def _kl_penalty(self, student: StudentBatch, logprobs: Tensor, chunk: slice) -> Tensor | float:
+        penalty: Tensor | float = 0.0
+        for name, weight in (("parent", self.learn.kl_to_parent_weight), ("base", self.learn.kl_to_base_weight)):
+            if weight:
+                kl = sdpo.reverse_kl(logprobs, self._kept(name, student, chunk))
+                penalty = penalty + weight * (kl * student.kl_weights_N[chunk]).sum()
+        return penalty
+
+    def _first_look(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
+        """Before anything is trained: importance weights of these positions, and the correction's heat."""
+        tokens = student.batch.token_ids_N[chunk]
+        chosen = sdpo.token_logprobs(logprobs, tokens)
+        if student.importance_N is None:
+            student.importance_N = torch.ones_like(student.weights_N)
+        student.importance_N[chunk] = self._importance(student, chunk, chosen)
+        heat = sdpo.token_logprobs(teacher, tokens) - chosen
+        is_corrected = student.batch.owners_N[chunk] == self._corrected
+        pairs = zip(tokens[is_corrected].tolist(), heat[is_corrected].tolist(), strict=True)
+        self.measured.heat.extend([float(token), value] for token, value in pairs)
+
+    def _importance(self, student: StudentBatch, chunk: slice, chosen: Tensor) -> Tensor:
+        trainer = chosen.clone()
+        for i, logprobs in self._own_behaviour.items():
+            is_own = student.batch.owners_N == i
+            if bool(is_own.any()):
+                whole = torch.zeros_like(student.weights_N)
+                whole[is_own] = logprobs
+                trainer = torch.where(is_own[chunk], whole[chunk], trainer)
+        behaviour = student.behaviour_N[chunk]
+        stored = torch.where(behaviour.isnan(), trainer, behaviour)
+        return sdpo.importance_weights(trainer, stored, self.learn.is_clip)
+
+    def _note(self, loss: float) -> None:
+        self.measured.losses.append(loss)
+        if self.measured.divergence_before is None:
+            self.measured.divergence_before = self._mean_divergence()
+            self.measured.importance = self._importance_summary()
+        is_agreed = self.learn.stop_below > 0 and self._mean_divergence() < self.learn.stop_below
+        self._is_agreed = is_agreed
+        self.measured.is_finite = math.isfinite(loss)
+
+    def _apply_gradient(self) -> None:
+        """Clips, steps, moves the average; a gradient or weight that is not a number ends the update."""
+        grad = self.slot.flat.grad
+        assert grad is not None
+        norm = float(grad.norm())
+        if not math.isfinite(norm):
+            self.measured.is_finite = False
+            return
+        grad.mul_(min(1.0, self.learn.max_grad_norm / (norm + 1e-6)))
+        self._optimizer.step()
+        self.measured.steps += 1
+        self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())
+        if self.learn.teacher == "ema":
+            self._ema_flat.lerp_(self.slot.flat.detach(), self.learn.ema_rate)
+
+    def _measure(self, batch: Batch) -> None:
+        with torch.no_grad():
+            hidden = self._hidden(batch, self.slot)
+            rows = self._targets["teacher"].rows(batch.samples)
+            for chunk in self._chunks(len(hidden)):
+                logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
+                teacher = self._targets["teacher"].logprobs(rows[chunk])
+                self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
+
+    # -- small parts -------------------------------------------------------------------------------------------------
+
+    def _hidden(self, batch: Batch, slot: LoraSlot | None) -> Tensor:
+        with torch.no_grad():
+            return self.model.hidden(slot, batch)
+
+    def _plan(self, indices: Iterable[int], context: Context) -> list[Batch]:
+        return plan_batches(self.samples, indices, context, self.learn.micro_batch_tokens, self.model.device)
+
+    def _taught_by(self, mode: str) -> list[int]:
+        return [i for i, s in enumerate(self.samples) if s.teacher_mode(self.learn) == mode]
+
+    def _not_anchors(self) -> list[int]:
+        return [i for i, s in enumerate(self.samples) if not s.is_anchor]
+
+    def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
+        if name not in student.rows:
+            student.rows[name] = self._targets[name].rows(student.batch.samples)
+        return self._targets[name].logprobs(student.rows[name][chunk])
+
+    def _divergence(self, logprobs: Tensor, teacher: Tensor) -> Tensor:
+        learn = self.learn
+        return sdpo.divergence(
+            logprobs,
+            teacher,
+            learn.divergence,
+            jsd_alpha=learn.jsd_alpha,
+            top_k=learn.top_k,
+            has_tail=learn.has_tail,
+        )
+
+    def _chunks(self, num_rows: int) -> Iterator[slice]:
+        size = max(1, CHUNK_ELEMENTS // self.model.vocab_size)
+        for start in range(0, num_rows, size):
+            yield slice(start, start + size)
+
+    def _student_batch(self, batch: Batch) -> StudentBatch:
+        coefficients = [self._coefficient(s) for s in self.samples]
+        total = sum(coefficients)
+        per_position = [c / total / len(s.response_ids) for c, s in zip(coefficients, self.samples, strict=True)]
+        without_anchors = [0.0 if s.is_anchor else p for p, s in zip(per_position, self.samples, strict=True)]
+        stored = [
+            value
+            for i in batch.samples
+            for value in self.samples[i].behaviour_logprobs or [math.nan] * len(self.samples[i].response_ids)
+        ]
+        device = self.model.device
+        return StudentBatch(
+            batch,
+            weights_N=torch.tensor(per_position, device=device)[batch.owners_N],
+            kl_weights_N=torch.tensor(without_anchors, device=device)[batch.owners_N],
+            behaviour_N=torch.tensor(stored, device=device),
+        )
+
+    def _coefficient(self, sample: Sample) -> float:
+        return sample.weight * (self.learn.anchor_weight if sample.is_anchor else 1.0)
+
+    @property
+    def _corrected(self) -> int:
+        """The sample whose heat is shown: the first correction, -1 without one."""
+        return next((i for i, s in enumerate(self.samples) if s.kind == "correction"), -1)
+
+    def _is_over(self) -> bool:
+        return not self.measured.is_finite or self._is_agreed
+
+    def _mean_divergence(self) -> float:
+        wanted = self._not_anchors()
+        return float(self._divergence_S[wanted].sum()) / sum(len(self.samples[i].response_ids) for i in wanted)
+
+    def _importance_summary(self) -> dict[str, float]:
+        """Over positions with stored log-probabilities: how far trainer and vLLM are apart, and what was clipped."""
+        measured = [
+            s.importance_N[~s.behaviour_N.isnan()] for s in self._student if s.importance_N is not None
+        ]
+        weights = torch.cat(measured)
+        if not len(weights):
+            return {}
+        return {
+            "mean": float(weights.mean()),
+            "max": float(weights.max()),
+            "clipped": float((weights >= self.learn.is_clip).float().mean()),
+            "mean_abs_log": float(weights.log().abs().mean()),
+        }
+
+
+def open_slot(
+    model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
+) -> LoraSlot:
+    """The slot for an update, holding the parent's values or a fresh adapter. Raises ValueError when they do not fit."""
+    if parent is None:
+        slot = model.slot(LoraShape(learn.lora_rank, learn.lora_alpha, tuple(sorted(learn.target_modules))), role)
+        slot.load_fresh(learn.seed)
+        return slot
+    slot = model.slot(LoraShape.of(parent.config), role)
+    slot.load(parent)
+    return slot

@@ -1,0 +1,374 @@
+"""vLLM inside heed: starts it, streams from it, calls the trainer in its worker, restarts it when it dies.
+
+Owns AsyncLLM, the identity of adapters (`AdapterRef` -> LoRARequest) and the list of children. Invariants: an adapter
+is verified in the worker and added before a request names it; one call into the worker at a time, because queued
+calls run back to back without a decode step between; no version is removed while a stream uses it; when the engine
+dies every stream in flight ends with EngineRestarting and the next one waits for the new engine.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.config import EngineConfig
+from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError
+from engine.lora_registry import ZERO_LORA_INT_ID
+from engine.model_files import local_model_folder
+from engine.requests import Sampling
+from engine.vllm_settings import engine_args, set_environment
+from engine.watchdog import ProcessId, end_all
+
+log = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
+STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
+WARM_UP_TOKENS = 8
+
+
+@dataclass(frozen=True)
+class AdapterRef:
+    """One adapter version. `path` is absolute. Number 0 is the zero adapter, the base model, shared by everybody."""
+
+    user_id: str
+    number: int
+    lora_int_id: int
+    path: str
+
+    @property
+    def name(self) -> str:
+        """Unique per version: vLLM's prefix cache and its batches tell adapters apart by name."""
+        return f"{self.user_id}@{self.number}"
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """As the trainer takes it: None is the base model."""
+        return {"lora_int_id": self.lora_int_id, "path": self.path} if self.number else None
+
+
+ZERO_ADAPTER = AdapterRef("base", 0, ZERO_LORA_INT_ID, "/heed/zero-adapter")
+
+
+@dataclass(frozen=True)
+class HostChunk:
+    """A piece of a stream: one decode step, or several where the reader was slower."""
+
+    text: str
+    token_ids: list[int]
+    logprobs: list[float]  # at the sampling temperature; of the raw distribution when greedy
+    top_logprobs: list[dict[int, float]] | None
+    finish_reason: str | None  # "stop" | "length" | "abort", on the last chunk
+    num_cached_tokens: int
+
+
+@dataclass
+class _Running:
+    """One life of the engine: what is known about it and lost with it."""
+
+    llm: Any
+    children: list[ProcessId]
+    vocab_size: int = 0
+    loaded: set[int] = field(default_factory=set)  # lora_int_ids vLLM has been given
+
+
+class VllmHost:
+    """The model process, as the engine sees it."""
+
+    def __init__(self, config: EngineConfig, on_state: Callable[[str, str], None] | None = None) -> None:
+        """`on_state(state, reason)` is told "ready", "restarting" and "down"; called on the event loop."""
+        self._config = config
+        self._on_state = on_state or (lambda _state, _reason: None)
+        self._model_folder = Path()
+        self._running: _Running | None = None
+        self._is_stopping = False
+        self._down_reason = ""
+        self._ready = asyncio.Event()
+        self._rpc_lock = asyncio.Lock()
+        self._adapter_lock = asyncio.Lock()
+        self._in_flight: Counter[int] = Counter()
+        self._is_idle = asyncio.Condition()
+        self._restarts: deque[float] = deque(maxlen=config.host.max_restarts)
+        self._watch: asyncio.Task[None] | None = None
+        self._tokenizer: Any = None
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def start(self, progress: Progress = lambda _line: None) -> None:
+        """Starts vLLM and warms it up. Raises ModelNotFoundError or EngineStartError."""
+        progress(f"finding the model {self._config.model}")
+        self._model_folder = await asyncio.to_thread(local_model_folder, self._config.model)
+        await self._launch(progress)
+        self._watch = asyncio.create_task(self._watch_engine(), name="heed-engine-watch")
+
+    async def stop(self) -> None:
+        """Ends vLLM and its children. Streams in flight end with EngineRestarting."""
+        self._is_stopping = True
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self._end()
+
+    async def _launch(self, progress: Progress) -> None:
+        started = time.monotonic()
+        progress("loading the model into vLLM")
+        try:
+            llm = await asyncio.wait_for(asyncio.to_thread(self._build), self._config.host.start_timeout_s)
+        except Exception as error:
+            raise EngineStartError(f"vLLM did not start: {error} (see {self._log_file})") from error
+        self._running = _Running(llm, [])
+        self._tokenizer = llm.get_tokenizer()
+        progress("loading the trainer")
+        await self._prepare_trainer(self._running)
+        progress("warming up")
+        await self._warm_up()
+        self._ready.set()
+        self._on_state("ready", f"{time.monotonic() - started:.1f} s")
+
+    def _build(self) -> Any:
+        set_environment(self._config.host, self._log_file)
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        return AsyncLLM.from_engine_args(engine_args(self._model_folder, self._config, ProcessId.current()))
+
+    async def _prepare_trainer(self, running: _Running) -> None:
+        spec = {
+            "model": str(self._model_folder),
+            "base_name": self._config.model,
+            "target_modules": list(self._config.learn.target_modules),
+            "max_rank": self._config.host.max_lora_rank,
+            "registry_size": self._config.host.registry_size,
+        }
+        record = await self._call(running, "heed_prepare", spec)
+        if not record["ok"]:
+            raise EngineStartError(f"the trainer did not start: {record['error']}")
+        running.children = [ProcessId(*pair) for pair in record["processes"]]
+        running.vocab_size = record["vocab_size"]
+
+    async def _warm_up(self) -> None:
+        """The first pass through a model costs seconds in some kernels: paid here, not by the first person."""
+        self._ready.set()
+        sampling = Sampling(max_tokens=WARM_UP_TOKENS)
+        async for _ in self.generate([1] * WARM_UP_TOKENS, sampling, ZERO_ADAPTER, "warm-up", 0):
+            pass
+
+    async def _end(self) -> None:
+        self._ready.clear()
+        running, self._running = self._running, None
+        if running is None:
+            return
+        try:
+            await asyncio.wait_for(asyncio.to_thread(running.llm.shutdown), STOP_TIMEOUT_S)
+        except TimeoutError:
+            log.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
+        await asyncio.to_thread(end_all, running.children)
+
+    async def _watch_engine(self) -> None:
+        while not self._is_stopping:
+            await asyncio.sleep(HEALTH_INTERVAL_S)
+            if self._running is not None and self._running.llm.errored:
+                await self._restart("the model process died")
+
+    async def _restart(self, reason: str) -> None:
+        log.warning("restarting the engine: %s", reason)
+        self._on_state("restarting", reason)
+        await self._end()
+        try:
+            self._count_restart()
+            await self._launch(lambda _line: None)
+        except (EngineStartError, EngineDown) as error:
+            await self._end()
+            self._down_reason = str(error)
+            self._ready.set()  # waiting streams go on and are told
+            self._on_state("down", self._down_reason)
+            self._is_stopping = True
+
+    def _count_restart(self) -> None:
+        now, window_s = time.monotonic(), self._config.host.restart_window_s
+        if len(self._restarts) == self._restarts.maxlen and now - self._restarts[0] < window_s:
+            raise EngineDown(f"the model process died {len(self._restarts) + 1} times within {window_s:.0f} s")
+        self._restarts.append(now)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _log_file(self) -> Path:
+        return self._config.data_dir / "logs" / "vllm.log"
+
+    @property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer (a Hugging Face tokenizer)."""
+        return self._tokenizer
+
+    @property
+    def num_running(self) -> int:
+        """Streams in flight."""
+        return self._in_flight.total()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the engine runs and answers."""
+        return self._ready.is_set() and self._running is not None and not self._running.llm.errored
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the model's output matrix; token ids from outside must be below it."""
+        return self._running.vocab_size if self._running else 0
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of prompt and answer together."""
+        return int(self._running.llm.model_config.max_model_len) if self._running else 0
+
+    async def _current(self) -> _Running:
+        await self._ready.wait()
+        if self._down_reason:
+            raise EngineDown(self._down_reason)
+        if self._running is None:
+            raise EngineRestarting("the engine is stopped")
+        return self._running
+
+    # -- generation --------------------------------------------------------------------------------------------------
+
+    async def generate(
+        self,
+        prompt_token_ids: list[int],
+        sampling: Sampling,
+        adapter: AdapterRef,
+        request_id: str,
+        priority: int = 0,
+    ) -> AsyncIterator[HostChunk]:
+        """Streams an answer; leaving the iteration aborts it. Waits while the engine restarts.
+
+        Raises AdapterLoadError before the first chunk, EngineRestarting (retryable) or EngineDown at any point.
+        """
+        await self.add_adapter(adapter)
+        running = await self._current()
+        async with self._counted(adapter), aclosing(self._stream(running, prompt_token_ids, sampling, adapter, request_id, priority)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _stream(
+        self, running: _Running, prompt: list[int], sampling: Sampling, adapter: AdapterRef, request_id: str, priority: int
+    ) -> AsyncIterator[HostChunk]:
+        outputs = running.llm.generate(
+            {"prompt_token_ids": prompt},
+            _sampling_params(sampling),
+            request_id,
+            lora_request=self._lora_request(adapter),
+            priority=priority,
+        )
+        with _death_as_restarting():
+            async with aclosing(outputs):
+                async for output in outputs:
+                    yield _chunk(output, sampling)
+
+    @asynccontextmanager
+    async def _counted(self, adapter: AdapterRef) -> AsyncIterator[None]:
+        self._in_flight[adapter.lora_int_id] += 1
+        try:
+            yield
+        finally:
+            self._in_flight[adapter.lora_int_id] -= 1
+            async with self._is_idle:
+                self._is_idle.notify_all()
+
+    # -- calls into the worker ---------------------------------------------------------------------------------------
+
+    async def rpc(self, method: str, *args: Any) -> dict[str, Any]:
+        """Calls a `heed_*` method of the trainer; its record says `ok`. Raises EngineRestarting when the engine dies."""
+        return await self._call(await self._current(), method, *args)
+
+    async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
+        timeout_s = self._config.host.rpc_timeout_s
+        async with self._rpc_lock:
+            with _death_as_restarting():
+                results = await asyncio.wait_for(running.llm.collective_rpc(method, args=args), timeout_s)
+        record: dict[str, Any] = results[0]
+        return record
+
+    async def add_adapter(self, adapter: AdapterRef) -> None:
+        """Verifies the version in the worker and gives it to vLLM. Raises AdapterLoadError; others are not affected."""
+        running = await self._current()
+        if adapter.lora_int_id in running.loaded:
+            return
+        async with self._adapter_lock:
+            if adapter.lora_int_id not in running.loaded:
+                await self._add(running, adapter)
+
+    async def _add(self, running: _Running, adapter: AdapterRef) -> None:
+        record = await self._call(running, "heed_register", adapter.lora_int_id, adapter.path)
+        if not record["ok"]:
+            raise AdapterLoadError(f"{adapter.name}: {record['error']}")
+        async with self._rpc_lock:
+            with _death_as_restarting():
+                is_added = await running.llm.add_lora(self._lora_request(adapter))
+        if not is_added:
+            raise AdapterLoadError(f"{adapter.name}: vLLM did not take it")
+        running.loaded.add(adapter.lora_int_id)
+
+    async def remove_adapter(self, adapter: AdapterRef) -> None:
+        """Takes the version out of vLLM and of the trainer's memory, after the streams that use it have ended."""
+        async with self._is_idle:
+            await self._is_idle.wait_for(lambda: not self._in_flight[adapter.lora_int_id])
+        running = await self._current()
+        running.loaded.discard(adapter.lora_int_id)
+        async with self._rpc_lock:
+            with _death_as_restarting():
+                await running.llm.remove_lora(adapter.lora_int_id)
+        await self._call(running, "heed_drop", adapter.lora_int_id)
+
+    async def reset_prefix_cache(self) -> None:
+        """Forgets all cached prompts, of every adapter."""
+        await (await self._current()).llm.reset_prefix_cache()
+
+    @staticmethod
+    def _lora_request(adapter: AdapterRef) -> Any:
+        from vllm.lora.request import LoRARequest
+
+        return LoRARequest(adapter.name, adapter.lora_int_id, adapter.path)
+
+
+@contextmanager
+def _death_as_restarting() -> Any:
+    """Turns vLLM's EngineDeadError into the retryable EngineRestarting."""
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        yield
+    except EngineDeadError as error:
+        raise EngineRestarting("the model process died and is being restarted; ask again") from error
+
+
+def _sampling_params(sampling: Sampling) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        max_tokens=sampling.max_tokens,
+        seed=sampling.seed,
+        stop=list(sampling.stop) or None,
+        logprobs=sampling.top_logprobs,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def _chunk(output: Any, sampling: Sampling) -> HostChunk:
+    completion = output.outputs[0]
+    token_ids = list(completion.token_ids)
+    steps = list(completion.logprobs or [])
+    return HostChunk(
+        text=completion.text,
+        token_ids=token_ids,
+        logprobs=[step[token].logprob for token, step in zip(token_ids, steps, strict=True)],
+        top_logprobs=[{t: entry.logprob for t, entry in s.items()} for s in steps] if sampling.top_logprobs else None,
+        finish_reason=completion.finish_reason,
+        num_cached_tokens=output.num_cached_tokens or 0,
+    )

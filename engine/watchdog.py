@@ -1,0 +1,92 @@
+"""Ends vLLM's child processes when heed is gone.
+
+A SIGKILL of heed leaves EngineCore and Worker alive (seen: 45 s later, 2.3 GB). A thread in each child looks at
+heed's pid; when that process no longer exists the child ends its own parent (if that is not heed) and itself, at
+once, without cleaning up. Must never end a process that is not heed's child: a pid is compared with its start time.
+"""
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process that cannot be mistaken for a later one with the same number. `started`: clock ticks since boot."""
+
+    pid: int
+    started: int
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessId | None":
+        """The process with this number, or None when there is none (a zombie counts as none)."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return None
+        state, *rest = stat.rpartition(")")[2].split()  # the name in brackets may hold spaces
+        return None if state in "ZX" else cls(pid, int(rest[18]))
+
+    @classmethod
+    def current(cls) -> "ProcessId":
+        """This process."""
+        process = cls.of(os.getpid())
+        assert process is not None, "a running process has an entry in /proc"
+        return process
+
+    def is_alive(self) -> bool:
+        """Whether exactly this process still runs."""
+        return ProcessId.of(self.pid) == self
+
+
+def watch(owner: ProcessId, interval_s: float) -> threading.Thread:
+    """Starts the thread that ends this process when `owner` is gone."""
+    thread = threading.Thread(target=_wait_and_end, args=(owner, interval_s), name="heed-watchdog", daemon=True)
+    thread.start()
+    return thread
+
+
+def _wait_and_end(owner: ProcessId, interval_s: float) -> None:
+    parent = ProcessId.of(os.getppid())
+    while owner.is_alive():
+        time.sleep(interval_s)
+    if parent is not None and parent.pid > 1 and os.getppid() == parent.pid and parent.pid != owner.pid:
+        _kill(parent.pid)  # EngineCore, between heed and the worker
+    _kill(os.getpid())
+
+
+def end_all(processes: list[ProcessId]) -> None:
+    """Kills those of `processes` that still run."""
+    for process in processes:
+        if process.is_alive():
+            _kill(process.pid)
+
+
+def family(owner: ProcessId) -> list[ProcessId]:
+    """This process and its ancestors below `owner`: on a CPU the worker and EngineCore, on a GPU the one process."""
+    found: list[ProcessId] = []
+    pid = os.getpid()
+    while pid > 1 and pid != owner.pid:
+        process = ProcessId.of(pid)
+        if process is None:
+            break
+        found.append(process)
+        pid = _parent_of(pid)
+    return found
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
