@@ -4,6 +4,7 @@ Nothing else in `engine/` reads the environment or repeats a default. Values mar
 project's own measurements on models of this kind; the evaluation harness is what may move them.
 """
 
+import math
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -48,6 +49,8 @@ class HostConfig:
     watch_interval_s: float = 1.0  # how often the children look whether their parent still lives
     max_restarts: int = 5  # within restart_window_s; more means the model cannot run here
     restart_window_s: float = 600.0
+    busy_budget_ms: float = 25.0  # longest call into the worker while somebody reads a stream; one piece may exceed it
+    idle_budget_ms: float = 250.0  # the same while nobody does
     registry_size: int = 64  # adapters whose tensors the trainer keeps at hand besides vLLM's copies
     log_level: str = "WARNING"  # of vLLM and its children
 
@@ -92,6 +95,9 @@ class LearnConfig:
     seed: int = 0  # of the fresh adapter's A matrices
     micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
     max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
+    min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
+    rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
+    max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
     num_counterfactuals: int = 4  # K: the person's recent prompts answered again [learning 0]
     num_anchors: int = 6  # neutral prompts the student is held to the base on [learning 0]
 
@@ -128,10 +134,10 @@ class LearnConfig:
         """The inverse of `to_dict`. Raises ConfigError on an unknown or bad field."""
         unknown = set(values) - {f.name for f in fields(cls)}
         _require(not unknown, f"unknown learning setting: {', '.join(sorted(unknown))}")
-        try:
-            return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
-        except TypeError as error:
-            raise ConfigError(f"a learning setting has the wrong type: {error}") from error
+        plain: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        for key, value in plain.items():
+            _require_type(f"learn.{key}", value, getattr(cls, key))
+        return cls(**plain)
 
 
 @dataclass(frozen=True)
@@ -140,10 +146,29 @@ class GateConfig:
 
     max_update_norm: float = 60.0  # Frobenius norm of the change of all LoRA tensors; far above a normal update
     min_divergence_drop: float = 0.0  # nats per token the update must have won
+    max_anchor_divergence: float = 0.5  # nats per token between base and candidate on neutral prompts
 
     def __post_init__(self) -> None:
         """Refuses a gate that would let nothing through."""
         _require(self.max_update_norm > 0, "gate.max_update_norm must be above 0")
+
+
+@dataclass(frozen=True)
+class NoteConfig:
+    """When a standing note leaves the prompt and when a newer one has replaced it (`engine.notes`)."""
+
+    standing_share: float = 0.1  # of the move on the corrected prompt that must show on other prompts too
+    probe_rollouts: int = 4  # fresh answers a note is judged on
+    min_gain: float = 0.5  # nats per answer; a smaller log-likelihood ratio says nothing
+    held_share: float = 0.99  # of the answers on which a note shows, the share that must follow it
+    inert_effect: float = 0.02  # nats per token; a note that changes less beside the others is inert
+    moving_effect: float = 0.05  # nats per token; a note that changes more by itself has something to say
+
+    def __post_init__(self) -> None:
+        """Refuses shares outside 0 to 1."""
+        _require_range("note.standing_share", self.standing_share, 0, 1)
+        _require_range("note.held_share", self.held_share, 0, 1)
+        _require_range("note.probe_rollouts", self.probe_rollouts, 1, 64)
 
 
 @dataclass(frozen=True)
@@ -155,6 +180,8 @@ class EngineConfig:
     host: HostConfig = field(default_factory=HostConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
     gate: GateConfig = field(default_factory=GateConfig)
+    note: NoteConfig = field(default_factory=NoteConfig)
+    is_thinking: bool = False  # handed to the chat template of reasoning models
 
     def __post_init__(self) -> None:
         """Refuses combinations no single group can see."""
@@ -163,6 +190,16 @@ class EngineConfig:
             self.learn.lora_rank <= self.host.max_lora_rank,
             f"learn.lora_rank {self.learn.lora_rank} is above host.max_lora_rank {self.host.max_lora_rank}",
         )
+
+
+def _require_type(name: str, value: Any, default: Any) -> None:
+    """A value must be of its default's type; an integer also counts as a float, and `top_k` may be left out."""
+    wanted: tuple[type, ...] = (int, type(None)) if default is None else (type(default),)
+    if wanted == (float,):
+        wanted = (int, float)
+    is_bool_for_number = isinstance(value, bool) and bool not in wanted
+    _require(isinstance(value, wanted) and not is_bool_for_number, f"{name} has the wrong type: {value!r}")
+    _require(not isinstance(value, float) or math.isfinite(value), f"{name} must be a finite number")
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
-log = logging.getLogger(__name__)
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_LORA_INT_ID
 
-ZERO_LORA_INT_ID = 2_000_000_000  # the base model as an adapter; far above any database id, within int32
-CONFIG_FILE = "adapter_config.json"
-TENSORS_FILE = "adapter_model.safetensors"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def read_directory(path: Path) -> AdapterTensors:
     config = json.loads((path / CONFIG_FILE).read_text())
     try:
         tensors = load_safetensors((path / TENSORS_FILE).read_bytes())
-    except Exception as error:  # noqa: BLE001 - safetensors raises its own type that derives from Exception only
+    except SafetensorError as error:
         raise ValueError(f"{path / TENSORS_FILE} is not a safetensors file: {error}") from error
     adapter = AdapterTensors(config, {name: t.float() for name, t in tensors.items()}, is_on_disk=True)
     if not adapter.is_finite:

@@ -87,13 +87,15 @@ def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
     for sample in samples:
         longest = max(sample.length(context) for context in ("student", "teacher", "behaviour"))
         if longest > learn.max_sequence_tokens:
-            raise ValueError(f"a sample has {longest} tokens, more than max_sequence_tokens {learn.max_sequence_tokens}")
+            raise ValueError(
+                f"a sample has {longest} tokens, more than max_sequence_tokens {learn.max_sequence_tokens}"
+            )
 
 
 def plan_batches(
     samples: Sequence[Sample], indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
 ) -> list[Batch]:
-    """Groups samples of similar length; padded size stays within `budget_tokens`, except that one sample always fits."""
+    """Groups samples of similar length; padded size stays within `budget_tokens`, but one sample always fits."""
     lengths = {i: samples[i].length(context) for i in indices}
     groups: list[list[int]] = []
     for i in sorted(lengths, key=lengths.__getitem__):

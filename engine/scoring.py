@@ -18,7 +18,7 @@ MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger tha
 def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None) -> list[dict[str, Any]]:
     """One record per sample: student_logprobs and teacher_logprobs of the response, divergence KL(q || p) per token.
 
-    The student is `adapter` (None: the base); the teacher is the base, or the same adapter where `teacher` is "current".
+    The student is `adapter` (None: the base); the teacher is the base, or also `adapter` where `teacher` is "current".
     """
     slot = _slot(model, adapter)
     student = _logprobs(model, samples, "student", range(len(samples)), slot)

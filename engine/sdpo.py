@@ -33,7 +33,7 @@ def reverse_kl(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tens
 def jensen_shannon(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor, alpha: float) -> Tensor:
     """a KL(q || m) + (1 - a) KL(p || m) with m = a q + (1 - a) p, 0 < a < 1 (GKD, arXiv 2306.13649).
 
-    Its size vanishes towards a = 0 and a = 1 (the KLs are limits only after dividing by a (1 - a)): name those directly.
+    Its size vanishes towards a = 0 and a = 1 (the KLs are its limits after dividing by a (1 - a)): name those.
     """
     teacher = teacher_logprobs_NV.detach()
     weight = torch.tensor(alpha, dtype=teacher.dtype, device=teacher.device)
@@ -85,7 +85,7 @@ def divergence(
     top_k: int | None = None,
     has_tail: bool = True,
 ) -> Tensor:
-    """The configured full-distribution divergence, axis [N]. `sampled_token` is reported as the reverse KL it estimates."""
+    """The configured divergence, axis [N]. `sampled_token` is reported as the reverse KL that it estimates."""
     if top_k is not None:
         student_logprobs_NV, teacher_logprobs_NV = top_k_logprobs(
             student_logprobs_NV, teacher_logprobs_NV, top_k, has_tail=has_tail
@@ -103,7 +103,7 @@ def token_logprobs(logprobs_NV: Tensor, token_ids_N: Tensor) -> Tensor:
 
 
 def mix_logits(reference_logits_NV: Tensor, student_logits_NV: Tensor, mix: float) -> Tensor:
-    """(1 - mix) reference + mix student, on logits, detached: the trust-region teacher (arXiv 2601.20802, section 4)."""
+    """(1 - mix) reference + mix student, on logits, detached: the trust-region teacher (arXiv 2601.20802)."""
     return torch.lerp(reference_logits_NV.detach(), student_logits_NV.detach(), mix)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors, LoraRegistry, install, require_fitting
 from engine.samples import Sample
@@ -36,7 +37,7 @@ def _guarded(method: Method) -> Method:
         try:
             with torch.inference_mode(mode=False), torch.enable_grad():
                 return {"ok": True, "error": ""} | method(self, *args)
-        except Exception as error:  # noqa: BLE001 - the edge of the worker: an escaping exception would end it
+        except Exception as error:
             log.warning("%s failed", method.__name__, exc_info=True)
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
@@ -122,7 +123,7 @@ class TrainerExtension:
         run = self.heed_require().current(update_id)
         run.advance(budget_ms / 1e3)
         measured = run.measured
-        record = {
+        record: Record = {
             "done": run.is_done,
             "phase": "steps" if run.phase == "final" else run.phase,
             "steps": measured.steps,
@@ -151,8 +152,8 @@ class TrainerExtension:
         return {
             "finite": is_finite,
             "update_norm": run.update_norm,
-            "tensors": files.get("adapter_model.safetensors", b""),
-            "config": files.get("adapter_config.json", b"").decode(),
+            "tensors": files.get(TENSORS_FILE, b""),
+            "config": files.get(CONFIG_FILE, b"").decode(),
         }
 
     @_guarded
@@ -194,9 +195,13 @@ class TrainerExtension:
     def heed_status(self) -> Record:
         """Versions that were asked for and could not be loaded, and whether an update is open."""
         trainer = self.heed_require()
-        return {"failed": {str(key): reason for key, reason in trainer.registry.failed.items()}, "open": trainer.update_id}
+        return {
+            "failed": {str(key): reason for key, reason in trainer.registry.failed.items()},
+            "open": trainer.update_id,
+        }
 
     def heed_require(self) -> Trainer:
+        """The trainer. Raises RuntimeError before `heed_prepare`."""
         if self.heed_trainer is None:
             raise RuntimeError("heed_prepare has not run")
         return self.heed_trainer

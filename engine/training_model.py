@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from engine.lora_registry import AdapterTensors
 from engine.samples import Batch
 
-
 Role = Literal["train", "score"]
 
 
@@ -72,14 +71,13 @@ class LoraSlot:
         size = sum(p.numel() for p in parameters.values())
         device = next(iter(parameters.values())).device
         self.flat = nn.Parameter(torch.zeros(size, device=device))
-        self.flat.grad = torch.zeros(size, device=device)
+        self.grad = torch.zeros(size, device=device)
+        self.flat.grad = self.grad
         self._bind()
 
     def _bind(self) -> None:
-        assert self.flat.grad is not None
-        for parameter, values, grads in zip(
-            self.parameters.values(), self.views(self.flat.data), self.views(self.flat.grad), strict=True
-        ):
+        views = zip(self.views(self.flat.data), self.views(self.grad), strict=True)
+        for parameter, (values, grads) in zip(self.parameters.values(), views, strict=True):
             parameter.data = values
             parameter.grad = grads
 
@@ -186,7 +184,9 @@ class TrainingModel:
 
     @contextmanager
     def _using(self, slot: LoraSlot | None) -> Iterator[None]:
-        assert self._peft is not None, "a slot is made before the first forward pass"
+        if self._peft is None:  # no slot was made yet, so the base is still bare
+            yield
+            return
         if slot is None:
             with self._peft.disable_adapter():
                 yield

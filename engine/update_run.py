@@ -56,7 +56,7 @@ class StudentBatch:
     weights_N: Tensor  # c_i / (R_i sum c): what a position counts
     kl_weights_N: Tensor  # the same, zero on anchors
     behaviour_N: Tensor  # vLLM's log-probabilities, NaN where none are stored
-    importance_N: Tensor | None = None  # measured in the first pass
+    importance_N: Tensor  # truncated importance weights; measured in the first pass, 1 until then
     rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
 
 
@@ -77,7 +77,11 @@ class UpdateRun:
         self._parent_flat = self.slot.flat.detach().clone()
         self._ema_flat = self._parent_flat.clone()
         self._optimizer = torch.optim.AdamW(
-            [self.slot.flat], lr=learn.learning_rate, betas=learn.adam_betas, weight_decay=learn.weight_decay, fused=True
+            [self.slot.flat],
+            lr=learn.learning_rate,
+            betas=learn.adam_betas,
+            weight_decay=learn.weight_decay,
+            fused=True,
         )
         self._make_targets()
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
@@ -183,8 +187,7 @@ class UpdateRun:
             yield "teacher"
 
     def _step(self) -> Iterator[Phase]:
-        assert self.slot.flat.grad is not None
-        self.slot.flat.grad.zero_()
+        self.slot.grad.zero_()
         self._divergence_S.zero_()
         loss = torch.zeros((), device=self.model.device)
         for student in self._student:
@@ -219,9 +222,9 @@ class UpdateRun:
             loss = torch.zeros((), device=leaf.device)
             for chunk in self._chunks(len(leaf)):
                 part = self._chunk_loss(student, leaf[chunk], chunk)
-                part.backward()  # type: ignore[no-untyped-call]
+                part.backward()
                 loss += part.detach()
-            hidden.backward(leaf.grad)  # type: ignore[no-untyped-call]
+            hidden.backward(leaf.grad)
         return loss
 
     def _chunk_loss(self, student: StudentBatch, hidden: Tensor, chunk: slice) -> Tensor:
@@ -235,7 +238,6 @@ class UpdateRun:
         per_token = divergence
         if self.learn.divergence == "sampled_token":
             per_token = sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
-        assert student.importance_N is not None
         loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
         return loss + self._kl_penalty(student, logprobs, chunk)
 
@@ -251,8 +253,6 @@ class UpdateRun:
         """Before anything is trained: importance weights of these positions, and the correction's heat."""
         tokens = student.batch.token_ids_N[chunk]
         chosen = sdpo.token_logprobs(logprobs, tokens)
-        if student.importance_N is None:
-            student.importance_N = torch.ones_like(student.weights_N)
         student.importance_N[chunk] = self._importance(student, chunk, chosen)
         heat = sdpo.token_logprobs(teacher, tokens) - chosen
         is_corrected = student.batch.owners_N[chunk] == self._corrected
@@ -282,8 +282,7 @@ class UpdateRun:
 
     def _apply_gradient(self) -> None:
         """Clips, steps, moves the average; a gradient or weight that is not a number ends the update."""
-        grad = self.slot.flat.grad
-        assert grad is not None
+        grad = self.slot.grad
         norm = float(grad.norm())
         if not math.isfinite(norm):
             self.measured.is_finite = False
@@ -356,6 +355,7 @@ class UpdateRun:
             weights_N=torch.tensor(per_position, device=device)[batch.owners_N],
             kl_weights_N=torch.tensor(without_anchors, device=device)[batch.owners_N],
             behaviour_N=torch.tensor(stored, device=device),
+            importance_N=torch.ones(len(stored), device=device),
         )
 
     def _coefficient(self, sample: Sample) -> float:
@@ -375,9 +375,7 @@ class UpdateRun:
 
     def _importance_summary(self) -> dict[str, float]:
         """Over positions with stored log-probabilities: how far trainer and vLLM are apart, and what was clipped."""
-        measured = [
-            s.importance_N[~s.behaviour_N.isnan()] for s in self._student if s.importance_N is not None
-        ]
+        measured = [s.importance_N[~s.behaviour_N.isnan()] for s in self._student]
         weights = torch.cat(measured)
         if not len(weights):
             return {}
@@ -392,7 +390,7 @@ class UpdateRun:
 def open_slot(
     model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
 ) -> LoraSlot:
-    """The slot for an update, holding the parent's values or a fresh adapter. Raises ValueError when they do not fit."""
+    """The slot for an update, holding the parent's values or a fresh adapter. Raises ValueError if they do not fit."""
     if parent is None:
         slot = model.slot(LoraShape(learn.lora_rank, learn.lora_alpha, tuple(sorted(learn.target_modules))), role)
         slot.load_fresh(learn.seed)

@@ -8,22 +8,23 @@ dies every stream in flight ends with EngineRestarting and the next one waits fo
 
 import asyncio
 import logging
-import os
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError
-from engine.lora_registry import ZERO_LORA_INT_ID
 from engine.model_files import local_model_folder
 from engine.requests import Sampling
 from engine.vllm_settings import engine_args, set_environment
 from engine.watchdog import ProcessId, end_all
+
+__all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
@@ -31,28 +32,6 @@ Progress = Callable[[str], None]
 HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
 STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
 WARM_UP_TOKENS = 8
-
-
-@dataclass(frozen=True)
-class AdapterRef:
-    """One adapter version. `path` is absolute. Number 0 is the zero adapter, the base model, shared by everybody."""
-
-    user_id: str
-    number: int
-    lora_int_id: int
-    path: str
-
-    @property
-    def name(self) -> str:
-        """Unique per version: vLLM's prefix cache and its batches tell adapters apart by name."""
-        return f"{self.user_id}@{self.number}"
-
-    def to_dict(self) -> dict[str, Any] | None:
-        """As the trainer takes it: None is the base model."""
-        return {"lora_int_id": self.lora_int_id, "path": self.path} if self.number else None
-
-
-ZERO_ADAPTER = AdapterRef("base", 0, ZERO_LORA_INT_ID, "/heed/zero-adapter")
 
 
 @dataclass(frozen=True)
@@ -242,31 +221,25 @@ class VllmHost:
         adapter: AdapterRef,
         request_id: str,
         priority: int = 0,
-    ) -> AsyncIterator[HostChunk]:
+    ) -> AsyncGenerator[HostChunk, None]:
         """Streams an answer; leaving the iteration aborts it. Waits while the engine restarts.
 
         Raises AdapterLoadError before the first chunk, EngineRestarting (retryable) or EngineDown at any point.
         """
         await self.add_adapter(adapter)
         running = await self._current()
-        async with self._counted(adapter), aclosing(self._stream(running, prompt_token_ids, sampling, adapter, request_id, priority)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    async def _stream(
-        self, running: _Running, prompt: list[int], sampling: Sampling, adapter: AdapterRef, request_id: str, priority: int
-    ) -> AsyncIterator[HostChunk]:
-        outputs = running.llm.generate(
-            {"prompt_token_ids": prompt},
-            _sampling_params(sampling),
-            request_id,
-            lora_request=self._lora_request(adapter),
-            priority=priority,
-        )
-        with _death_as_restarting():
-            async with aclosing(outputs):
-                async for output in outputs:
-                    yield _chunk(output, sampling)
+        async with self._counted(adapter):
+            outputs = running.llm.generate(
+                {"prompt_token_ids": prompt_token_ids},
+                _sampling_params(sampling),
+                request_id,
+                lora_request=self._lora_request(adapter),
+                priority=priority,
+            )
+            with _death_as_restarting():
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        yield _chunk(output, sampling)
 
     @asynccontextmanager
     async def _counted(self, adapter: AdapterRef) -> AsyncIterator[None]:
@@ -281,7 +254,7 @@ class VllmHost:
     # -- calls into the worker ---------------------------------------------------------------------------------------
 
     async def rpc(self, method: str, *args: Any) -> dict[str, Any]:
-        """Calls a `heed_*` method of the trainer; its record says `ok`. Raises EngineRestarting when the engine dies."""
+        """Calls a `heed_*` method of the trainer; its record says `ok`. Raises EngineRestarting, EngineDown."""
         return await self._call(await self._current(), method, *args)
 
     async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
@@ -335,7 +308,7 @@ class VllmHost:
 
 
 @contextmanager
-def _death_as_restarting() -> Any:
+def _death_as_restarting() -> Iterator[None]:
     """Turns vLLM's EngineDeadError into the retryable EngineRestarting."""
     from vllm.v1.engine.exceptions import EngineDeadError
 

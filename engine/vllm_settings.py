@@ -24,7 +24,7 @@ QUIET = {
     "PYTHONWARNINGS": "ignore",  # of the children: theirs are about vLLM's own code
 }
 CPU_ONLY = {
-    "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles its log-probability kernel: 14 s at the first answer, and a C++ compiler
+    "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
 }
 
 

@@ -34,7 +34,8 @@ class ProcessId:
     def current(cls) -> "ProcessId":
         """This process."""
         process = cls.of(os.getpid())
-        assert process is not None, "a running process has an entry in /proc"
+        if process is None:
+            raise OSError("this process has no entry in /proc: heed runs on Linux")
         return process
 
     def is_alive(self) -> bool:
