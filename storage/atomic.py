@@ -25,7 +25,8 @@ _NO_LINKS = {errno.ELOOP, errno.ENOTDIR}
 def write_file(path: Path, data: bytes) -> None:
     """Write `data` to `path` with mode 0600; afterwards the old or the new content is there, never a part.
 
-    Blocking: two fsyncs. Raises StorageFull, StorageNotWritable, StorageBroken; then the old content stands.
+    Blocking: two fsyncs. Raises StorageFull, StorageNotWritable, StorageBroken; then the old content stands, or,
+    where only the last fsync failed, the new one may.
     """
     with _storage_errors(path):
         make_directory(path.parent)
@@ -66,10 +67,11 @@ def write_directory(path: Path, files: Mapping[str, bytes]) -> str:
                 _write_new_file(temporary / name, data)
             _fsync_directory(temporary)
             temporary.rename(path)
+            _fsync_directory(path.parent)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)  # ours: nothing was there before
             raise
-        _fsync_directory(path.parent)
     return files_sha256(files)
 
 

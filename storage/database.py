@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, StatementError
-from sqlmodel import Session
+from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
 from storage import migrations, sqlite
 from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable

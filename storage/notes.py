@@ -36,6 +36,12 @@ def live(s: Session, user_id: str) -> list[Note]:
     return list(s.exec(query.order_by(col(Note.seq))))
 
 
+def in_state(s: Session, user_id: str, state: NoteState) -> list[Note]:
+    """The person's notes in one state, oldest first."""
+    query = select(Note).where(Note.user_id == user_id, Note.state == state)
+    return list(s.exec(query.order_by(col(Note.seq))))
+
+
 def by_feedback(s: Session, user_id: str, feedback_id: str) -> list[Note]:
     """The person's notes that came from a piece of feedback, in any state, oldest first."""
     query = select(Note).where(Note.user_id == user_id, Note.feedback_id == feedback_id)

@@ -118,7 +118,7 @@ class SqliteFile:
             # Read-only, so that a damaged file is left exactly as it was found.
             connection = _connect_readonly(self.path)
             try:
-                findings = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+                findings = [row[0].replace("\n", " ") for row in connection.execute("PRAGMA quick_check(3)")]
             finally:
                 connection.close()
         if findings != ["ok"]:

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 def head() -> str:
     """The revision this heed works with."""
     revision = ScriptDirectory.from_config(_config()).get_current_head()
-    assert revision is not None, "there is at least the first migration"  # noqa: S101  packaging fault, not input
+    assert revision is not None, "there is at least the first migration"
     return revision
 
 

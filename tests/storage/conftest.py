@@ -1,0 +1,73 @@
+"""A real database on disk for every test that asks for one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from sqlmodel import Session
+
+from storage import people
+from storage.database import Database
+
+T = TypeVar("T")
+
+
+class Store:
+    """A database driven from tests that are not async."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.runner = asyncio.Runner()
+        self.database = Database.open(data_dir)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Database.write, waited for."""
+        return self.runner.run(self.database.write(work))
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Database.read, waited for."""
+        return self.runner.run(self.database.read(work))
+
+    def person(self, account: str) -> str:
+        """The id of the person with this HTTP account."""
+        return self.write(lambda s: people.resolve(s, "http", account)).id
+
+    def reopen(self) -> None:
+        """A restart."""
+        self.runner.run(self.database.close())
+        self.database = Database.open(self.data_dir)
+
+    def close(self) -> None:
+        """A clean stop; harmless to repeat."""
+        self.runner.run(self.database.close())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A new database."""
+    store = Store(tmp_path / "data")
+    yield store
+    store.close()
+    store.runner.close()
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A new database for async tests."""
+    database = Database.open(tmp_path / "data")
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def ana(store: Store) -> str:
+    """A person's id."""
+    return store.person("ana")
+
+
+@pytest.fixture
+def ben(store: Store) -> str:
+    """Another person's id."""
+    return store.person("ben")

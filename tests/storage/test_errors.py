@@ -1,0 +1,46 @@
+"""The error tree is what its drawing says."""
+
+import builtins
+import inspect
+import re
+
+import pytest
+
+from storage import errors
+from storage.errors import DatabaseCorrupt, StorageError, StorageFull
+
+LEAVES = [
+    leaf
+    for _, leaf in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(leaf, StorageError) and not leaf.__subclasses__()
+]
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_every_leaf_is_a_standard_error_too(leaf: type[StorageError]) -> None:
+    """Callers that know only Python's errors still tell one leaf from another."""
+    standard = [base for base in leaf.__mro__ if base.__module__ == "builtins"]
+    assert standard[0] not in {Exception, builtins.BaseException}
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_every_leaf_is_in_the_drawing_with_its_base(leaf: type[StorageError]) -> None:
+    """The text on top of the module names each leaf."""
+    assert re.search(rf"── {leaf.__name__}\b", errors.__doc__ or "")
+
+
+def test_the_drawing_names_only_what_exists() -> None:
+    """No leaf was removed without its line."""
+    drawn = re.findall(r"── (\w+)", errors.__doc__ or "")
+    assert {name for name in drawn if not hasattr(errors, name)} == set()
+
+
+def test_only_what_passes_by_itself_is_retryable() -> None:
+    """A full disk and a busy database can be tried again as they are; nothing else can."""
+    assert {leaf.__name__ for leaf in LEAVES if leaf.retryable} == {"StorageFull", "DatabaseBusy"}
+
+
+def test_the_message_ends_with_the_remedy() -> None:
+    """What happened comes first, what to do about it second."""
+    assert str(StorageFull("no space at /x")) == f"no space at /x. {StorageFull.remedy}"
+    assert "restore the file from a backup" in str(DatabaseCorrupt("/x is damaged"))
