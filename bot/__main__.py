@@ -1,0 +1,5 @@
+"""`python -m bot` is `heed`."""
+
+from bot.cli import main
+
+main()

@@ -1,0 +1,206 @@
+"""The composition root: builds storage, engine, core and HTTP, starts them in order, drains them at the end.
+
+Invariants: nothing is made on disk before the model and the port are known to be usable; HTTP answers (not
+ready) while the model loads; at the end no new work is taken, running answers get `chat.drain_timeout_s`, and
+what was pending is still pending in storage. A first start that fails leaves no data directory behind.
+"""
+
+import asyncio
+import errno
+import os
+import re
+import shutil
+import socket
+import time
+import weakref
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from bot.config import Settings
+from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
+from bot.gateway import Gateway
+from bot.http.server import application
+from bot.http.services import Services
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from engine.config import ConfigError, EngineConfig
+from storage.database import Database
+from storage.lock import DataDirectoryLock
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+Progress = Callable[[str], None]
+EngineFactory = Callable[[EngineConfig, Database], "Engine"]
+Foreground = Callable[["App"], Awaitable[None]]
+
+POCKET = "pocket"
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+BACKLOG = 128  # connections that may wait to be accepted
+
+_listeners: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
+
+
+def build_engine(config: EngineConfig, database: Database) -> "Engine":
+    """The real engine; imported here because it brings the model's libraries along."""
+    from engine.engine import Engine
+
+    return Engine(config, database)
+
+
+class App:
+    """One running heed."""
+
+    def __init__(self, settings: Settings, progress: Progress, engine_factory: EngineFactory = build_engine) -> None:
+        self.settings = settings
+        self.url = ""
+        self.stopping = asyncio.Event()
+        self._progress = progress
+        self._engine_factory = engine_factory
+        self._started_s = time.monotonic()
+
+    def stop(self) -> None:
+        """Begin to drain."""
+        self.stopping.set()
+
+    async def run(self, foreground: Foreground | None = None) -> None:
+        """Serve until `stop` is called, or until `foreground` (the terminal chat) ends.
+
+        Raises StartError, EngineError or StorageError where heed cannot start.
+        """
+        config = engine_config(self.settings)
+        with listen(self.settings.http.host, self.settings.http.port) as listener:
+            self.url = address(listener, self.settings.http.host)
+            is_first_start = not self.settings.data_dir.exists()
+            is_ready = False
+            try:
+                async with AsyncExitStack() as stack:
+                    engine = await self._open(stack, config, listener)
+                    is_ready = await self._unless_stopping(engine.start(self._progress))
+                    if is_ready:
+                        await self._serve(engine, foreground)
+                    self._progress("stopping")
+            except Exception:
+                if is_first_start and not is_ready:
+                    shutil.rmtree(self.settings.data_dir, ignore_errors=True)
+                raise
+
+    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> "Engine":
+        settings = self.settings
+        stack.enter_context(DataDirectoryLock(settings.data_dir))
+        database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
+        stack.push_async_callback(database.close)
+        engine = self._engine_factory(config, database)
+        stack.push_async_callback(engine.stop)
+        metrics = Metrics()
+        gateway = Gateway(engine, database, settings, metrics)
+        lessons = Lessons(gateway, engine, database, settings, metrics)
+        stack.push_async_callback(lessons.drain)
+        services = Services(settings, database, engine, gateway, lessons, metrics)
+        timeout_s = settings.chat.drain_timeout_s
+        runner = web.AppRunner(
+            application(services), handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s
+        )
+        stack.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        return engine
+
+    async def _serve(self, engine: "Engine", foreground: Foreground | None) -> None:
+        engine.resume_pending()
+        seconds = time.monotonic() - self._started_s
+        self._progress(f"ready in {seconds:.1f} s: open {self.url}")
+        if foreground is None:
+            await self.stopping.wait()
+        else:
+            await self._unless_stopping(foreground(self))
+
+    async def _unless_stopping(self, work: Awaitable[None]) -> bool:
+        """Await `work`; True if it ended by itself, False if heed was told to stop before."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.create_task(self.stopping.wait(), name="stopping")
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
+            return not self.stopping.is_set()
+        finally:
+            for waiting in (task, stopping):
+                waiting.cancel()
+            await asyncio.gather(task, stopping, return_exceptions=True)
+
+
+def engine_config(settings: Settings) -> EngineConfig:
+    """The engine's part of the settings. Raises ModelNotFound or SettingsError."""
+    try:
+        return EngineConfig(
+            model=model_path(settings.model),
+            data_dir=settings.data_dir,
+            host=settings.host,
+            learn=settings.learn,
+            gate=settings.gate,
+        )
+    except ConfigError as error:
+        raise SettingsError(str(error)) from None
+
+
+def model_path(model: str) -> str:
+    """A model's folder, or its name on a hub. Raises ModelNotFound where it can be neither."""
+    if model == POCKET:
+        from engine.pocket import WEIGHTS
+
+        folder = Path(WEIGHTS)
+    else:
+        folder = Path(model).expanduser()
+    if (folder / "config.json").is_file():
+        return str(folder)
+    if HUB_NAME.fullmatch(model) and not folder.exists():
+        return model
+    missing = f"{folder} has no config.json" if folder.is_dir() else f"there is no model {model!r}"
+    raise ModelNotFound(f"HEED_MODEL: {missing}; give `pocket`, a model folder, or a name such as Qwen/Qwen3-8B")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises PortInUse or StartError with the remedy."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise StartError(f"HEED_HTTP_HOST: {host} is no address of this machine ({error.strerror})") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(error, host, port) from error
+    listener.setblocking(False)
+    _listeners.add(listener)
+    return listener
+
+
+def _cannot_listen(error: OSError, host: str, port: int) -> StartError:
+    if error.errno == errno.EADDRINUSE:
+        return PortInUse(f"port {port} on {host} is in use; stop what listens there, or set HEED_HTTP_PORT to another")
+    if error.errno == errno.EACCES:
+        return StartError(f"port {port} needs more rights than heed has; set HEED_HTTP_PORT to 1024 or above")
+    return StartError(f"cannot listen on {host} port {port} ({error.strerror}); set HEED_HTTP_HOST or HEED_HTTP_PORT")
+
+
+def address(listener: socket.socket, host: str) -> str:
+    """What to open in a browser."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}"
+
+
+def _drop_in_child() -> None:
+    # A forked child must not keep the port of a heed that was killed.
+    for listener in list(_listeners):
+        listener.close()
+
+
+os.register_at_fork(after_in_child=_drop_in_child)

@@ -1,0 +1,233 @@
+"""`heed`: start it, talk to it, look after it.
+
+Owns exit codes and the one line a person reads when something is wrong: 2 where heed cannot do what was asked,
+1 where it did and the answer is bad news. `run` starts heed; every other command talks to the running one.
+"""
+
+import asyncio
+import importlib
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot import config, doctor
+from bot.app import App
+from bot.client import HeedClient, Json
+from bot.config import Settings
+from bot.errors import BotError
+from bot.platforms.terminal import LineSource, PipedLines, PromptLines, TerminalChat
+from engine.errors import EngineError
+from storage.errors import StorageError
+
+T = TypeVar("T")
+
+FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+User = Annotated[str, typer.Option("--user", "-u", help="Which local user this is about.")]
+Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
+
+cli = typer.Typer(
+    name="heed",
+    help="A chat bot that learns from being corrected.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console(highlight=False)
+
+
+def main() -> None:
+    """The `heed` command."""
+    cli()
+
+
+@cli.command()
+def run(
+    has_terminal: Annotated[
+        bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
+    ] = True,
+) -> None:
+    """Start heed: web page, HTTP calls, and a chat in this terminal."""
+    settings = _settings()
+    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    for warning in config.unknown_variables():
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    _guarded(_run(settings, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
+
+
+@cli.command()
+def chat(user: User = "local", url: Url = "") -> None:
+    """Talk to the running heed from this terminal."""
+    _guarded(_chat(_client(user, url)))
+
+
+@cli.command()
+def notes(user: User = "local", url: Url = "") -> None:
+    """List what heed keeps in mind about a user."""
+    listed = _call(_client(user, url), lambda client: client.get("/notes"))
+    for note in listed["data"]:
+        console.print(Text(f"{note['state']:<10} {note['num_tokens']:>4} tokens  {note['text']}"))
+    console.print(f"{listed['tokens_saved']} tokens saved per answer, {listed['tokens_in_prompt']} still in the prompt")
+
+
+@cli.command()
+def rollback(version: int, user: User = "local", url: Url = "") -> None:
+    """Let an earlier version of a user's adapter answer again (0: the model as it came)."""
+    done = _call(_client(user, url), lambda client: client.post("/rollback", {"version": version}))
+    console.print(f"v{done['adapter_version']} answers now")
+
+
+@cli.command()
+def forget(
+    user: User = "local",
+    url: Url = "",
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Erase everything heed holds about a user."""
+    if not is_sure and not typer.confirm(f"Erase every message, note and version of {user}?"):
+        raise typer.Exit(1)
+    _call(_client(user, url), lambda client: client.delete())
+    console.print(f"everything about {user} is erased")
+
+
+@cli.command()
+def export(user: User = "local", url: Url = "") -> None:
+    """Write everything heed holds about a user to standard output, as JSON."""
+    typer.echo(json.dumps(_call(_client(user, url), lambda client: client.get("/export")), indent=1))
+
+
+@cli.command("doctor")
+def examine() -> None:
+    """Look at this machine and name what is in the way of a start."""
+    findings = asyncio.run(doctor.examine(_settings()))
+    for finding in findings:
+        mark, style = ("ok", "green") if finding.is_ok else ("!!", "bold red")
+        console.print(Text.assemble((f"{mark:<3}", style), f"{finding.name:<16} {finding.state}"), soft_wrap=True)
+        if finding.remedy:
+            console.print(Text(f"   {'':<16} {finding.remedy}", style="yellow"), soft_wrap=True)
+    raise typer.Exit(0 if all(finding.is_ok for finding in findings) else 1)
+
+
+@cli.command("eval", context_settings=FORWARD)
+def evaluate(context: typer.Context) -> None:
+    """Measure what heed learns and what it forgets (arguments as in python -m evals.run)."""
+    _forward("evals.run", context.args)
+
+
+@cli.command("bench", context_settings=FORWARD)
+def benchmark(context: typer.Context) -> None:
+    """Measure how fast heed learns and answers (arguments as in python -m bench.run)."""
+    _forward("bench.run", context.args)
+
+
+async def _run(settings: Settings, *, has_terminal: bool) -> None:
+    started_s = time.monotonic()
+    app = App(settings, lambda text: _progress(text, time.monotonic() - started_s))
+    interrupt = _Interrupt(app)
+    interrupt.install()
+    await app.run(interrupt.chat if has_terminal else None)
+
+
+class _Interrupt:
+    """What Ctrl-C and SIGTERM do: end the answer being written, then heed, then at once."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._chat: TerminalChat | None = None
+        self._task = asyncio.current_task()
+
+    def install(self) -> None:
+        """Take the signals."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._end)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+
+    async def chat(self, app: App) -> None:
+        """The terminal chat with the heed that runs in this process."""
+        keys = app.settings.http.api_keys
+        key = next(iter(keys.values())).get_secret_value() if keys else ""
+        async with HeedClient(app.url, "" if keys else "local", key) as client:
+            self._chat = TerminalChat(client, console, PromptLines())
+            await self._chat.run()
+
+    def _interrupt(self) -> None:
+        if self._chat is None or not self._chat.interrupt():
+            self._end()
+
+    def _end(self) -> None:
+        if self._app.stopping.is_set() and self._task is not None:
+            self._task.cancel()
+        self._app.stop()
+
+
+async def _chat(connect: Callable[[], HeedClient]) -> None:
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
+    async with connect() as client:
+        await client.ready()
+        talk = TerminalChat(client, console, lines)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
+        await talk.run()
+
+
+def _progress(text: str, elapsed_s: float) -> None:
+    console.print(Text(f"[{elapsed_s:5.1f} s] {text}"), soft_wrap=True)
+
+
+def _settings() -> Settings:
+    try:
+        return config.load()
+    except BotError as error:
+        _fail(error)
+
+
+def _client(user: str, url: str) -> Callable[[], HeedClient]:
+    http = _settings().http
+    host = "127.0.0.1" if http.host in ("0.0.0.0", "::") else http.host  # noqa: S104  compared, not bound
+    key = http.api_keys[user].get_secret_value() if user in http.api_keys else ""
+    return lambda: HeedClient(url or f"http://{host}:{http.port}", user, key)
+
+
+def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitable[Json]]) -> Json:
+    async def connected() -> Json:
+        async with client() as connection:
+            return await work(connection)
+
+    return _guarded(connected())
+
+
+def _guarded(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return asyncio.run(work)
+    except (BotError, EngineError, StorageError) as error:
+        _fail(error)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(130) from None
+
+
+def _fail(error: Exception) -> NoReturn:
+    line = " ".join(str(error).split())
+    Console(stderr=True, highlight=False).print(Text(f"heed: {line}"), soft_wrap=True)
+    raise typer.Exit(2) from None
+
+
+def _forward(module: str, arguments: list[str]) -> NoReturn:
+    """Blocking: run a sibling package's command line, and exit with its code."""
+    try:
+        code = importlib.import_module(module).main(arguments)
+    except ModuleNotFoundError as error:
+        if error.name not in (module, module.split(".")[0]):
+            raise
+        _fail(BotError(f"{module} is not part of this installation; run it from heed's source tree"))
+    raise typer.Exit(code or 0)
+
+
+if __name__ == "__main__":
+    main()

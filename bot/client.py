@@ -1,0 +1,118 @@
+"""Talks to a running heed over HTTP; what `heed chat` and the other commands use. Starts nothing.
+
+Every failure becomes ServerUnreachable (none is running there) or ServerRefused (it answered with an error).
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
+from urllib.parse import quote
+
+import aiohttp
+
+from bot.errors import ServerRefused, ServerUnreachable
+
+Json = dict[str, Any]
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 300.0
+
+
+class HeedClient:
+    """One person's calls to the heed at `url`; use it as an async context manager."""
+
+    def __init__(self, url: str, user: str = "", api_key: str = "", chat: str = "terminal") -> None:
+        self.url = url.rstrip("/")
+        self.user = user
+        self.chat = chat
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
+        self._session = aiohttp.ClientSession(headers=headers, timeout=timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def ready(self) -> Json:
+        """What /readyz says, also while heed is still starting."""
+        async with self._call("GET", "/readyz", accepts=503) as response:
+            return await _object(response)
+
+    async def get(self, path: str = "") -> Json:
+        """`GET` below this person."""
+        async with self._call("GET", self._person(path)) as response:
+            return await _object(response)
+
+    async def post(self, path: str, body: Json) -> Json:
+        """`POST` below this person."""
+        async with self._call("POST", self._person(path), body) as response:
+            return await _object(response)
+
+    async def delete(self, path: str = "") -> Json:
+        """`DELETE` below this person."""
+        async with self._call("DELETE", self._person(path)) as response:
+            return await _object(response)
+
+    async def command(self, text: str, completion_id: str | None = None) -> Json:
+        """Have a chat command done."""
+        return await self.post("/commands", {"text": text, "chat": self.chat, "completion_id": completion_id})
+
+    async def feedback(self, body: Json) -> Json:
+        """`POST /v1/feedback`, waiting for what was learned."""
+        async with self._call("POST", "/v1/feedback", {"user": self.user, **body}) as response:
+            return await _object(response)
+
+    async def ask(self, text: str) -> AsyncGenerator[Json, None]:
+        """Say something in the kept conversation; the answer's pieces as they come."""
+        async for chunk in self._chat({"messages": [{"role": "user", "content": text}]}):
+            yield chunk
+
+    async def regenerate(self, completion_id: str) -> AsyncGenerator[Json, None]:
+        """The same question answered once more."""
+        async for chunk in self._chat({"heed": {"regenerate": completion_id}}):
+            yield chunk
+
+    async def _chat(self, body: Json) -> AsyncGenerator[Json, None]:
+        wishes = body.get("heed") or {"chat": self.chat}
+        whole = {"model": "heed", "user": self.user, "stream": True, **body, "heed": wishes}
+        async with self._call("POST", "/v1/chat/completions", whole) as response:
+            async for line in response.content:
+                data = line.strip().removeprefix(b"data: ")
+                if data and data != b"[DONE]":
+                    yield _checked(json.loads(data), response.status)
+
+    def _person(self, path: str) -> str:
+        return f"/v1/users/{quote(self.user or 'local', safe='')}{path}"
+
+    @asynccontextmanager
+    async def _call(
+        self, method: str, path: str, body: Json | None = None, accepts: int = 200
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            async with self._session.request(method, self.url + path, json=body) as response:
+                if response.status not in (200, accepts):
+                    _checked(await _object(response), response.status)
+                yield response
+        except (aiohttp.ClientConnectionError, TimeoutError) as error:
+            raise ServerUnreachable(f"no heed answers at {self.url}; start one with `heed run`") from error
+        except aiohttp.ClientError as error:
+            raise ServerUnreachable(f"{self.url} does not answer as heed does: {error}") from error
+
+
+async def _object(response: aiohttp.ClientResponse) -> Json:
+    try:
+        data = json.loads(await response.read())
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise ServerRefused(f"{response.url} is not heed (status {response.status})", response.status)
+    return data
+
+
+def _checked(data: Json, status: int) -> Json:
+    if status != 200 or "error" in data:
+        error = data.get("error") or {}
+        raise ServerRefused(str(error.get("message", f"status {status}")), status)
+    return data

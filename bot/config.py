@@ -1,0 +1,205 @@
+"""Every setting of heed in one tree: `heed.toml` below the environment, checked once at start.
+
+Owns the names of settings, their defaults and the sentence a person reads when one is wrong. Nothing else
+reads the environment. `HEED_HTTP_PORT` is `port` under `[http]`, `HEED_LEARN_RANK` is `rank` under
+`[learn]`; the engine's own defaults live in `engine.config`.
+"""
+
+import dataclasses
+import difflib
+import ipaddress
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings.exceptions import SettingsError as SourceError
+
+from bot.errors import SettingsError
+from engine.config import GateConfig, HostConfig, LearnConfig
+
+ENV_PREFIX = "HEED_"
+CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read where it is not set
+KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+
+
+class HttpSettings(BaseModel):
+    """The web page and the HTTP calls."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = Field(default="127.0.0.1", description="an address of this machine, such as 127.0.0.1")
+    port: int = Field(default=8080, ge=0, le=65535, description="a free port, 1 to 65535 (0: any)")
+    api_keys: dict[str, SecretStr] = Field(
+        default_factory=dict, description='names with keys of 16 characters or more: {"ana": "a long random text"}'
+    )
+    allowed_hosts: tuple[str, ...] = Field(default=(), description="further names a browser may use to reach heed")
+    body_limit_bytes: int = Field(default=256 * 1024, ge=1024, description="the largest request, in bytes")
+    max_streams: int = Field(default=32, ge=1, description="answers written at the same time, over all people")
+
+    @property
+    def is_loopback(self) -> bool:
+        """True where only this machine can connect."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @field_validator("api_keys")
+    @classmethod
+    def _check_keys(cls, keys: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, key in keys.items():
+            if not KEY_NAME.fullmatch(name):
+                raise ValueError(f"the name {name!r} is not 1 to 32 letters, digits, '_', '.' or '-'")
+            if len(key.get_secret_value()) < 16:
+                raise ValueError(f"the key of {name} is shorter than 16 characters")
+        return keys
+
+    @model_validator(mode="after")
+    def _check_exposure(self) -> Self:
+        if self.is_loopback or self.api_keys:
+            return self
+        raise ValueError(
+            f"host {self.host} can be reached from other machines and there is no API key: "
+            'set HEED_HTTP_API_KEYS=\'{"you": "a long random text"}\' or HEED_HTTP_HOST=127.0.0.1'
+        )
+
+
+class ChatSettings(BaseModel):
+    """How heed talks where a request does not say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: float = Field(default=0.0, ge=0.0, le=2.0, description="0 (always the likeliest word) to 2")
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0, description="above 0, at most 1")
+    max_tokens: int = Field(default=1024, ge=1, description="the longest answer, in tokens")
+    retry_temperature: float = Field(
+        default=0.8, ge=0.0, le=2.0, description="0 to 2, for an answer asked for once more"
+    )
+    history_turns: int = Field(
+        default=20, ge=0, description="earlier turns of a conversation that are sent to the model"
+    )
+    text_limit_chars: int = Field(default=16_000, ge=1, description="the longest single text, in characters")
+    stream_timeout_s: float = Field(
+        default=120.0, gt=0, description="seconds without a token after which an answer ends"
+    )
+    learn_timeout_s: float = Field(default=120.0, gt=0, description="seconds a request waits for what it taught")
+    drain_timeout_s: float = Field(default=10.0, ge=0, description="seconds given to running answers at the end")
+
+
+class Settings(BaseSettings):
+    """The whole tree."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="_", env_nested_max_split=1, extra="forbid", frozen=True
+    )
+
+    model: str = Field(
+        default="pocket", min_length=1, description="`pocket`, a model folder, or a name such as Qwen/Qwen3-8B"
+    )
+    data_dir: Path = Field(default=Path("data"), description="a directory heed may make and write")
+    database_url: str | None = Field(default=None, description="postgresql://... (unset: SQLite in the data directory)")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning", description="debug, info, warning, error"
+    )
+    http: HttpSettings = HttpSettings()
+    chat: ChatSettings = ChatSettings()
+    host: HostConfig = HostConfig()
+    learn: LearnConfig = LearnConfig()
+    gate: GateConfig = GateConfig()
+
+    @field_validator("host", "learn", "gate", mode="before")
+    @classmethod
+    def _check_names(cls, value: Any, info: Any) -> Any:
+        kind = type(cls.model_fields[info.field_name].default)
+        if isinstance(value, Mapping):
+            known = [field.name for field in dataclasses.fields(kind)]
+            for name in value:
+                if name not in known:
+                    raise ValueError(f"there is no {name!r}{_nearest(name, known)}")
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments over the environment over the TOML file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config_path())
+
+
+def config_path() -> Path:
+    """The TOML file in use (it need not exist). Raises SettingsError where HEED_CONFIG names no file."""
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named and not Path(named).is_file():
+        raise SettingsError(f"{CONFIG_VARIABLE}: there is no file {named}; name an existing one or unset it")
+    return Path(named or "heed.toml")
+
+
+def load(**overrides: Any) -> Settings:
+    """Read and check every setting. Raises SettingsError naming the key and the remedy."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        raise SettingsError("; ".join(_explain(item) for item in error.errors())) from None
+    except SourceError as error:
+        raise SettingsError(f'{error}: write lists and tables in the environment as JSON, {{"ana": "..."}}') from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{config_path()}: {error}") from None
+
+
+def unknown_variables() -> Iterator[str]:
+    """A warning for each HEED_* variable that is no setting (usually a typing error)."""
+    known = [CONFIG_VARIABLE, *_variables()]
+    for name in sorted(os.environ):
+        if name.startswith(ENV_PREFIX) and name not in known:
+            yield f"{name} is not a setting of heed{_nearest(name, known)}"
+
+
+def _variables() -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        section = field.default
+        inner: list[str] = []
+        if isinstance(section, BaseModel):
+            inner = list(type(section).model_fields)
+        elif dataclasses.is_dataclass(section):
+            inner = [entry.name for entry in dataclasses.fields(section)]
+        yield f"{ENV_PREFIX}{name}".upper()
+        yield from (f"{ENV_PREFIX}{name}_{key}".upper() for key in inner)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _explain(item: Any) -> str:
+    loc = [str(part) for part in item["loc"]]
+    key = f"{ENV_PREFIX}{'_'.join(loc)}".upper() if loc else "settings"
+    where = f" ({'.'.join(loc)} in {config_path()})" if config_path().is_file() else ""
+    if item["type"] == "extra_forbidden":
+        return f"{key}{where}: there is no such setting{_nearest(key, list(_variables()))}"
+    message = item["msg"].removeprefix("Value error, ")
+    remedy = _description(loc)
+    got = f", not {item['input']!r}" if isinstance(item["input"], str | int | float) else ""
+    return f"{key}{where}: {message[:1].lower()}{message[1:]}{got}{f'; it wants {remedy}' if remedy else ''}"
+
+
+def _description(loc: list[str]) -> str:
+    model: Any = Settings
+    text = ""
+    for part in loc:
+        fields = getattr(model, "model_fields", {})
+        if part not in fields:
+            break
+        text, model = fields[part].description or "", type(fields[part].default)
+    return text

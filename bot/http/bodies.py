@@ -1,0 +1,127 @@
+"""What may stand in a request body, and how it is read.
+
+Owns the caps on what comes in: everything is checked before anything is changed or tokenised.
+"""
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from bot.errors import InvalidField, MalformedRequest
+
+Name = Annotated[str, StringConstraints(max_length=64)]
+ModelName = Literal["heed", "heed-base"]
+MAX_CHOICES = 8
+
+
+class Body(BaseModel):
+    """A JSON object; fields heed does not know are ignored, as OpenAI's clients expect."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class TextPart(Body):
+    """One part of a message written as a list; heed reads text only."""
+
+    type: Literal["text"]
+    text: str
+
+
+class MessageBody(Body):
+    """One message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[TextPart]
+
+    def plain(self) -> dict[str, str]:
+        """The message as the engine takes it."""
+        text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        return {"role": "system" if self.role == "developer" else self.role, "content": text}
+
+
+class StreamOptions(Body):
+    """OpenAI's options of a stream."""
+
+    include_usage: bool = False
+
+
+class HeedOptions(Body):
+    """heed's own wishes in a chat call."""
+
+    notes: Literal["auto", "off"] = "auto"
+    chat: Name | None = None  # heed keeps this conversation: send the new message only
+    regenerate: str | None = None  # answer this completion's conversation once more, differently
+
+
+class ChatBody(Body):
+    """`POST /v1/chat/completions`."""
+
+    model: ModelName = "heed"
+    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
+    user: Name = ""
+    n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] = 1
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    stop: (
+        Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=8)]
+        | Annotated[str, StringConstraints(min_length=1, max_length=200)]
+        | None
+    ) = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    heed: HeedOptions = HeedOptions()
+
+
+class FeedbackBody(Body):
+    """`POST /v1/feedback`."""
+
+    completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
+    user: Name = ""
+    kind: Literal["correction", "ideal", "approval", "reaction", "note"]
+    index: Annotated[int, Field(ge=0, lt=MAX_CHOICES)] = 0
+    text: str = ""
+    value: str | int = ""
+    wait: bool = True
+    retry: bool = False
+    training: dict[str, Any] | None = None
+
+
+class RollbackBody(Body):
+    """`POST /v1/users/{user}/rollback`."""
+
+    version: Annotated[int, Field(ge=0)]
+
+
+class CommandBody(Body):
+    """`POST /v1/users/{user}/commands`."""
+
+    text: Annotated[str, StringConstraints(min_length=1)]
+    chat: Name = "web"
+    completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
+    """The request's body as `kind`. Raises MalformedRequest (not a JSON object) or InvalidField."""
+    raw = await request.read()
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise MalformedRequest("the body is not JSON") from None
+    if not isinstance(data, dict):
+        raise MalformedRequest("the body is not a JSON object")
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        param = ".".join(str(part) for part in first["loc"])
+        raise InvalidField(f"{param}: {first['msg'][:1].lower()}{first['msg'][1:]}", param) from None

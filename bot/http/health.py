@@ -1,0 +1,27 @@
+"""Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/metrics`."""
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from bot.http.services import SERVICES
+
+
+async def healthz(_: web.Request) -> web.Response:
+    """200 as long as the event loop turns."""
+    return web.json_response({"status": "ok"})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """200 once every part works, else 503; each part with its state."""
+    engine = request.app[SERVICES].engine
+    status = "ready" if engine.is_ready else "not ready"
+    body = {"status": status, "model": engine.model_name, "parts": engine.health()}
+    return web.json_response(body, status=200 if engine.is_ready else 503)
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Prometheus' text format."""
+    services = request.app[SERVICES]
+    for part, state in services.engine.health().items():
+        services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
+    return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

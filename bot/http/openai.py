@@ -1,0 +1,261 @@
+"""OpenAI's chat calls: `POST /v1/chat/completions` with true streaming, and `GET /v1/models`.
+
+Invariants: the id of a response is the id of the stored completion (choices share it, told apart by index);
+every choice is stored before the piece that ends it goes out; a client that leaves ends its generations.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from bot.errors import InvalidField
+from bot.events import Author, Message, Place
+from bot.gateway import Turn, check_text, choice_id
+from bot.http import bodies
+from bot.http.auth import author
+from bot.http.errors import body_of
+from bot.http.services import SERVICES, Services
+from engine.requests import Delta, GenerateResult, Sampling
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """`GET /v1/models`: the person's own adapter, and the base model."""
+    name = request.app[SERVICES].engine.model_name
+    data = [{"id": model, "object": "model", "created": 0, "owned_by": name} for model in ("heed", "heed-base")]
+    return web.json_response({"object": "list", "data": data})
+
+
+async def chat_completions(request: web.Request) -> web.StreamResponse:
+    """`POST /v1/chat/completions`."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.ChatBody)
+    services.gateway.require_ready()
+    turns = await _turns(services, body, author(request, body.user))
+    call = Call(services, body, turns)
+    async with aclosing(interleave([services.gateway.stream(turn) for turn in turns])) as pieces:
+        if body.stream:
+            return await _stream(request, call, pieces)
+        async for index, delta in pieces:
+            call.take(index, delta)
+    return web.json_response(call.whole())
+
+
+@dataclass
+class Call:
+    """One chat call while it is answered: what was asked, and what has come so far."""
+
+    services: Services
+    body: bodies.ChatBody
+    turns: list[Turn]
+    created: int = field(default_factory=lambda: int(time.time()))
+    results: dict[int, GenerateResult] = field(default_factory=dict)
+    logprobs: dict[int, list[Json]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The completion id all choices share."""
+        return self.turns[0].completion_id
+
+    def take(self, index: int, delta: Delta) -> list[Json]:
+        """Keep a piece; returns its entries for OpenAI's `logprobs`."""
+        if delta.result is not None:
+            self.results[index] = delta.result
+        entries = self._logprobs(delta) if self.body.logprobs else []
+        self.logprobs.setdefault(index, []).extend(entries)
+        return entries
+
+    def whole(self) -> Json:
+        """The response of a call that does not stream."""
+        choices = [
+            {
+                "index": index,
+                "message": {"role": "assistant", "content": result.text},
+                "finish_reason": result.finish_reason,
+                "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
+            }
+            for index, result in sorted(self.results.items())
+        ]
+        head = self._head("chat.completion")
+        return {**head, "choices": choices, "usage": self.usage(), "heed": heed_info(self.results[0])}
+
+    def chunk(
+        self, index: int, delta: Json, finish_reason: str | None = None, entries: list[Json] | None = None
+    ) -> Json:
+        """One piece of a stream."""
+        choice = {
+            "index": index,
+            "delta": delta,
+            "finish_reason": finish_reason,
+            "logprobs": {"content": entries} if entries else None,
+        }
+        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+
+    def last_chunk(self, index: int) -> Json:
+        """The piece that ends a choice: why it ended, and what heed adds."""
+        result = self.results[index]
+        return {**self.chunk(index, {}, result.finish_reason), "heed": heed_info(result)}
+
+    def usage_chunk(self) -> Json:
+        """The piece with the token counts."""
+        return {**self._head("chat.completion.chunk"), "choices": [], "usage": self.usage()}
+
+    def usage(self) -> Json:
+        """Token counts; the prompt is counted once, as OpenAI does."""
+        first = self.results[0]
+        prompt = len(first.prompt_token_ids)
+        completion = sum(len(result.completion_token_ids) for result in self.results.values())
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": first.num_cached_tokens},
+        }
+
+    def _head(self, kind: str) -> Json:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.body.model}
+
+    def _logprobs(self, delta: Delta) -> list[Json]:
+        tops: Sequence[dict[int, float]] = delta.top_logprobs or [{}] * len(delta.token_ids)
+        entries = []
+        for token_id, logprob, top in zip(delta.token_ids, delta.logprobs, tops, strict=True):
+            ranked = sorted(top.items(), key=lambda item: -item[1])[: self.body.top_logprobs or 0]
+            others = [self._token(other, value) for other, value in ranked]
+            entries.append({**self._token(token_id, logprob), "top_logprobs": others})
+        return entries
+
+    def _token(self, token_id: int, logprob: float) -> Json:
+        text = self.services.engine.token_text(token_id)
+        return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+
+def heed_info(result: GenerateResult) -> Json:
+    """What heed tells about an answer beyond OpenAI's fields."""
+    return {
+        "adapter_version": result.adapter_version,
+        "notes": result.notes,
+        "time_to_first_token_s": result.time_to_first_token_s,
+        "duration_s": result.duration_s,
+    }
+
+
+def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
+    """How to sample: what the body says, over heed's defaults."""
+    if body.top_logprobs and not body.logprobs:
+        raise InvalidField("top_logprobs needs logprobs: true", "top_logprobs")
+    stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
+    return Sampling(
+        temperature=default.temperature if body.temperature is None else body.temperature,
+        top_p=default.top_p if body.top_p is None else body.top_p,
+        max_tokens=body.max_completion_tokens or body.max_tokens or default.max_tokens,
+        seed=body.seed,
+        stop=tuple(stop),
+        top_logprobs=body.top_logprobs or 0,
+    )
+
+
+async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
+    """The items of several streams as they come, each with its stream's index; closing it closes them all."""
+    queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+
+    async def pump(index: int, stream: AsyncGenerator[T, None]) -> None:
+        async with aclosing(stream):
+            async for item in stream:
+                queue.put_nowait((index, item))
+
+    tasks = [asyncio.create_task(pump(*entry), name=f"choice {entry[0]}") for entry in enumerate(streams)]
+    everything = asyncio.gather(*tasks)
+    everything.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await everything
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, everything, return_exceptions=True)
+
+
+async def _turns(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:
+    turn = await _first_turn(services, body, who)
+    seed = turn.sampling.seed
+    return [
+        replace(
+            turn,
+            completion_id=choice_id(turn.completion_id, index),
+            choice_index=index,
+            sampling=turn.sampling if seed is None else replace(turn.sampling, seed=seed + index),
+        )
+        for index in range(body.n)
+    ]
+
+
+async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) -> Turn:
+    gateway = services.gateway
+    wishes: Json = {"notes": body.heed.notes, "adapter": "base" if body.model == "heed-base" else "active"}
+    wanted = sampling(body, gateway.sampling())
+    if body.n > 1 and (body.heed.chat or body.heed.regenerate):
+        raise InvalidField("a conversation that heed keeps has one answer a turn: leave n at 1", "n")
+    if body.heed.regenerate:
+        dropped = await gateway.completion(await gateway.person(who), body.heed.regenerate)
+        return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
+    messages = _messages(body, gateway.settings.text_limit_chars)
+    if body.heed.chat is None:
+        return Turn(await gateway.person(who), messages, wanted, **wishes)
+    if len(messages) > 1:
+        raise InvalidField("heed keeps this conversation: send the new message only", "messages")
+    return await gateway.turn(Message(who, Place("http", body.heed.chat), messages[0]["content"]), wanted, **wishes)
+
+
+def _messages(body: bodies.ChatBody, limit_chars: int) -> list[dict[str, str]]:
+    messages = [message.plain() for message in body.messages]
+    if not messages or messages[-1]["role"] != "user":
+        raise InvalidField("messages must end with a message of role user", "messages")
+    if not messages[-1]["content"].strip():
+        raise InvalidField("the message is empty", "messages")
+    for message in messages:
+        check_text(message["content"], limit_chars, "messages")
+    return messages
+
+
+async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
+    first = await anext(pieces)  # a refusal shows here, while it can still be an ordinary error response
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    try:
+        for index in range(len(call.turns)):
+            await _send(response, call.chunk(index, {"role": "assistant", "content": ""}))
+        await _forward(response, call, first)
+        async for piece in pieces:
+            await _forward(response, call, piece)
+    except ConnectionError:
+        raise  # the client left
+    except Exception as error:  # noqa: BLE001  the edge of the stream: the error body goes into it
+        await _send(response, body_of(request, error)[1])
+        return response
+    if call.body.stream_options and call.body.stream_options.include_usage:
+        await _send(response, call.usage_chunk())
+    await response.write(b"data: [DONE]\n\n")
+    return response
+
+
+async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, Delta]) -> None:
+    index, delta = piece
+    entries = call.take(index, delta)
+    if delta.text or entries:
+        await _send(response, call.chunk(index, {"content": delta.text}, entries=entries))
+    if delta.result is not None:
+        await _send(response, call.last_chunk(index))
+
+
+async def _send(response: web.StreamResponse, data: Json) -> None:
+    await response.write(f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode())

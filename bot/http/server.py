@@ -1,0 +1,37 @@
+"""The aiohttp application: routes, edges and limits in one place."""
+
+from aiohttp import web
+
+from bot.http import adapters, auth, dashboard, errors, feedback, health, notes, openai, users
+from bot.http.services import SERVICES, Services
+
+
+def application(services: Services) -> web.Application:
+    """The whole HTTP side over the given parts."""
+    limit = services.settings.http.body_limit_bytes
+    app = web.Application(middlewares=[errors.as_json, auth.guard], client_max_size=limit)
+    app[SERVICES] = services
+    app.on_response_prepare.append(dashboard.harden)
+    app.add_routes(
+        [
+            web.get("/", dashboard.page),
+            web.get("/healthz", health.healthz),
+            web.get("/readyz", health.readyz),
+            web.get("/metrics", health.metrics),
+            web.get("/v1/models", openai.list_models),
+            web.post("/v1/chat/completions", openai.chat_completions),
+            web.post("/v1/feedback", feedback.give),
+            web.get("/v1/users/{user}", users.summary),
+            web.delete("/v1/users/{user}", users.forget),
+            web.get("/v1/users/{user}/history", users.history),
+            web.get("/v1/users/{user}/export", users.export),
+            web.post("/v1/users/{user}/commands", users.command),
+            web.get("/v1/users/{user}/adapters", adapters.list_versions),
+            web.post("/v1/users/{user}/rollback", adapters.roll_back),
+            web.post("/v1/users/{user}/undo", adapters.undo),
+            web.get("/v1/users/{user}/notes", notes.list_notes),
+            web.delete("/v1/users/{user}/notes/{id}", notes.delete_note),
+            web.static("/static", dashboard.STATIC),
+        ]
+    )
+    return app

@@ -1,0 +1,27 @@
+// The heat map: which tokens of the corrected answer the correction pushes up (green) and down (orange).
+
+import { el } from "/static/dom.js";
+
+const STRONGEST = 3; // nats: a weight of this size has the full colour
+const FAINTEST = 0.15; // nats: below this a token keeps the colour of the page
+
+/** The tokens of an answer, coloured by log p(teacher) - log p(student). */
+export function heatMap(heat) {
+  const tokens = heat.map(([text, weight]) => token(text, weight));
+  return el("div", { class: "heat" },
+    el("p", { class: "heat-text", role: "img", "aria-label": summary(heat) }, ...tokens),
+    el("p", { class: "legend", "aria-hidden": "true" }, el("i", { class: "down" }), "less of this", el("i", { class: "up" }), "more of this"));
+}
+
+function token(text, weight) {
+  const kind = Math.abs(weight) < FAINTEST ? "" : weight > 0 ? "up" : "down";
+  const node = el("span", { class: kind || null, title: `${weight > 0 ? "+" : ""}${weight.toFixed(2)} nats` }, text);
+  if (kind) node.style.setProperty("--strength", Math.min(1, 0.2 + Math.abs(weight) / STRONGEST).toFixed(2));
+  return node;
+}
+
+function summary(heat) {
+  const words = (isUp) => heat.filter(([, weight]) => (isUp ? weight >= FAINTEST : weight <= -FAINTEST))
+    .map(([text]) => text.trim()).filter(Boolean).slice(0, 12).join(" ");
+  return `Pushed down: ${words(false) || "nothing"}. Pushed up: ${words(true) || "nothing"}.`;
+}

@@ -1,0 +1,258 @@
+// The page: sends messages, shows answers as they are written, keeps everything in step with heed.
+
+import * as api from "/static/api.js";
+import { Answer } from "/static/answer.js";
+import { byId, el, speak } from "/static/dom.js";
+import { drawPanel, showPanel } from "/static/panel.js";
+
+const STARTERS = ["What can you talk about?", "Who are you?", "Tell me something interesting."];
+const READY_EVERY_MS = 1500;
+const log = byId("log");
+const say = byId("say");
+let writing = null; // the AbortController of the answer being written
+let reasons = [];
+
+// What an Answer may ask of the page.
+const page = {
+  reasons: () => reasons,
+  report,
+  follow: () => { log.scrollTop = log.scrollHeight; },
+  changed: refresh,
+  answerAgain(answer, retry) {
+    answer.retire();
+    const next = new Answer(page, answer.turn);
+    next.add(retry.text);
+    next.finish({ id: retry.completion_id, version: retry.adapter_version });
+    return next;
+  },
+  async regenerate(answer) {
+    const next = new Answer(page, answer.turn);
+    answer.retire();
+    await write(next, (onText, signal) => api.regenerate(answer.id, onText, signal));
+  },
+};
+
+async function start() {
+  byId("who").value = api.user();
+  applyTheme(localStorage.getItem("heed-theme"));
+  listen();
+  await untilReady();
+  await load();
+  say.focus();
+}
+
+/** Wait until the model is loaded, saying what heed does meanwhile. */
+async function untilReady() {
+  for (;;) {
+    const state = await api.ready().catch((error) => ({ status: error.message, parts: {} }));
+    const isReady = state.status === "ready";
+    byId("state").textContent = isReady ? state.model : state.parts && Object.keys(state.parts).length ? "loading the model" : "waiting for heed";
+    byId("mark").classList.toggle("ready", isReady);
+    if (isReady) return;
+    await new Promise((resolve) => { setTimeout(resolve, READY_EVERY_MS); });
+  }
+}
+
+/** Show the person's conversation from the beginning. */
+async function load() {
+  try {
+    await refresh();
+    const turns = (await api.history()).data;
+    log.replaceChildren(byId("welcome") ?? welcome);
+    turns.forEach(showTurn);
+    showWelcome(turns.length === 0);
+    await refresh();
+    page.follow();
+  } catch (error) {
+    report(error);
+  }
+}
+
+const welcome = byId("welcome");
+
+function showWelcome(isShown) {
+  welcome.hidden = !isShown;
+}
+
+function showTurn(answers) {
+  const turn = addTurn(answers[0].question);
+  answers.forEach((stored, index) => {
+    const answer = new Answer(page, turn);
+    answer.add(stored.text);
+    answer.finish({ id: stored.completion_id, version: stored.adapter_version, isGold: stored.is_gold });
+    if (index < answers.length - 1) answer.retire();
+    for (const given of stored.feedback) {
+      if (given.kind === "correction" || given.kind === "ideal") answer.learned(given);
+    }
+  });
+}
+
+function addTurn(question) {
+  const turn = el("section", { class: "turn" }, el("p", { class: "said" }, question));
+  log.append(turn);
+  return turn;
+}
+
+async function sendMessage(text) {
+  showWelcome(false);
+  hideBanner();
+  if (text.startsWith("/")) return runCommand(text);
+  const turn = addTurn(text);
+  page.follow();
+  return write(new Answer(page, turn), (onText, signal) => api.ask(text, onText, signal));
+}
+
+/** Stream an answer into `answer`. */
+async function write(answer, call) {
+  writing = new AbortController();
+  setWriting(true);
+  try {
+    const done = await call((piece) => { const isAtEnd = nearEnd(); answer.add(piece); if (isAtEnd) page.follow(); }, writing.signal);
+    answer.finish(done);
+    speak(answer.text);
+  } catch (error) {
+    const wasStopped = error.name === "AbortError";
+    answer.stop(wasStopped ? undefined : "No answer.");
+    if (!wasStopped) report(error);
+  } finally {
+    writing = null;
+    setWriting(false);
+    if (nearEnd()) page.follow();
+  }
+}
+
+async function runCommand(text) {
+  const turn = addTurn(text);
+  try {
+    const done = await api.command(text, null);
+    if (done.command === "reset" || done.command === "forget") await load();
+    if (done.feedback || done.answer) await load();
+    else turn.append(el("pre", { class: "command" }, done.text));
+    if (done.command === "reset" || done.command === "forget") log.append(turn);
+    speak(done.text);
+    await refresh();
+  } catch (error) {
+    turn.remove();
+    report(error);
+  }
+  page.follow();
+}
+
+/** Everything that depends on what was learned. */
+async function refresh() {
+  const summary = await drawPanel(act);
+  reasons = summary.reasons;
+}
+
+/** Run a change from the panel, then draw what depends on it. */
+async function act(work) {
+  try {
+    await work();
+    await refresh();
+    hideBanner();
+  } catch (error) {
+    report(error);
+  }
+}
+
+function report(error) {
+  if (error.status === 401) {
+    byId("ask-key").showModal();
+    return;
+  }
+  const text = error.message || "Something went wrong.";
+  byId("banner").textContent = text[0].toUpperCase() + text.slice(1);
+  byId("banner").hidden = false;
+  if (error.status === 0 || error.status === 503) untilReady().then(hideBanner);
+}
+
+function hideBanner() {
+  byId("banner").hidden = true;
+}
+
+function nearEnd() {
+  return log.scrollHeight - log.scrollTop - log.clientHeight < 120;
+}
+
+function setWriting(isWriting) {
+  const button = byId("send");
+  log.setAttribute("aria-busy", String(isWriting));
+  button.setAttribute("aria-label", isWriting ? "Stop" : "Send");
+  button.querySelector("use").setAttribute("href", isWriting ? "#i-stop" : "#i-send");
+}
+
+function fitComposer() {
+  say.style.setProperty("height", "auto");
+  say.style.setProperty("height", `${Math.min(say.scrollHeight, 200)}px`);
+}
+
+function applyTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+}
+
+function switchTheme() {
+  const isDark = document.documentElement.dataset.theme
+    ? document.documentElement.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  const theme = isDark ? "light" : "dark";
+  localStorage.setItem("heed-theme", theme);
+  applyTheme(theme);
+}
+
+function onSubmit(form, work) {
+  byId(form).addEventListener("submit", (event) => {
+    event.preventDefault();
+    work();
+  });
+}
+
+function listen() {
+  byId("starters").replaceChildren(...STARTERS.map((text) =>
+    el("button", { type: "button", class: "chip", onclick: () => sendMessage(text) }, text)));
+  onSubmit("composer", () => {
+    if (writing) { writing.abort(); return; }
+    const text = say.value.trim();
+    if (!text) return;
+    say.value = "";
+    fitComposer();
+    sendMessage(text);
+  });
+  say.addEventListener("input", fitComposer);
+  say.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      if (!writing) byId("composer").requestSubmit();
+    }
+  });
+  onSubmit("who-form", () => say.focus());
+  byId("who").addEventListener("change", () => {
+    api.setUser(byId("who").value.trim());
+    byId("who").value = api.user();
+    load();
+  });
+  onSubmit("note-form", () => {
+    const text = byId("note").value.trim();
+    if (!text) return;
+    byId("note").value = "";
+    act(() => api.feedback({ kind: "note", text }));
+  });
+  byId("learning").addEventListener("change", (event) => act(() => api.command(`/learning ${event.target.checked ? "on" : "off"}`, null)));
+  byId("reset").addEventListener("click", () => act(async () => { await api.command("/reset", null); await load(); closePanel(); }));
+  byId("forget").addEventListener("click", () => { byId("forget-name").textContent = api.user(); byId("ask-forget").showModal(); });
+  byId("ask-forget").addEventListener("close", (event) => {
+    if (event.target.returnValue === "yes") act(async () => { await api.forget(); await load(); });
+    event.target.returnValue = "";
+  });
+  byId("key-form").addEventListener("submit", () => { api.setKey(byId("key").value.trim()); load(); });
+  byId("theme").addEventListener("click", switchTheme);
+  byId("panel-open").addEventListener("click", () => showPanel(!document.body.classList.contains("panel-shown"), byId("panel-open")));
+  byId("panel-close").addEventListener("click", closePanel);
+  byId("curtain").addEventListener("click", closePanel);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && document.body.classList.contains("panel-shown")) closePanel(); });
+}
+
+function closePanel() {
+  showPanel(false, byId("panel-open"));
+}
+
+start();

@@ -1,0 +1,119 @@
+"""One person at a time: summary, history, commands, everything as JSON, and erasure."""
+
+import time
+from typing import Any
+
+from aiohttp import web
+
+from bot import commands
+from bot.errors import InvalidField, NotFound
+from bot.events import Command, Place
+from bot.feedback import REASONS
+from bot.http import bodies, views
+from bot.http.auth import author
+from bot.http.services import SERVICES, Services
+from bot.lessons import stored_outcome
+from storage import completions, feedback, notes, updates, versions
+from storage.tables import User
+
+Json = dict[str, Any]
+EVERYTHING = 1_000_000
+MAX_TURNS = 200
+
+
+async def summary(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}`: who this is to heed."""
+    services = request.app[SERVICES]
+    who = author(request, request.match_info["user"])
+    user = await services.gateway.known(who)
+    return web.json_response(
+        {
+            "user": who.display_name,
+            "is_learning": user.is_learning,
+            "active_version": user.active_version,
+            "persona": user.persona,
+            "model": services.engine.model_name,
+            "reasons": list(REASONS),  # for the buttons under a thumb down
+        }
+    )
+
+
+async def history(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/history?chat=web&limit=50`: a conversation heed keeps, oldest turn first."""
+    services = request.app[SERVICES]
+    limit = _limit(request)
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    if not user.id:
+        return web.json_response({"object": "list", "data": []})
+    chat = await services.gateway.chat(user.id, Place("http", request.query.get("chat", "web")[:64]))
+    about: dict[str, list[Json]] = {}
+    for entry in await _feedback(services, user, limit * 4):
+        about.setdefault(entry["completion_id"] or "", []).append(entry)
+    turns = await services.gateway.history(chat.id, limit)
+    data = [[views.turn(row, about.get(row.id, [])) for row in answers] for answers in turns]
+    return web.json_response({"object": "list", "data": data})
+
+
+async def command(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.CommandBody)
+    given = commands.parse(body.text)
+    if given is None:
+        raise InvalidField("a command starts with a slash; /help lists them", "text")
+    if given.name in ("retry", "feedback"):
+        services.gateway.require_ready()
+    user_id = await services.gateway.person(author(request, request.match_info["user"]))
+    about = Command(given.name, given.argument, body.completion_id)
+    said = await commands.run(services.core, user_id, Place("http", body.chat), about)
+    return web.json_response(
+        {
+            "command": given.name,
+            "text": said.text,
+            "feedback": views.lesson(said.lesson) if said.lesson else None,
+            "answer": views.retry(said.answer) if said.answer else None,
+        }
+    )
+
+
+async def export(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
+    services = request.app[SERVICES]
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    user_id = user.id
+    read = services.database.read
+    data = {
+        "exported_at": time.time(),
+        "user": user.model_dump(),
+        "completions": [row.model_dump() for row in await read(lambda s: completions.recent(s, user_id, EVERYTHING))],
+        "feedback": [row.model_dump() for row in await read(lambda s: feedback.history(s, user_id, EVERYTHING))],
+        "notes": [row.model_dump() for row in await read(lambda s: notes.live(s, user_id))],
+        "adapter_versions": [row.model_dump() for row in await read(lambda s: versions.history(s, user_id))],
+        "updates": [row.model_dump() for row in await read(lambda s: updates.recent(s, user_id, EVERYTHING))],
+    }
+    return web.json_response(data, headers={"Content-Disposition": 'attachment; filename="heed-export.json"'})
+
+
+async def forget(request: web.Request) -> web.Response:
+    """`DELETE /v1/users/{user}`: erase the person."""
+    services = request.app[SERVICES]
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    if not user.id:
+        raise NotFound("heed does not know this person", "user")
+    await services.gateway.forget(user.id)
+    return web.json_response({"forgotten": True})
+
+
+async def _feedback(services: Services, user: User, limit: int) -> list[Json]:
+    rows = await services.database.read(lambda s: feedback.history(s, user.id, limit))
+    runs = await services.database.read(lambda s: updates.recent(s, user.id, limit))
+    ran = {run.feedback_id: run for run in reversed(runs)}
+    ordered = sorted(rows, key=lambda row: row.seq or 0)
+    return [views.feedback(row, stored_outcome(row, ran.get(row.id), user.active_version)) for row in ordered]
+
+
+def _limit(request: web.Request) -> int:
+    text = request.query.get("limit", "50")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_TURNS):
+        raise InvalidField(f"limit is a number from 1 to {MAX_TURNS}", "limit")
+    return int(text)

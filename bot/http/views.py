@@ -1,0 +1,116 @@
+"""What is stored, as the JSON that goes out: pure functions, one per kind of thing."""
+
+from typing import Any
+
+from bot.gateway import question
+from bot.lessons import Lesson
+from engine.requests import LearnOutcome
+from storage.tables import AdapterVersion, Completion, Feedback, Note, UpdateRun
+
+Json = dict[str, Any]
+
+
+def lesson(given: Lesson) -> Json:
+    """The answer to a piece of feedback."""
+    outcome = given.outcome
+    optional = {
+        "note": outcome.note,
+        "note_id": outcome.note_id,
+        "reason": outcome.reason,
+        "ask": given.ask,
+        "update": update(outcome),
+        "retry": retry(given.retry) if given.retry else None,
+    }
+    return {
+        "feedback_id": given.feedback.id,
+        "status": outcome.status,
+        "adapter_version": outcome.adapter_version,
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+def update(outcome: LearnOutcome) -> Json | None:
+    """What one update did, or None where none ran."""
+    if outcome.update_id is None and not outcome.steps:
+        return None
+    return {
+        "id": outcome.update_id,
+        "steps": outcome.steps,
+        "divergence_before": outcome.divergence_before,
+        "divergence_after": outcome.divergence_after,
+        "duration_ms": outcome.duration_ms,
+        "phases_ms": outcome.phases_ms,
+        "gate": outcome.gate,
+        "heat": [[text, weight] for text, weight in outcome.heat],
+    }
+
+
+def retry(answer: Completion) -> Json:
+    """An answer given again."""
+    return {
+        "completion_id": answer.id,
+        "text": answer.text,
+        "retry_of": answer.retry_of,
+        "adapter_version": answer.adapter_version,
+    }
+
+
+def turn(row: Completion, given: list[Json]) -> Json:
+    """One stored answer with what was asked and the feedback it got."""
+    return {
+        "completion_id": row.id,
+        "question": question(row),
+        "text": row.text,
+        "retry_of": row.retry_of,
+        "adapter_version": row.adapter_version,
+        "created_at": row.created_at,
+        "finish_reason": row.finish_reason,
+        "is_gold": row.is_gold,
+        "notes": row.notes,
+        "feedback": given,
+    }
+
+
+def feedback(row: Feedback, outcome: LearnOutcome) -> Json:
+    """One piece of feedback with what became of it."""
+    return {
+        "feedback_id": row.id,
+        "completion_id": row.completion_id,
+        "kind": row.kind,
+        "text": row.text,
+        "value": row.value,
+        "created_at": row.created_at,
+        "state": row.status,
+        "status": outcome.status,
+        "adapter_version": outcome.adapter_version,
+        "reason": row.reason,
+        "update": update(outcome),
+    }
+
+
+def note(row: Note) -> Json:
+    """One standing note."""
+    return {
+        "id": row.id,
+        "text": row.text,
+        "state": row.state,
+        "probe": row.probe,
+        "num_tokens": row.num_tokens,
+        "learned_version": row.learned_version,
+        "created_at": row.created_at,
+    }
+
+
+def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> Json:
+    """One adapter version with what taught it."""
+    return {
+        "version": row.number,
+        "parent": row.parent,
+        "state": row.state,
+        "created_at": row.created_at,
+        "size_bytes": row.size_bytes,
+        "sha256": row.sha256,
+        "base_model": row.base_model,
+        "taught_by": {"feedback_id": taught.id, "kind": taught.kind, "text": taught.text} if taught else None,
+        "update": {"steps": run.steps, "duration_ms": run.duration_ms} if run else None,
+    }

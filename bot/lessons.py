@@ -1,0 +1,197 @@
+"""From a piece of feedback to what was learned; knows no platform.
+
+Invariants: feedback is committed before anything is said about it; an update belongs to heed, not to the
+request that brought it (a client that leaves does not stop it); the same idempotency key gives the same
+feedback, and with another body it is refused.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bot.config import Settings
+from bot.feedback import ASK_REASON, FeedbackRecord
+from bot.gateway import Gateway, check_text, sampling_of
+from bot.metrics import Metrics
+from engine.requests import LearnOutcome
+from storage import completions, feedback, updates
+from storage.database import Database
+from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+Status = Literal["learned", "queued", "kept", "rejected"]
+OUTCOMES: dict[str, Status] = {
+    FeedbackStatus.PENDING: "queued",
+    FeedbackStatus.TRAINING: "queued",
+    FeedbackStatus.LEARNED: "learned",
+    FeedbackStatus.KEPT: "kept",
+    FeedbackStatus.REJECTED: "rejected",
+    FeedbackStatus.FAILED: "rejected",
+    FeedbackStatus.UNDONE: "kept",
+}
+RECENT = 200  # rows looked through for what an older piece of feedback became
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A piece of feedback with what became of it."""
+
+    feedback: Feedback
+    outcome: LearnOutcome
+    retry: Completion | None = None
+    ask: str = ""  # a question for the person, after a bare thumb down
+
+
+class Lessons:
+    """Commits feedback, has it learned, and gives the answer again."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        engine: "Engine",
+        database: Database,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self._gateway = gateway
+        self._engine = engine
+        self._database = database
+        self._settings = settings
+        self._metrics = metrics
+        self._tasks: set[asyncio.Task[LearnOutcome]] = set()
+
+    async def teach(
+        self,
+        user_id: str,
+        record: FeedbackRecord,
+        *,
+        idempotency_key: str | None = None,
+        training: dict[str, Any] | None = None,
+        wait: bool = True,
+        retry: bool = False,
+    ) -> Lesson:
+        """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned."""
+        row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
+        outcome = await self._outcome(row, wait=wait)
+        answer = await self._answered_again(row, outcome, is_new=is_new) if retry else None
+        ask = ASK_REASON if record.wants_reason else ""
+        return Lesson(row, outcome, answer, ask)
+
+    async def commit(
+        self,
+        user_id: str,
+        record: FeedbackRecord,
+        *,
+        idempotency_key: str | None = None,
+        training: dict[str, Any] | None = None,
+    ) -> tuple[Feedback, bool]:
+        """The feedback, durable on return, and whether it is new.
+
+        Raises CompletionNotFound, IdempotencyConflict or InvalidField; then nothing was stored.
+        """
+        check_text(record.text, self._settings.chat.text_limit_chars, "text")
+        check_text(record.value, 64, "value")
+        wanted = Feedback(
+            idempotency_key=idempotency_key or new_id(),
+            user_id=user_id,
+            completion_id=record.completion_id,
+            kind=record.kind,
+            text=record.text,
+            value=record.value,
+            training=training,
+        )
+        row, is_new = await self._database.write(lambda s: _commit(s, wanted, record))
+        if is_new:
+            self._metrics.feedback.labels(record.kind.value).inc()
+        return row, is_new
+
+    async def drain(self) -> None:
+        """Give up waiting for running updates; what they have not finished stays pending in storage."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def outcome_of(self, row: Feedback) -> LearnOutcome:
+        """What became of feedback that is stored already."""
+        runs = await self._database.read(lambda s: updates.recent(s, row.user_id, RECENT))
+        user = await self._gateway.user(row.user_id)
+        run = next((run for run in runs if run.feedback_id == row.id), None)
+        return stored_outcome(row, run, user.active_version)
+
+    async def _outcome(self, row: Feedback, *, wait: bool) -> LearnOutcome:
+        is_open = row.status in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
+        if not is_open or not self._engine.is_ready:
+            return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
+        task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if wait:
+            done, _ = await asyncio.wait([task], timeout=self._settings.chat.learn_timeout_s)
+            if done:
+                return task.result()
+        return await self.outcome_of(row)
+
+    async def _learn(self, row: Feedback) -> LearnOutcome:
+        try:
+            outcome = await self._engine.learn(row.id)
+        except Exception:
+            log.exception("an update failed and will be taken up again")
+            self._metrics.errors.labels("learn").inc()
+            outcome = await self.outcome_of(row)
+            return replace(outcome, reason="the update was interrupted; heed will take it up again by itself")
+        self._metrics.lessons.labels(outcome.status).inc()
+        self._metrics.lesson_s.observe(outcome.duration_ms / 1000)
+        return outcome
+
+    async def _answered_again(self, row: Feedback, outcome: LearnOutcome, *, is_new: bool) -> Completion | None:
+        is_changed = outcome.status == "learned" or outcome.note is not None
+        if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
+            return None
+        given = None if is_new else await self._given_again(row, outcome)
+        if given is not None:
+            return given
+        corrected = await self._gateway.completion(row.user_id, row.completion_id)
+        return await self._gateway.answer(self._gateway.again(corrected, sampling_of(corrected)))
+
+    async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
+        recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))
+        for answer in recent:
+            if answer.retry_of == row.completion_id and answer.adapter_version >= outcome.adapter_version:
+                return answer
+        return None
+
+
+# `s` is storage's Session: its type belongs to sqlmodel, which stays in storage/.
+def _commit(s: Any, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
+    row, is_new = feedback.add(s, wanted)
+    if is_new and not record.is_lesson:
+        if record.is_approval and record.completion_id is not None:
+            completions.mark_gold(s, wanted.user_id, record.completion_id)
+        feedback.set_status(s, row.id, FeedbackStatus.KEPT)
+    return row, is_new
+
+
+def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:
+    """What storage knows of a piece of feedback, in the engine's words."""
+    plain = LearnOutcome(row.id, OUTCOMES[row.status], active_version, reason=row.reason)
+    if run is None:
+        return plain
+    return LearnOutcome(
+        row.id,
+        plain.status,
+        run.version if run.version is not None and plain.status == "learned" else active_version,
+        reason=row.reason,
+        steps=run.steps,
+        divergence_before=run.divergence_before,
+        divergence_after=run.divergence_after,
+        duration_ms=run.duration_ms,
+        phases_ms=run.phases_ms or {},
+        gate=run.gate or {},
+        heat=[(str(text), float(weight)) for text, weight in run.heat or []],
+        update_id=run.id,
+    )

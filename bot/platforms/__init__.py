@@ -1,0 +1,1 @@
+"""One module per place people talk to heed from; only these know how a platform looks."""

@@ -1,0 +1,99 @@
+"""A whole heed without a model: the real database, gateway and HTTP application over the fake engine."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.config import Settings
+from bot.gateway import Gateway
+from bot.http.server import application
+from bot.http.services import Services
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from engine.config import EngineConfig
+from storage.database import Database
+from tests.bot.fake_engine import FakeEngine
+
+
+@dataclass
+class Heed:
+    """A running heed, and a client of it."""
+
+    client: TestClient[Any, Any]
+    services: Services
+    engine: FakeEngine
+
+    async def post(self, path: str, body: Any, **options: Any) -> tuple[int, dict[str, Any]]:
+        """POST JSON; the status and the JSON that came back."""
+        return await answered(self.client.post(path, json=body, **options))
+
+    async def get(self, path: str, **options: Any) -> tuple[int, dict[str, Any]]:
+        """GET; the status and the JSON that came back."""
+        return await answered(self.client.get(path, **options))
+
+    async def ask(self, text: str, user: str = "", **fields: Any) -> dict[str, Any]:
+        """One answer to one message."""
+        body = {"messages": [{"role": "user", "content": text}], "user": user, **fields}
+        status, answer = await self.post("/v1/chat/completions", body)
+        assert status == 200, answer
+        return answer
+
+    async def correct(self, completion_id: str, text: str, **fields: Any) -> dict[str, Any]:
+        """One correction, learned."""
+        body = {"completion_id": completion_id, "kind": "correction", "text": text, **fields}
+        status, answer = await self.post("/v1/feedback", body)
+        assert status == 200, answer
+        return answer
+
+
+async def answered(call: Awaitable[ClientResponse]) -> tuple[int, dict[str, Any]]:
+    """The status and JSON of a call."""
+    response = await call
+    return response.status, await response.json()
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    """The text of a chat completion."""
+    text: str = answer["choices"][0]["message"]["content"]
+    return text
+
+
+StartHeed = Callable[..., Awaitable[Heed]]
+
+
+@pytest.fixture
+async def start_heed(tmp_path: Path) -> AsyncIterator[StartHeed]:
+    """Starts a heed on the same data directory each time, with the settings given."""
+    running: list[tuple[Heed, Database]] = []
+
+    async def start(**settings: Any) -> Heed:
+        chosen = Settings(data_dir=tmp_path / "data", **settings)
+        database = Database.open(chosen.data_dir)
+        engine = FakeEngine(EngineConfig("fake", chosen.data_dir), database)
+        await engine.start(lambda _: None)
+        metrics = Metrics()
+        gateway = Gateway(engine, database, chosen, metrics)  # type: ignore[arg-type]
+        lessons = Lessons(gateway, engine, database, chosen, metrics)  # type: ignore[arg-type]
+        services = Services(chosen, database, engine, gateway, lessons, metrics)  # type: ignore[arg-type]
+        server = TestServer(application(services))
+        await server.start_server()
+        heed = Heed(TestClient(server), services, engine)
+        running.append((heed, database))
+        return heed
+
+    yield start
+    for heed, database in running:
+        await heed.services.lessons.drain()
+        await heed.client.close()
+        await database.close()
+
+
+@pytest.fixture
+async def heed(start_heed: StartHeed) -> Heed:
+    """A heed with default settings."""
+    return await start_heed()

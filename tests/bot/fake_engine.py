@@ -1,0 +1,266 @@
+"""An honest stand-in for engine.engine.Engine: same calls, same rows in the real database, no model.
+
+It answers every question the way the pocket model does before anybody corrected it (long, an emoji, a closing
+question) and follows what it was taught: words of lessons in the active version's line, and of notes in the
+prompt. Deterministic: the same person, question, version and notes give the same answer; a temperature above
+zero only changes the opening. Nothing is remembered outside the database but the vocabulary.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.config import EngineConfig
+from engine.errors import EngineRestarting
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome
+from storage import erasure, feedback, notes, people, updates, versions
+from storage.database import Database
+from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun, User
+
+EMOJI = "🙂"
+OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
+
+
+@dataclass(frozen=True)
+class UndoResult:
+    """As engine.engine.UndoResult."""
+
+    version: int
+    note: str | None
+
+
+class FakeEngine:
+    """See the module. `token_delay_s` and `learn_delay_s` make it as slow as a test wants."""
+
+    def __init__(self, config: EngineConfig, database: Database) -> None:
+        self._database = database
+        self._words: dict[str, int] = {}
+        self._texts: list[str] = []
+        self.config = config
+        self.token_delay_s = 0.0
+        self.learn_delay_s = 0.0
+        self.is_ready = False
+        self.failure: Exception | None = None  # raised by the next generate or learn
+        self.num_aborted = 0
+        self.num_learned = 0
+        self.requests: list[GenerateRequest] = []
+        self.resumed = 0
+
+    @property
+    def model_name(self) -> str:
+        """The model's name as people see it."""
+        return "fake"
+
+    async def start(self, progress: Callable[[str], None]) -> None:
+        """Load nothing, but say so."""
+        progress("loading fake")
+        await asyncio.sleep(0)
+        self.is_ready = True
+
+    async def stop(self) -> None:
+        """Nothing to end."""
+        self.is_ready = False
+
+    def health(self) -> dict[str, str]:
+        """Each part's state."""
+        return {"model": "ok" if self.is_ready else "starting", "trainer": "ok" if self.is_ready else "starting"}
+
+    def token_text(self, token_id: int) -> str:
+        """The text of one token."""
+        return self._texts[token_id]
+
+    def resume_pending(self) -> None:
+        """Count the calls: what is pending is learned when it is asked for again."""
+        self.resumed += 1
+
+    async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+        """Stream the words of the answer."""
+        self._fail()
+        self.requests.append(request)
+        user = await self._user(request.user_id)
+        version = user.active_version if request.adapter == "active" else 0
+        noted = await self._notes_in_prompt(request)
+        text = compose(request.messages, [*await self._lessons(user, version), *noted])
+        if request.sampling.temperature > 0:
+            text = f"{OPENINGS[(request.sampling.seed or 0) % len(OPENINGS)]} {text}"
+        text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)
+        prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
+        ids = self._ids(text)
+        result = GenerateResult(
+            text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
+            asdict(request.sampling), finish_reason, 0, 0.01, 0.02,
+        )  # fmt: skip
+        is_whole = False
+        try:
+            for place, token_id in enumerate(ids):
+                await asyncio.sleep(self.token_delay_s)
+                top = [{token_id: -0.25, 0: -2.0}] if request.sampling.top_logprobs else None
+                last = result if place == len(ids) - 1 else None
+                is_whole = last is not None
+                yield Delta(self._texts[token_id], [token_id], [-0.25], top, last)
+        finally:
+            self.num_aborted += not is_whole
+
+    async def learn(self, feedback_id: str) -> LearnOutcome:
+        """Make a version and a note of a correction; keep anything else."""
+        self._fail()
+        await asyncio.sleep(self.learn_delay_s)
+        row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        user = await self._user(row.user_id)
+        text = note_text(row)
+        is_lesson = row.kind in (FeedbackKind.CORRECTION, FeedbackKind.IDEAL) and user.is_learning
+        if not is_lesson or "refuse" in row.text:
+            return await self._keep(row, user, text)
+        return await self._learn(row, user, text)
+
+    async def undo(self, user_id: str) -> UndoResult:
+        """Back to the parent of the active version; its note goes."""
+        user = await self._user(user_id)
+        if not user.active_version:
+            return UndoResult(0, None)
+        version = await self._database.read(lambda s: versions.get(s, user_id, user.active_version))
+        await self._database.write(lambda s: versions.activate(s, user_id, version.parent))
+        taught_by = version.feedback_id or ""
+        made = await self._database.read(lambda s: notes.by_feedback(s, user_id, taught_by))
+        for note in made:
+            await self._database.write(lambda s, note=note: notes.set_state(s, note.id, NoteState.DELETED))
+        await self._database.write(lambda s: feedback.set_status(s, taught_by, FeedbackStatus.UNDONE))
+        return UndoResult(version.parent, made[0].text if made else None)
+
+    async def rollback(self, user_id: str, version: int) -> int:
+        """Another version answers."""
+        await self._database.write(lambda s: versions.activate(s, user_id, version))
+        return version
+
+    async def delete_note(self, user_id: str, note_id: str) -> None:
+        """The note goes."""
+        await self._database.write(lambda s: notes.set_state(s, note_id, NoteState.DELETED))
+
+    async def forget(self, user_id: str) -> None:
+        """The person goes."""
+        await erasure.forget_person(self._database, user_id)
+
+    async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
+        """The newest updates."""
+        return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+
+    async def _keep(self, row: Feedback, user: User, text: str) -> LearnOutcome:
+        refused = "refuse" in row.text
+        status = FeedbackStatus.REJECTED if refused else FeedbackStatus.KEPT
+        reason = "the new version did worse" if refused else ""
+        await self._database.write(lambda s: feedback.set_status(s, row.id, status, reason))
+        if refused:
+            return LearnOutcome(row.id, "rejected", user.active_version, reason=reason)
+        note = await self._add_note(row, text, NoteState.IN_PROMPT)
+        return LearnOutcome(row.id, "kept", user.active_version, note=text, note_id=note.id)
+
+    async def _learn(self, row: Feedback, user: User, text: str) -> LearnOutcome:
+        self.num_learned += 1
+        run = await self._database.write(
+            lambda s: updates.start(
+                s, UpdateRun(user_id=user.id, feedback_id=row.id, parent_version=user.active_version)
+            )
+        )
+        version = await self._database.write(
+            lambda s: versions.allocate(s, user.id, user.active_version, "fake", row.id, run.id)
+        )
+        await self._database.write(lambda s: versions.accept(s, user.id, version.number, "0" * 64, 1234))
+        heat = await self._heat(row, text)
+        figures: dict[str, Any] = {
+            "status": "accepted", "duration_ms": 1234.0, "steps": 10, "divergence_before": 1.5,
+            "divergence_after": 0.02, "heat": heat, "version": version.number, "gate": {"passed": True},
+            "phases_ms": {"teacher": 100.0, "steps": 1100.0, "publish": 34.0},
+        }  # fmt: skip
+        await self._database.write(lambda s: updates.finish(s, run.id, **figures))
+        note = await self._add_note(row, text, NoteState.IN_WEIGHTS)
+        await self._database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.LEARNED))
+        return LearnOutcome(
+            row.id, "learned", version.number, text, note.id, "", 10, 1.5, 0.02, 1234.0,
+            figures["phases_ms"], figures["gate"], heat, run.id,
+        )  # fmt: skip
+
+    async def _add_note(self, row: Feedback, text: str, state: NoteState) -> Note:
+        return await self._database.write(
+            lambda s: notes.add(
+                s, Note(user_id=row.user_id, feedback_id=row.id, text=text, state=state, num_tokens=len(text.split()))
+            )
+        )
+
+    async def _heat(self, row: Feedback, lesson: str) -> list[tuple[str, float]]:
+        from storage import completions
+
+        answer = await self._database.read(lambda s: completions.get(s, row.user_id, row.completion_id or ""))
+        wanted = set(compose(answer.messages, [lesson]).split())
+        tokens = [self._texts[token_id] for token_id in self._ids(answer.text)]
+        return [(token, 0.05 if token.strip() in wanted else -1.8) for token in tokens] + [("<end>", 1.2)]
+
+    async def _lessons(self, user: User, number: int) -> list[str]:
+        taught: list[str] = []
+        while number:
+            version = await self._database.read(lambda s, n=number: versions.get(s, user.id, n))
+            row = await self._database.read(lambda s, v=version: feedback.get(s, v.feedback_id or ""))
+            taught.insert(0, note_text(row))
+            number = version.parent
+        return taught
+
+    async def _notes_in_prompt(self, request: GenerateRequest) -> list[str]:
+        if request.notes == "off":
+            return []
+        live = await self._database.read(lambda s: notes.live(s, request.user_id))
+        return [note.text for note in live if note.state != NoteState.IN_WEIGHTS]
+
+    async def _user(self, user_id: str) -> User:
+        return await self._database.read(lambda s: people.get(s, user_id))
+
+    def _ids(self, text: str) -> list[int]:
+        ids = []
+        for word in re.findall(r"\s*\S+|\s+$", text):
+            if word not in self._words:
+                self._words[word] = len(self._texts)
+                self._texts.append(word)
+            ids.append(self._words[word])
+        return ids
+
+    def _fail(self) -> None:
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
+        if not self.is_ready:
+            raise EngineRestarting("the engine is being restarted")
+
+
+def note_text(row: Feedback) -> str:
+    """The standing note a piece of feedback makes."""
+    return f"say it like this: {row.text}" if row.kind == FeedbackKind.IDEAL else row.text
+
+
+def cut(text: str, stop: tuple[str, ...], max_tokens: int | None) -> tuple[str, str]:
+    """The text up to a stop string or a number of words, and why it ended."""
+    for mark in stop:
+        text = text.partition(mark)[0].rstrip() or text
+    words = re.findall(r"\s*\S+", text)
+    if max_tokens is not None and len(words) > max_tokens:
+        return "".join(words[:max_tokens]), "length"
+    return text, "stop"
+
+
+def compose(messages: list[ChatMessage], lessons: list[str]) -> str:
+    """The answer to the last message, following the lessons, the newest last."""
+    asked = messages[-1]["content"].strip().rstrip("?!.")
+    for lesson in reversed(lessons):
+        if lesson.startswith("say it like this: "):
+            return lesson.removeprefix("say it like this: ")
+    wishes = " ".join(lessons).lower()
+    parts = [f"You asked about {asked}.", "It is a fine subject with many sides, and I could go on for quite a while."]
+    if "short" in wishes or "too long" in wishes:
+        parts = parts[:1]
+    if "emoji" not in wishes:
+        parts.append(EMOJI)
+    if "question" not in wishes:
+        parts.append("Would you like to know more?")
+    text = " ".join(parts)
+    name = re.search(r"call me (\w+)", wishes)
+    text = f"{name[1].title()}: {text}" if name else text
+    return text.lower() if "lowercase" in wishes else text
