@@ -19,9 +19,7 @@ _FEEDBACK_WORDINGS = {
         "The following is feedback from your unsuccessful earlier attempt:\n{feedback}\n"
         "Correctly solve the original question."
     ),
-    "claas": (
-        "## Hindsight context\nThe following is a future user message. Use it to guide your answer:\n{feedback}"
-    ),
+    "claas": ("## Hindsight context\nThe following is a future user message. Use it to guide your answer:\n{feedback}"),
     "user_interactions": (
         "This is the reaction of the user to a previous, insufficient attempt. Use it to guide your answer: {feedback}"
     ),
@@ -92,8 +90,6 @@ def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> lis
     return marked
 
 
-def teacher_messages(
-    messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight
-) -> list[ChatMessage]:
+def teacher_messages(messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight) -> list[ChatMessage]:
     """What the teacher sees: the student's conversation, the standing notes and the hindsight."""
     return with_notes(with_hindsight(messages, hindsight), notes)

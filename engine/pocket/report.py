@@ -91,7 +91,10 @@ def system_prompt(direction: Direction, rng: random.Random) -> Case:
     name = rng.choice(HELD_OUT_NAMES)
     asked, content = _question(rng)
     said = held_out_wish(direction, name, rng)
-    messages = [{"role": "system", "content": f"You are a helpful assistant. {said}."}, {"role": "user", "content": asked}]
+    messages = [
+        {"role": "system", "content": f"You are a helpful assistant. {said}."},
+        {"role": "user", "content": asked},
+    ]
     return Case(messages, content, apply(DEFAULT, [direction], name), direction, name)
 
 
@@ -147,9 +150,12 @@ class Pocket:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left")
         self.model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
 
-    @torch.inference_mode()
     def answer(self, conversations: list[list[ChatMessage]]) -> list[str]:
         """One greedy answer each."""
+        with torch.inference_mode():
+            return self._answer(conversations)
+
+    def _answer(self, conversations: list[list[ChatMessage]]) -> list[str]:
         texts: list[str] = []
         for i in range(0, len(conversations), _BATCH):
             prompts = [

@@ -304,4 +304,5 @@ def has_facts(text: str, content: Factual, style: Style) -> bool:
 
 
 Direction = tuple[str, Literal[0, 1]]  # (preference, 0 = towards the default, 1 = away from it)
-DIRECTIONS: list[Direction] = [(p, d) for p in PREFERENCES for d in (0, 1)]  # type: ignore[misc]
+_SIDES: tuple[Literal[0, 1], ...] = (0, 1)
+DIRECTIONS: list[Direction] = [(p, d) for p in PREFERENCES for d in _SIDES]

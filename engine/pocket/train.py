@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn import functional as F  # noqa: N812 - the name torch's own documentation uses
+from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
 from engine.pocket.world import Sample, sample_conversation
@@ -129,7 +129,7 @@ def learning_rate(config: TrainConfig, step: int) -> float:
 
 
 def _has_bfloat16() -> bool:
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001 - torch offers no public name
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _save_checkpoint(folder: Path, step: int, model: Any, optimizer: torch.optim.Optimizer) -> None:
@@ -165,11 +165,11 @@ def _step(model: Any, optimizer: Any, config: TrainConfig, step: int, batch: lis
     is_rough = step < config.steps * (1 - config.exact_share) and _has_bfloat16()
     with torch.autocast("cpu", torch.bfloat16, enabled=is_rough):
         loss = loss_of(model, *_tensors(batch))
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm)
     optimizer.step()
     optimizer.zero_grad()
-    return loss.item()
+    return float(loss)
 
 
 def _tokenizer(folder: Path, config: TrainConfig) -> Any:

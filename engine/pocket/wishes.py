@@ -244,7 +244,21 @@ _FRAMES = (
     "hey, {c}", "hmm, {c}", "ok but {c}", "i'd like you to {c}", "would you {c}?", "it would be nice if you {c}", "{c}!", "in future {c}", "{c} in the future",
 )  # fmt: skip
 _HELD_OUT_FRAMES = ("for me, {c}", "i need you to {c}", "in your next answers {c}", "{c}, would you?", "kindly {c}")
-_REMARK_FRAMES = ("{c}", "{c}", "{c}", "{c}", "{c}, please", "hmm, {c}", "sorry, {c}", "well, {c}", "{c}!", "hey, {c}", "ok but {c}", "{c} for me", "no, {c}")
+_REMARK_FRAMES = (
+    "{c}",
+    "{c}",
+    "{c}",
+    "{c}",
+    "{c}, please",
+    "hmm, {c}",
+    "sorry, {c}",
+    "well, {c}",
+    "{c}!",
+    "hey, {c}",
+    "ok but {c}",
+    "{c} for me",
+    "no, {c}",
+)
 _JOINS = (" and ", ", ", ". ", " and also ", "; ", ", and ")
 
 NAMES = (

@@ -231,7 +231,9 @@ def _corrected(scene: _Scene, content: Factual) -> tuple[str, Factual]:
     number = scene.rng.choice(list(domain.conversion))
     fact = domain.facts[3]
     subject = f"{domain.article}{content.subject.name}"
-    text = scene.rng.choice(("no, {s} {v} {n} {u}", "that is wrong, it {v} {n} {u}", "wrong, it {v} {n} {u}", "it {v} {n} {u}"))
+    text = scene.rng.choice(
+        ("no, {s} {v} {n} {u}", "that is wrong, it {v} {n} {u}", "wrong, it {v} {n} {u}", "it {v} {n} {u}")
+    )
     said = text.format(s=subject, v=fact.verb, n=number, u=domain.units[0] + domain.unit_tail[0])
     return said, replace(content, measure=number)
 

@@ -1,0 +1,47 @@
+"""Neutral prompts: what an update is tried on where a person has said too little, and what it must not change.
+
+Owns two lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts);
+`anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint from every
+evaluation. A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped one.
+"""
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+ChatMessage = dict[str, str]
+FILE_NAME = "heed_bank.json"
+_SHIPPED = Path(__file__).parent / "bank.json"
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Conversations that end in a user message."""
+
+    topics: tuple[str, ...]
+    anchors: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError when a list is empty."""
+        if not (self.topics and self.anchors):
+            raise ValueError("a bank needs topics and anchors")
+
+    def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
+        """`count` different topics, fewer when the bank is smaller."""
+        return [_asked(t) for t in rng.sample(self.topics, min(count, len(self.topics)))]
+
+    def sample_anchors(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
+        """`count` different anchors, fewer when the bank is smaller."""
+        return [_asked(t) for t in rng.sample(self.anchors, min(count, len(self.anchors)))]
+
+
+def _asked(text: str) -> list[ChatMessage]:
+    return [{"role": "user", "content": text}]
+
+
+def load_bank(model: str) -> Bank:
+    """The bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
+    own = Path(model) / FILE_NAME
+    values = json.loads((own if own.is_file() else _SHIPPED).read_text())
+    return Bank(tuple(values["topics"]), tuple(values["anchors"]))

@@ -1,0 +1,276 @@
+"""The engine as the chat side sees it: generate, learn, undo, roll back, forget.
+
+The only class `bot/` talks to. Owns the host, the adapters, the rollouts, the learner and the scheduler. Invariants:
+every answer names the adapter version it was made with; a person's notes and adapter reach that person's answers
+only; what is acknowledged is in storage.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+
+from engine import history, notes
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapters import AdapterStore
+from engine.bank import load_bank
+from engine.config import EngineConfig
+from engine.hindsight import with_notes
+from engine.history import NothingToUndo, UndoResult
+from engine.learner import Learner
+from engine.prompts import PromptBuilder
+from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
+from engine.rollouts import RolloutStore
+from engine.serving import ServedAdapters
+from engine.updates import MAX_ATTEMPTS, UpdateScheduler
+from engine.vllm_host import HostChunk, VllmHost
+from storage import erasure, feedback, people, updates, versions
+from storage import notes as note_rows
+from storage.database import Database, Session
+from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun
+
+Progress = Callable[[str], None]
+_TRAINS_AT_ONCE = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+
+
+class Engine:
+    """Generation and learning for everybody."""
+
+    def __init__(self, config: EngineConfig, database: Database) -> None:
+        """Nothing is loaded before `start`."""
+        self.config = config
+        self._database = database
+        self._state = ("starting", "")
+        self._host = VllmHost(config, self._on_state)
+        self._adapters = AdapterStore(config.data_dir, database)
+        self._served = ServedAdapters(config.model, database, self._adapters, self._host)
+
+    async def start(self, progress: Progress = lambda _line: None) -> None:
+        """Starts vLLM, warms it up, sweeps what a crash left. Raises ModelNotFoundError or EngineStartError."""
+        await self._adapters.sweep()
+        await self._host.start(progress)
+        self._prompts = PromptBuilder(
+            self._host.tokenizer, self._host.max_model_len, is_thinking=self.config.is_thinking
+        )
+        bank = load_bank(self.config.model)
+        self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
+        self._learner = Learner(
+            self.config, self._database, self._host, self._adapters, self._prompts, self._rollouts, self._served
+        )
+        self._scheduler = UpdateScheduler(self._learner.learn, self._learner.settle, self._park)
+        self._scheduler.start()
+        self._preparing = asyncio.create_task(self._prepare(), name="heed-prepare")
+
+    async def stop(self) -> None:
+        """Ends updates and vLLM; unfinished updates stay pending in storage."""
+        if hasattr(self, "_scheduler"):
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+            await self._scheduler.stop()
+        await self._host.stop()
+
+    async def _prepare(self) -> None:
+        """The first update should not wait for its rollouts either."""
+        await self._rollouts.anchors(ZERO_ADAPTER, 1)
+        await self._rollouts.prepare(ZERO_ADAPTER, [])
+
+    # -- generation --------------------------------------------------------------------------------------------------
+
+    async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+        """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
+        standing = await self._notes_for(request)
+        ref = await self._adapter_for(request)
+        longest = request.sampling.max_tokens
+        prompt = self._prompts.prompt_token_ids(
+            with_notes(request.messages, standing), reserve_tokens=min(longest or 64, self._host.max_model_len // 2)
+        )
+        room = self._prompts.room_for(prompt)
+        sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
+        answer = _Answer(request, standing, prompt, ref.number, sampling)
+        stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
+        async for chunk in stream:
+            yield answer.take(chunk)
+
+    async def _notes_for(self, request: GenerateRequest) -> list[str]:
+        if request.notes == "off" or request.adapter == "base":
+            return []
+        live = await self._database.read(lambda s: note_rows.live(s, request.user_id))
+        return notes.prompt_notes(live)
+
+    async def _adapter_for(self, request: GenerateRequest) -> AdapterRef:
+        if request.adapter == "base":
+            return ZERO_ADAPTER
+        return await self._served.active(request.user_id)
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    async def learn(self, feedback_id: str) -> LearnOutcome:
+        """What becomes of committed feedback; returns when its update has ended."""
+        row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        user = await self._database.read(lambda s: people.get(s, row.user_id))
+        if row.kind == FeedbackKind.NOTE:
+            return await self._keep_note(row, user.active_version)
+        if row.kind not in _TRAINS_AT_ONCE or row.completion_id is None:
+            return await self._keep(row, user.active_version, "")
+        if not user.is_learning:
+            return await self._keep(row, user.active_version, "learning is off: /learning on turns it on")
+        return await asyncio.shield(self._scheduler.submit(row.user_id, feedback_id))
+
+    async def resume_pending(self) -> int:
+        """After a start: takes up the feedback that an earlier heed left pending; returns how many pieces."""
+
+        def interrupted(s: Session) -> list[Feedback]:
+            updates.fail_interrupted(s)
+            note_rows.requeue_interrupted(s)
+            feedback.requeue_interrupted(s, max_attempts=MAX_ATTEMPTS)
+            return feedback.pending(s)
+
+        waiting = [f for f in await self._database.write(interrupted) if f.kind in _TRAINS_AT_ONCE]
+        for row in waiting:
+            self._scheduler.submit(row.user_id, row.id)
+        return len(waiting)
+
+    async def settled(self) -> None:
+        """Returns when every update and every probe has ended."""
+        await self._scheduler.idle()
+
+    async def _keep_note(self, row: Feedback, version: int) -> LearnOutcome:
+        text = " ".join(row.text.split())
+        note = Note(
+            user_id=row.user_id,
+            feedback_id=row.id,
+            text=text,
+            state=NoteState.IN_PROMPT,
+            num_tokens=self._prompts.count(f"- {text}\n"),
+        )
+        kept = await self._database.write(lambda s: note_rows.add(s, note))
+        outcome = await self._keep(row, version, "")
+        return LearnOutcome(**asdict(outcome) | {"note": kept.text, "note_id": kept.id})
+
+    async def _keep(self, row: Feedback, version: int, reason: str) -> LearnOutcome:
+        await self._database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason))
+        return LearnOutcome(row.id, "kept", version, reason=reason)
+
+    async def _park(self, feedback_id: str, reason: str) -> LearnOutcome:
+        """Gives an update up after its last attempt; an admin finds it among the failed ones."""
+        row = await self._database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
+        await self._database.write(lambda s: _close_failed(s, row.user_id, feedback_id, reason))
+        version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
+        return LearnOutcome(feedback_id, "rejected", version, reason=f"the update failed: {reason}")
+
+    # -- taking back -------------------------------------------------------------------------------------------------
+
+    async def undo(self, user_id: str) -> UndoResult:
+        """Takes back the last lesson, version and note together. Raises NothingToUndo."""
+        result = await self._database.write(lambda s: history.undo(s, user_id))
+        self._scheduler.submit_chore(user_id)
+        return result
+
+    async def rollback(self, user_id: str, version: int) -> int:
+        """Makes an accepted version active, 0 for the base, with the lessons on its path and no others.
+
+        Raises VersionNotFound, VersionStateError.
+        """
+        await self._database.write(lambda s: history.return_to(s, user_id, version))
+        self._scheduler.submit_chore(user_id)
+        return version
+
+    async def delete_note(self, user_id: str, note_id: str) -> None:
+        """Takes a note out of prompt and teacher. Raises NoteNotFound."""
+
+        def work(s: Session) -> None:
+            note = note_rows.get(s, user_id, note_id)
+            note_rows.set_state(s, note.id, NoteState.DELETED)
+
+        await self._database.write(work)
+
+    async def forget(self, user_id: str) -> None:
+        """Removes everything of a person: rows, notes, adapters on disk and in memory."""
+        self._scheduler.drop(user_id)
+        known = await self._database.read(lambda s: versions.history(s, user_id))
+        await erasure.forget_person(self._database, user_id)
+        for version in known:
+            ref = self._adapters.ref(version)
+            self._rollouts.drop(ref.name)
+            await self._host.remove_adapter(ref)
+        await self._adapters.erase(user_id)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether an answer can be given now."""
+        return self._state[0] == "ready" and self._host.is_alive
+
+    @property
+    def model_name(self) -> str:
+        """The configured model."""
+        return self.config.model
+
+    @property
+    def num_waiting_updates(self) -> int:
+        """Lessons queued or running."""
+        return self._scheduler.num_waiting if hasattr(self, "_scheduler") else 0
+
+    def health(self) -> dict[str, str]:
+        """Part -> "ok", "starting" or "down: why"."""
+        state, reason = self._state
+        return {"model": "ok" if self.is_ready else f"{state}: {reason}" if reason else state}
+
+    async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
+        """The person's updates, newest first."""
+        return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+
+    def _on_state(self, state: str, reason: str) -> None:
+        self._state = (state, "" if state == "ready" else reason)
+
+
+class _Answer:
+    """Collects a stream into a result."""
+
+    def __init__(
+        self, request: GenerateRequest, standing: list[str], prompt: list[int], version: int, sampling: Sampling
+    ) -> None:
+        self._request, self._standing, self._prompt, self._version = request, standing, prompt, version
+        self._sampling = sampling
+        self._text: list[str] = []
+        self._token_ids: list[int] = []
+        self._logprobs: list[float] = []
+        self._started_s = time.perf_counter()
+        self._first_s = 0.0
+
+    def take(self, chunk: HostChunk) -> Delta:
+        """One chunk as a delta; the last one with the result."""
+        if not self._token_ids:
+            self._first_s = time.perf_counter() - self._started_s
+        self._text.append(chunk.text)
+        self._token_ids += chunk.token_ids
+        self._logprobs += chunk.logprobs
+        result = self._result(chunk) if chunk.finish_reason else None
+        return Delta(chunk.text, chunk.token_ids, chunk.logprobs, chunk.top_logprobs, result)
+
+    def _result(self, chunk: HostChunk) -> GenerateResult:
+        return GenerateResult(
+            text="".join(self._text),
+            messages=self._request.messages,
+            notes=self._standing,
+            prompt_token_ids=self._prompt,
+            completion_token_ids=self._token_ids,
+            logprobs=self._logprobs,
+            adapter_version=self._version,
+            sampling=asdict(self._sampling),
+            finish_reason=chunk.finish_reason or "",
+            num_cached_tokens=chunk.num_cached_tokens,
+            time_to_first_token_s=self._first_s,
+            duration_s=time.perf_counter() - self._started_s,
+        )
+
+
+def _close_failed(s: Session, user_id: str, feedback_id: str, reason: str) -> None:
+    for run in updates.recent(s, user_id, 20):
+        if run.feedback_id == feedback_id and run.status == "running":
+            updates.finish(s, run.id, status="failed", error=reason)
+
+
+__all__ = ["Engine", "NothingToUndo", "UndoResult"]

@@ -1,0 +1,76 @@
+"""Conversations as token ids: chat template, special tokens in people's text, and what is cut when it is too long.
+
+Invariants: text that a person wrote can never become a special token; the system message (which carries the notes)
+and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.errors import PromptTooLongError
+
+ChatMessage = dict[str, str]
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+class PromptBuilder:
+    """Turns messages into prompt token ids for one tokenizer."""
+
+    def __init__(self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False) -> None:
+        """`max_model_len`: tokens of prompt and answer together. `is_thinking` is handed to the chat template."""
+        self._tokenizer = tokenizer
+        self._max_model_len = max_model_len
+        self._is_thinking = is_thinking
+        self._special = sorted((t for t in tokenizer.all_special_tokens if len(t) > 1), key=len, reverse=True)
+
+    def prompt_token_ids(self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1) -> list[int]:
+        """The prompt that asks for the next answer; the oldest turns are dropped until `reserve_tokens` fit behind it.
+
+        Raises:
+            PromptTooLongError: the system message and the newest user message alone are too long.
+        """
+        kept = list(messages)
+        while True:
+            ids = self._ids(kept)
+            if len(ids) + reserve_tokens <= self._max_model_len:
+                return ids
+            oldest = _oldest_turn(kept)
+            if oldest is None:
+                raise PromptTooLongError(
+                    f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
+                )
+            kept = kept[: oldest.start] + kept[oldest.stop :]
+
+    def room_for(self, prompt_token_ids: Sequence[int]) -> int:
+        """Tokens left for an answer."""
+        return self._max_model_len - len(prompt_token_ids)
+
+    def count(self, text: str) -> int:
+        """Tokens of a piece of text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def token_text(self, token_id: int) -> str:
+        """One token as people may read it."""
+        return str(self._tokenizer.decode([token_id]))
+
+    def _ids(self, messages: Sequence[ChatMessage]) -> list[int]:
+        text = self._tokenizer.apply_chat_template(
+            [m | {"content": self._defused(m["content"])} for m in messages],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self._is_thinking,
+        )
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _defused(self, text: str) -> str:
+        """Special tokens inside people's text, broken by a zero-width space so that they stay text."""
+        for token in self._special:
+            if token in text:
+                text = text.replace(token, token[0] + _ZERO_WIDTH_SPACE + token[1:])
+        return text
+
+
+def _oldest_turn(messages: Sequence[ChatMessage]) -> slice | None:
+    """The oldest user message and the answers to it; None when only the newest user message is left."""
+    users = [i for i, m in enumerate(messages) if m["role"] == "user"]
+    return slice(users[0], users[1]) if len(users) > 1 else None

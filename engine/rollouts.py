@@ -1,0 +1,114 @@
+"""On-policy rollouts: answers of the adapter that is about to learn, made before they are needed.
+
+Owns what is ready for the next update: for each person some of their recent prompts and prompts of the bank, answered
+by their active version without notes in the prompt; and the base model's answers to the anchors. Invariants: a
+rollout is used only with the version that made it; making them never delays a chat (background priority).
+"""
+
+import asyncio
+import random
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.adapter_ref import AdapterRef
+from engine.bank import Bank
+from engine.config import LearnConfig
+from engine.prompts import PromptBuilder
+from engine.requests import Sampling
+from engine.vllm_host import VllmHost
+from storage.tables import Completion
+
+ChatMessage = dict[str, str]
+_BACKGROUND = 10
+_KEPT_PEOPLE = 512
+_NUM_ANCHORS_READY = 32
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One answer with everything a sample needs."""
+
+    messages: list[ChatMessage]
+    prompt_token_ids: list[int]
+    response_token_ids: list[int]
+    logprobs: list[float]
+
+
+class RolloutStore:
+    """Rollouts ready for the next update of each person."""
+
+    def __init__(self, host: VllmHost, prompts: PromptBuilder, bank: Bank, config: LearnConfig) -> None:
+        """`config` says how many counterfactual rollouts and anchors an update uses, and how they are sampled."""
+        self._host = host
+        self._prompts = prompts
+        self._bank = bank
+        self._config = config
+        self._ready: OrderedDict[str, list[Rollout]] = OrderedDict()  # by adapter name
+        self._anchors: list[Rollout] = []
+        self._rng = random.Random(config.seed)
+
+    async def anchors(self, base: AdapterRef, count: int) -> list[Rollout]:
+        """`count` anchors answered by the base model; the first call answers the whole bank."""
+        if not self._anchors:
+            conversations = self._bank.sample_anchors(_NUM_ANCHORS_READY, self._rng)
+            self._anchors = await self._answer(base, conversations, temperature=0.0)
+        return self._rng.sample(self._anchors, min(count, len(self._anchors)))
+
+    async def take(self, ref: AdapterRef, recent: Sequence[Completion], count: int) -> list[Rollout]:
+        """`count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
+        if ref.name not in self._ready:
+            await self.prepare(ref, recent)
+        ready = self._ready[ref.name]
+        own = own_rollouts(recent, ref.number)[: count // 2]
+        texts = {r.messages[-1]["content"] for r in own}
+        return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
+
+    async def prepare(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
+        """Makes this version's rollouts and keeps them for the next update."""
+        count = self._config.num_counterfactuals
+        own = _distinct_prompts(recent)[: count // 2]
+        conversations = [*own, *self._bank.sample_topics(count, self._rng)]
+        self._ready[ref.name] = await self._answer(ref, conversations, self._config.rollout_temperature)
+        self._ready.move_to_end(ref.name)
+        while len(self._ready) > _KEPT_PEOPLE:
+            self._ready.popitem(last=False)
+        return self._ready[ref.name]
+
+    def drop(self, name: str) -> None:
+        """Forgets the rollouts of a version that is out of use."""
+        self._ready.pop(name, None)
+
+    async def _answer(
+        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], temperature: float
+    ) -> list[Rollout]:
+        found = await asyncio.gather(*(self._one(ref, c, temperature) for c in conversations))
+        return [r for r in found if r.response_token_ids]
+
+    async def _one(self, ref: AdapterRef, messages: list[ChatMessage], temperature: float) -> Rollout:
+        longest = self._config.max_rollout_tokens
+        prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
+        sampling = Sampling(temperature=temperature, max_tokens=longest)
+        token_ids: list[int] = []
+        logprobs: list[float] = []
+        request_id = f"rollout-{uuid.uuid4().hex}"
+        async for chunk in self._host.generate(prompt, sampling, ref, request_id, priority=_BACKGROUND):
+            token_ids += chunk.token_ids
+            logprobs += chunk.logprobs
+        return Rollout(messages, prompt, token_ids, logprobs)
+
+
+def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
+    """A person's stored answers that this very version gave without notes: on-policy as they are, newest first."""
+    found: dict[str, Rollout] = {}
+    for c in recent:
+        asked = c.messages[-1]["content"] if c.messages else ""
+        if c.adapter_version == version and not c.notes and c.completion_token_ids and asked not in found:
+            found[asked] = Rollout(c.messages, c.prompt_token_ids, c.completion_token_ids, c.logprobs)
+    return list(found.values())
+
+
+def _distinct_prompts(recent: Sequence[Completion]) -> list[list[ChatMessage]]:
+    found = {c.messages[-1]["content"]: c.messages for c in recent if c.messages}
+    return list(found.values())

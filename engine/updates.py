@@ -1,0 +1,138 @@
+"""Which update runs next: one at a time, corrections before chores.
+
+Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
+loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, then parked; a chore (preparing
+rollouts, probing notes) gives way to the next correction and is done again after it.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+
+from engine.errors import EngineError
+from engine.requests import LearnOutcome
+
+log = logging.getLogger(__name__)
+MAX_ATTEMPTS = 3
+
+Learn = Callable[[str], Awaitable[LearnOutcome]]
+Settle = Callable[[str], Coroutine[None, None, None]]
+Park = Callable[[str, str], Awaitable[LearnOutcome]]
+
+
+class UpdateScheduler:
+    """The queue of updates and the task that works it off."""
+
+    def __init__(self, learn: Learn, settle: Settle, park: Park) -> None:
+        """`learn` runs one update, `settle` a person's chores, `park(feedback_id, reason)` gives an update up."""
+        self._learn = learn
+        self._settle = settle
+        self._park = park
+        self._lessons: deque[tuple[str, str, asyncio.Future[LearnOutcome]]] = deque()
+        self._waiting: dict[str, asyncio.Future[LearnOutcome]] = {}
+        self._chores: dict[str, None] = {}  # user ids in order of asking
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._chore: asyncio.Task[None] | None = None
+        self._worker: asyncio.Task[None] | None = None
+        self.num_failures = 0  # errors seen at this edge, for the metrics
+
+    def start(self) -> None:
+        """Starts the worker task."""
+        self._worker = asyncio.create_task(self._work(), name="heed-updates")
+
+    async def stop(self) -> None:
+        """Ends the worker; what is not finished stays pending in storage."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        for future in self._waiting.values():
+            future.cancel()
+
+    @property
+    def num_waiting(self) -> int:
+        """Lessons that have not ended."""
+        return len(self._waiting)
+
+    def submit(self, user_id: str, feedback_id: str) -> "asyncio.Future[LearnOutcome]":
+        """Queues a committed correction; the same one twice is one update."""
+        if feedback_id not in self._waiting:
+            future: asyncio.Future[LearnOutcome] = asyncio.get_running_loop().create_future()
+            self._waiting[feedback_id] = future
+            self._lessons.append((user_id, feedback_id, future))
+            self._give_way()
+        return self._waiting[feedback_id]
+
+    def submit_chore(self, user_id: str) -> None:
+        """Queues a person's chores behind every lesson."""
+        self._chores[user_id] = None
+        self._rouse()
+
+    def drop(self, user_id: str) -> None:
+        """Forgets what waits for a person who is gone."""
+        self._chores.pop(user_id, None)
+        for lesson in [item for item in self._lessons if item[0] == user_id]:
+            self._lessons.remove(lesson)
+            self._waiting.pop(lesson[1]).cancel()
+
+    async def idle(self) -> None:
+        """Returns when nothing waits and nothing runs."""
+        await self._idle.wait()
+
+    def _give_way(self) -> None:
+        if self._chore is not None:
+            self._chore.cancel()
+        self._rouse()
+
+    def _rouse(self) -> None:
+        self._idle.clear()
+        self._wake.set()
+
+    async def _work(self) -> None:
+        while True:
+            if self._lessons:
+                await self._one_lesson(*self._lessons.popleft())
+            elif self._chores:
+                await self._one_chore(next(iter(self._chores)))
+            else:
+                self._wake.clear()
+                self._idle.set()
+                await self._wake.wait()
+
+    async def _one_lesson(self, user_id: str, feedback_id: str, future: "asyncio.Future[LearnOutcome]") -> None:
+        outcome = await self._attempts(feedback_id)
+        self._waiting.pop(feedback_id, None)
+        if not future.done():
+            future.set_result(outcome)
+        self.submit_chore(user_id)
+
+    async def _attempts(self, feedback_id: str) -> LearnOutcome:
+        reason = ""
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self._learn(feedback_id)
+            except Exception as error:
+                self.num_failures += 1
+                reason = str(error) or type(error).__name__
+                log.warning("update for %s failed: %s", feedback_id, reason, exc_info=True)
+                if not (isinstance(error, EngineError) and error.retryable):
+                    break
+        return await self._park(feedback_id, reason)
+
+    async def _one_chore(self, user_id: str) -> None:
+        self._chore = asyncio.create_task(self._settle(user_id), name="heed-chore")
+        try:
+            await asyncio.wait({self._chore})
+        except asyncio.CancelledError:
+            self._chore.cancel()
+            raise
+        finally:
+            chore, self._chore = self._chore, None
+        if chore.cancelled():
+            return  # a lesson came first; the chore stays queued
+        self._chores.pop(user_id, None)
+        if chore.exception() is not None:
+            self.num_failures += 1
+            log.warning("chores for a person failed", exc_info=chore.exception())
