@@ -1,0 +1,81 @@
+"""What every test gets: no way out of this machine, Hypothesis profiles, a browser, a guard on the loop."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.network_guard import NetworkGuard
+from tools import chromium
+
+# No deadline: the machine may be shared. A failing example is printed so that it can be replayed.
+settings.register_profile("full", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile(
+    "quick", max_examples=10, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --quick."""
+    parser.addoption("--quick", action="store_true", help="a tenth of Hypothesis' examples and shorter state machines")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose Hypothesis' profile (--hypothesis-profile wins)."""
+    if not config.getoption("hypothesis_profile", None):
+        settings.load_profile("quick" if config.getoption("--quick") else "full")
+
+
+@pytest.fixture(scope="session")
+def network_guard() -> Iterator[NetworkGuard]:
+    """The guard that keeps this test run on this machine."""
+    guard = NetworkGuard()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        guard.install(monkeypatch)
+        yield guard
+
+
+@pytest.fixture(autouse=True)
+def stay_on_this_machine(network_guard: NetworkGuard) -> Iterator[None]:
+    """Fail a test that reached beyond loopback, also where its code swallowed the refusal."""
+    network_guard.violations.clear()
+    yield
+    if network_guard.violations:
+        pytest.fail(f"reached beyond loopback: {', '.join(network_guard.violations)}")
+
+
+@pytest.fixture
+def no_blocking_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a call that blocks the event loop's thread: sleep, disk sync, opening SQLite, waiting for a child."""
+    refuse_on_loop(monkeypatch, time, "sleep")
+    refuse_on_loop(monkeypatch, os, "fsync")
+    refuse_on_loop(monkeypatch, sqlite3, "connect")
+    refuse_on_loop(monkeypatch, subprocess.Popen, "wait")
+    refuse_on_loop(monkeypatch, subprocess.Popen, "communicate")
+
+
+def refuse_on_loop(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    """In place: makes owner.name raise where this thread runs an event loop."""
+    original: Callable[..., Any] = getattr(owner, name)
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if asyncio._get_running_loop() is not None:
+            pytest.fail(f"{name} blocks the event loop: use a thread or its asynchronous form")
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, guarded)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """The Chromium for browser tests; without one the test fails, with what to install."""
+    path = chromium.find()
+    if path is None:
+        pytest.fail("no Chromium on PATH: install it (apt install chromium)")
+    return path

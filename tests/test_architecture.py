@@ -1,0 +1,231 @@
+"""The rules about who imports what and who may do what, read off the source with ast.
+
+A rule that has an exception names it here, with the reason.
+"""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Package -> what it may import of the others. bot and engine know storage, nothing knows bot but what measures it.
+MAY_IMPORT = {
+    "storage": set[str](),
+    "engine": {"storage"},
+    "bot": {"engine", "storage"},
+    "evals": {"bot", "engine", "storage"},
+    "bench": {"bot", "engine", "storage"},
+    "tools": set[str](),
+}
+
+# Third party -> the only folder that may import it.
+HOMES = {
+    "torch": "engine",
+    "vllm": "engine",
+    "peft": "engine",
+    "transformers": "engine",
+    "safetensors": "engine",
+    "tokenizers": "engine",
+    "sqlmodel": "storage",
+    "sqlalchemy": "storage",
+    "alembic": "storage",
+    "telegram": "bot/platforms",
+    "discord": "bot/platforms",
+    "prompt_toolkit": "bot/platforms",
+}
+NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright"}
+
+MAY_TOUCH_ENVIRONMENT = {
+    "bot/config.py": "the settings tree",
+    "engine/config.py": "the engine's settings",
+    "engine/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
+}
+MAY_WRITE_FILES = {
+    "storage/atomic.py": "the one writer of what must survive",
+    "engine/vllm_settings.py": "vLLM's logging configuration, written anew at each start",
+}
+MAY_WRITE_FOLDERS = {
+    "engine/pocket": "makes the weights in a checkout, before anything runs",
+    "evals": "reports",
+    "bench": "reports",
+    "tools": "set-up, before heed runs",
+}
+NEEDS_NO_TEST = {
+    "tools/errors.py": "two exception classes without behaviour",
+    "storage/migrations/env.py": "Alembic's entry; tests/storage/test_database.py migrates with it",
+    "storage/migrations/versions/0001_first_tables.py": "a migration; tests/storage/test_database.py runs it",
+}
+MAX_FUNCTION_LINES = 60
+MAX_P95_FUNCTION_LINES = 35
+MAX_MEDIAN_FUNCTION_LINES = 8
+
+WRITING_CALLS = {"write_text", "write_bytes", "save_file", "save_pretrained", "copyfile", "copytree", "copy2"}
+WRITING_FUNCTIONS = {("os", "replace"), ("os", "rename"), ("shutil", "move"), ("shutil", "copy"), ("torch", "save")}
+ENVIRONMENT_NAMES = {"environ", "environb", "getenv", "putenv", "unsetenv"}
+
+
+def sources() -> list[Path]:
+    """Every module of the packages, relative to the root."""
+    return sorted(path.relative_to(ROOT) for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py"))
+
+
+def tree_of(source: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse((ROOT / source).read_text(encoding="utf-8"), str(source))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The dotted names of every import, also of those inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def top_level_imports(source: Path) -> set[str]:
+    """The packages that a module imports from."""
+    return {name.partition(".")[0] for name in imports(tree_of(source))}
+
+
+def is_environment(node: ast.AST) -> bool:
+    """Whether the node is `os.environ` or a relative of it."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id == "os" and node.attr in ENVIRONMENT_NAMES
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.module == "os"
+        and any(alias.name in ENVIRONMENT_NAMES for alias in node.names)
+    )
+
+
+def is_write(node: ast.AST) -> bool:
+    """Whether the node is a call that makes or replaces a file."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name == "open":
+        modes = (
+            node.args[1:2] if isinstance(node.func, ast.Name) else node.args[:1]
+        )  # open(path, mode), path.open(mode)
+        return any(map(is_writing_mode, [*modes, *(word.value for word in node.keywords)]))
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return name in WRITING_CALLS or (isinstance(owner, ast.Name) and (owner.id, name) in WRITING_FUNCTIONS)
+
+
+def is_writing_mode(node: ast.AST) -> bool:
+    """Whether the node is a mode of open() that writes, such as "wb"."""
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        return False
+    return bool(node.value) and set(node.value) <= set("rwxabt+") and bool(set(node.value) & set("wxa+"))
+
+
+def function_lengths(source: Path) -> Iterator[tuple[int, str]]:
+    """The body lines of each function without its docstring, with its place."""
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if body:
+                yield (body[-1].end_lineno or 0) - body[0].lineno + 1, f"{source}:{node.lineno} {node.name}"
+
+
+def has_test(source: Path) -> bool:
+    """Whether tests/ has a module of this one's name under its package's folder."""
+    tests = ROOT / "tests" / source.parts[0]
+    return any(tests.rglob(f"test_{source.stem}.py"))
+
+
+def needs_test(source: Path) -> bool:
+    """Whether a module must have a test module of its name."""
+    return source.stem not in ("__init__", "__main__") and str(source) not in NEEDS_NO_TEST
+
+
+def test_packages_import_only_downwards() -> None:
+    """bot imports engine and storage, engine imports storage, storage imports neither."""
+    wrong = [
+        f"{source} imports {name}"
+        for source in sources()
+        for name in sorted(top_level_imports(source) & set(MAY_IMPORT))
+        if name != source.parts[0] and name not in MAY_IMPORT[source.parts[0]]
+    ]
+    assert wrong == []
+
+
+def test_third_parties_stay_home() -> None:
+    """torch, vllm, peft and transformers stay in engine/, SQL in storage/, each chat library in bot/platforms/."""
+    wrong = [
+        f"{source} imports {name}, whose home is {HOMES[name]}/"
+        for source in sources()
+        for name in sorted(top_level_imports(source) & set(HOMES))
+        if not source.is_relative_to(HOMES[name])
+    ]
+    assert wrong == []
+
+
+def test_test_tools_are_not_shipped() -> None:
+    """Nothing that only requirements/dev.txt installs is imported outside tests/."""
+    assert [str(source) for source in sources() if top_level_imports(source) & NEVER_SHIPPED] == []
+
+
+@pytest.mark.parametrize("package", ["bot", "engine", "storage"])
+def test_only_the_configuration_touches_the_environment(package: str) -> None:
+    """os.environ is used in the configuration modules and nowhere else, so every setting has one place."""
+    using = [str(s) for s in sources() if s.parts[0] == package and any(map(is_environment, ast.walk(tree_of(s))))]
+    assert [source for source in using if source not in MAY_TOUCH_ENVIRONMENT] == []
+
+
+def test_only_the_atomic_writer_writes_files() -> None:
+    """What must survive a crash is written by storage/atomic.py alone."""
+    writing = [source for source in sources() if any(map(is_write, ast.walk(tree_of(source))))]
+    in_free_folder = [
+        source for source in writing if any(source.is_relative_to(folder) for folder in MAY_WRITE_FOLDERS)
+    ]
+    assert [str(s) for s in writing if s not in in_free_folder and str(s) not in MAY_WRITE_FILES] == []
+
+
+def test_no_function_is_long() -> None:
+    """No function body is longer than 60 lines, 95 % are at most 35, half are at most 8 (docstrings not counted)."""
+    lengths = sorted(length for source in sources() for length in function_lengths(source))
+    assert [place for length, place in lengths if length > MAX_FUNCTION_LINES] == []
+    assert lengths[int(len(lengths) * 0.95)][0] <= MAX_P95_FUNCTION_LINES
+    assert statistics.median(length for length, _ in lengths) <= MAX_MEDIAN_FUNCTION_LINES
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    """bot/gateway.py has tests/bot/**/test_gateway.py, and so on for every module."""
+    assert [str(source) for source in sources() if needs_test(source) and not has_test(source)] == []
+
+
+@pytest.mark.parametrize("exceptions", [MAY_TOUCH_ENVIRONMENT, MAY_WRITE_FILES, MAY_WRITE_FOLDERS, NEEDS_NO_TEST])
+def test_every_exception_still_exists(exceptions: dict[str, str]) -> None:
+    """An exception for a module that is gone is removed here, too."""
+    assert [path for path in exceptions if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("open('a', 'w')", True),
+        ("path.open('ab')", True),
+        ("open('a', mode='x')", True),
+        ("path.write_bytes(b'')", True),
+        ("os.replace(a, b)", True),
+        ("torch.save(x, f)", True),
+        ("open('a')", False),
+        ("open('a', 'rb')", False),
+        ("text.replace('a', 'b')", False),
+    ],
+)
+def test_the_writing_rule_sees_writes(code: str, expected: bool) -> None:
+    """The rule above recognises each way of writing a file, and leaves reading alone."""
+    assert any(map(is_write, ast.walk(ast.parse(code)))) is expected
+
+
+@pytest.mark.parametrize("code", ["os.environ['A']", "os.getenv('A')", "from os import environ"])
+def test_the_environment_rule_sees_each_way(code: str) -> None:
+    """The rule above recognises each way of reaching the environment."""
+    assert any(map(is_environment, ast.walk(ast.parse(code))))

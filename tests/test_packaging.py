@@ -1,0 +1,97 @@
+"""The files that install and start heed: project file, Makefile, containers."""
+
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    """pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    """The services of docker-compose.yml."""
+    compose: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    return dict(compose["services"])
+
+
+@pytest.fixture(scope="module")
+def dockerfile() -> str:
+    """The Dockerfile."""
+    return (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_command_is_heed(project: dict[str, Any]) -> None:
+    """Installing the project gives the command `heed`."""
+    assert project["project"]["scripts"] == {"heed": "bot.cli:main"}
+
+
+def test_the_project_file_pulls_nothing_in(project: dict[str, Any]) -> None:
+    """A plain `pip install` of heed resolves nothing, since only the locks know which torch fits."""
+    assert project["project"]["dependencies"] == []
+
+
+def test_every_lint_exception_gives_its_reason() -> None:
+    """Each rule switched off in pyproject.toml has a comment on its line that says why."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    ignored = text.partition("\nignore = [")[2].partition("[tool.ruff.lint.flake8-bugbear]")[0]
+    rules = [line for line in ignored.splitlines() if line.startswith("    ")]
+    assert rules
+    assert [line for line in rules if "# " not in line] == []
+
+
+@pytest.mark.parametrize("target", ["setup", "run", "test", "check", "lock", "clean"])
+def test_make_knows_its_targets(target: str) -> None:
+    """Each documented target can be made from a fresh clone (a dry run)."""
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ci_runs_what_a_person_runs() -> None:
+    """.ci/run is executable and does nothing but the two commands."""
+    script = ROOT / ".ci" / "run"
+    commands = [line for line in script.read_text(encoding="utf-8").splitlines() if line.startswith("make ")]
+    assert commands == ["make check", "make test"]
+    assert script.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("name", ["heed", "heed-gpu"])
+def test_containers_stay_on_loopback(services: dict[str, Any], name: str) -> None:
+    """Either container listens on this machine's loopback and on nothing else."""
+    assert services[name]["environment"]["HEED_HTTP_HOST"] == "127.0.0.1"
+    assert services[name]["network_mode"] == "host"
+    assert "ports" not in services[name]
+
+
+@pytest.mark.parametrize("name", ["heed", "heed-gpu"])
+def test_containers_get_time_to_finish(services: dict[str, Any], name: str) -> None:
+    """Docker waits longer than heed drains, asks /healthz, and keeps data in a volume."""
+    assert services[name]["stop_grace_period"] == "45s"
+    assert "/healthz" in services[name]["healthcheck"]["test"][-1]
+    assert services[name]["volumes"] == ["heed-data:/data"]
+
+
+def test_the_gpu_is_only_asked_for_on_demand(services: dict[str, Any]) -> None:
+    """`docker compose up` starts the CPU container alone."""
+    assert [name for name, service in services.items() if "profiles" not in service] == ["heed"]
+
+
+def test_the_container_does_not_run_as_root(dockerfile: str) -> None:
+    """The last user named in the Dockerfile is heed."""
+    assert [line for line in dockerfile.splitlines() if line.startswith("USER ")][-1] == "USER heed"
+
+
+def test_the_container_gets_every_package(dockerfile: str, project: dict[str, Any]) -> None:
+    """Each package of the project is copied into the image, and let through by .dockerignore."""
+    packages = [name for name in project["tool"]["setuptools"]["packages"]["find"]["include"] if "." not in name]
+    let_through = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert [name for name in packages if f"COPY {name} {name}" not in dockerfile or f"!{name}" not in let_through] == []
