@@ -9,8 +9,9 @@ import torch
 
 from engine import sdpo
 from engine.lora_registry import AdapterTensors
+from engine.lora_slot import LoraShape, LoraSlot
 from engine.samples import Context, Sample, plan_batches
-from engine.training_model import LoraShape, LoraSlot, TrainingModel
+from engine.training_model import TrainingModel
 
 MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger than in training
 

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors, LoraRegistry, install, require_fitting
 from engine.samples import Sample
 from engine.scoring import score_samples
-from engine.training_model import TrainingModel, load_copy
+from engine.training_model import TrainingModel, load_training_model
 from engine.update_run import UpdateRun
 from engine.watchdog import ProcessId, family, watch
 
@@ -96,7 +97,7 @@ class TrainerExtension:
     def heed_prepare(self, spec: Record) -> Record:
         """Once after start: loads the training model, installs the registry. spec: model, max_rank, registry_size."""
         started = time.perf_counter()
-        model = TrainingModel(load_copy(spec["model"]), spec["base_name"])
+        model = load_training_model(Path(spec["model"]), spec["base_name"])
         zero = model.zero_adapter(tuple(spec["target_modules"]))
         registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
         lora_manager = self.heed_model_runner.lora_manager

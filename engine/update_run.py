@@ -25,9 +25,10 @@ from torch import Tensor
 from engine import sdpo
 from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors
+from engine.lora_slot import LoraShape, LoraSlot
 from engine.samples import Batch, Context, Sample, check_samples, plan_batches
 from engine.targets import Targets
-from engine.training_model import LoraShape, LoraSlot, Role, TrainingModel
+from engine.training_model import Role, TrainingModel
 
 Phase = Literal["teacher", "steps", "final", "finished"]
 
@@ -81,7 +82,7 @@ class UpdateRun:
             lr=learn.learning_rate,
             betas=learn.adam_betas,
             weight_decay=learn.weight_decay,
-            fused=True,
+            foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
         )
         self._make_targets()
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
