@@ -40,8 +40,8 @@ def _asked(text: str) -> list[ChatMessage]:
     return [{"role": "user", "content": text}]
 
 
-def load_bank(model: str) -> Bank:
+def load_bank(folder: Path) -> Bank:
     """The bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
-    own = Path(model) / FILE_NAME
+    own = folder / FILE_NAME
     values = json.loads((own if own.is_file() else _SHIPPED).read_text())
     return Bank(tuple(values["topics"]), tuple(values["anchors"]))

@@ -19,6 +19,7 @@ from engine.config import EngineConfig
 from engine.hindsight import with_notes
 from engine.history import NothingToUndo, UndoResult
 from engine.learner import Learner
+from engine.model_files import fingerprint
 from engine.prompts import PromptBuilder
 from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
 from engine.rollouts import RolloutStore
@@ -44,7 +45,6 @@ class Engine:
         self._state = ("starting", "")
         self._host = VllmHost(config, self._on_state)
         self._adapters = AdapterStore(config.data_dir, database)
-        self._served = ServedAdapters(config.model, database, self._adapters, self._host)
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Starts vLLM, warms it up, sweeps what a crash left. Raises ModelNotFoundError or EngineStartError."""
@@ -53,7 +53,10 @@ class Engine:
         self._prompts = PromptBuilder(
             self._host.tokenizer, self._host.max_model_len, is_thinking=self.config.is_thinking
         )
-        bank = load_bank(self.config.model)
+        folder = self._host.model_folder
+        base_model = await asyncio.to_thread(fingerprint, folder)
+        self._served = ServedAdapters(base_model, self._database, self._adapters, self._host)
+        bank = load_bank(folder)
         self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
         self._learner = Learner(
             self.config, self._database, self._host, self._adapters, self._prompts, self._rollouts, self._served
@@ -73,7 +76,7 @@ class Engine:
     async def _prepare(self) -> None:
         """The first update should not wait for its rollouts either."""
         await self._rollouts.anchors(ZERO_ADAPTER, 1)
-        await self._rollouts.prepare(ZERO_ADAPTER, [])
+        await self._learner.warm_up(await self._rollouts.prepare(ZERO_ADAPTER, []))
 
     # -- generation --------------------------------------------------------------------------------------------------
 

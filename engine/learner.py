@@ -118,16 +118,19 @@ class Learner:
     async def _moved(self, update: _Update, counterfactuals: Sequence[Rollout]) -> list[float]:
         """How far the feedback alone moves the teacher, nats per token: the corrected prompt, then the others."""
         pairs = lessons.moves(update.lesson, self._earlier_texts(update), counterfactuals, self._prompts)
-        scores = [await self._score(pair) for pair in pairs]
-        return [score["divergence"] for score in scores]
+        return [score["divergence"] for score in await self._scores(pairs)]
 
     def _earlier_texts(self, update: _Update) -> list[str]:
         return [n.text for n in update.live if n.feedback_id != update.lesson.feedback_id]
 
-    async def _score(self, pair: dict[str, Any]) -> dict[str, Any]:
-        record = _checked(await self._host.rpc("heed_score", [pair], None))
-        scores: list[dict[str, Any]] = record["scores"]
-        return scores[0]
+    async def _scores(self, pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Scores under the base model: in one call, or one by one while somebody is reading a stream."""
+        size = 1 if self._host.num_running else len(pairs)
+        scores: list[dict[str, Any]] = []
+        while len(scores) < len(pairs):
+            part = list(pairs[len(scores) : len(scores) + size])
+            scores += _checked(await self._host.rpc("heed_score", part, None))["scores"]
+        return scores
 
     async def _take_note(self, update: _Update, moved: Sequence[float]) -> None:
         """Makes the lesson a standing note when the feedback moves the teacher on other prompts too."""
@@ -145,6 +148,18 @@ class Learner:
             )
             update.note = await self._database.write(lambda s: note_rows.add(s, note))
 
+    async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
+        """One step of an update that is thrown away: the first real one should not pay for what is made only once."""
+        learn = self._config.learn.merged({"steps": 1})
+        spec = {
+            "update_id": "warm-up",
+            "parent": None,
+            "samples": [sample | {"kind": "correction"} for sample in lessons.anchor_samples(rollouts)],
+            "learn": learn.to_dict(),
+        }
+        await self._advance_to_end(spec)
+        await self._host.rpc("heed_close_update", "warm-up")
+
     # -- training ----------------------------------------------------------------------------------------------------
 
     async def _train(self, update: _Update, counterfactuals: Sequence[Rollout]) -> dict[str, Any]:
@@ -157,12 +172,16 @@ class Learner:
             "samples": [*taught, *lessons.anchor_samples(anchors)],
             "learn": update.learn.to_dict(),
         }
+        record = await self._advance_to_end(spec)
+        update.lap("train")
+        return record
+
+    async def _advance_to_end(self, spec: dict[str, Any]) -> dict[str, Any]:
         _checked(await self._host.rpc("heed_open_update", spec))
         record: dict[str, Any] = {"done": False}
         while not record["done"]:
-            record = _checked(await self._host.rpc("heed_advance", update.row.id, self._budget_ms()))
+            record = _checked(await self._host.rpc("heed_advance", spec["update_id"], self._budget_ms()))
             await asyncio.sleep(0)  # a decode step goes between
-        update.lap("train")
         return record
 
     def _budget_ms(self) -> float:
@@ -183,7 +202,7 @@ class Learner:
         user_id, lesson = update.lesson.user_id, update.lesson
         version = await self._database.write(
             lambda s: versions.allocate(
-                s, user_id, update.parent.number, self._config.model, lesson.feedback_id, update.row.id
+                s, user_id, update.parent.number, self._served.base_model, lesson.feedback_id, update.row.id
             )
         )
         assert version.lora_int_id is not None
@@ -282,10 +301,7 @@ class Learner:
             await self._probe(note, live, fresh[: self._config.note.probe_rollouts], ref)
 
     async def _probe(self, note: Note, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
-        scores = []
-        for rollout in fresh:
-            pairs = notes.probe_samples(note, live, rollout, self._prompts)
-            scores.append([await self._score(pair) for pair in pairs])
+        scores = [await self._scores(notes.probe_samples(note, live, rollout, self._prompts)) for rollout in fresh]
         if not scores:
             return
         probe = notes.probe_of(scores)

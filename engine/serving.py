@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 class ServedAdapters:
     """The adapters that requests may name."""
 
-    def __init__(self, model: str, database: Database, store: AdapterStore, host: VllmHost) -> None:
-        """`model`: versions trained on another base model are never served."""
-        self._model = model
+    def __init__(self, base_model: str, database: Database, store: AdapterStore, host: VllmHost) -> None:
+        """`base_model`: its fingerprint; versions trained on another are never served."""
+        self.base_model = base_model
         self._database = database
         self._store = store
         self._host = host
@@ -32,7 +32,7 @@ class ServedAdapters:
         """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
         while True:
             version = await self._database.read(lambda s: _active_version(s, user_id))
-            if version is None or version.base_model != self._model:
+            if version is None or version.base_model != self.base_model:
                 return ZERO_ADAPTER
             try:
                 return await self.ready(version)

@@ -185,6 +185,11 @@ class VllmHost:
         return self._tokenizer
 
     @property
+    def model_folder(self) -> Path:
+        """Where the base model's files are, once started."""
+        return self._model_folder
+
+    @property
     def num_running(self) -> int:
         """Streams in flight."""
         return self._in_flight.total()

@@ -18,6 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
+from engine.pocket.bank import write_bank
 from engine.pocket.world import Sample, sample_conversation
 
 CHECKPOINTS = Path("checkpoints/pocket")
@@ -157,6 +158,7 @@ def export(model: Any, text_tokenizer: Any, out: Path) -> None:
     model.config.pad_token_id = text_tokenizer.pad_token_id
     model.save_pretrained(out)
     text_tokenizer.save_pretrained(out)
+    write_bank(out, TrainConfig.seed)
 
 
 def _step(model: Any, optimizer: Any, config: TrainConfig, step: int, batch: list[Encoded]) -> float:
