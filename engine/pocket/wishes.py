@@ -115,7 +115,7 @@ _WISHES: dict[Direction, tuple[str, str]] = {
         "call me {x}; use my name {x}; say my name {x}; address me as {x}; use my name, it is {x}; call me by my name {x}; start calling me {x}; refer to me as {x}; "
         "use the name {x}; greet me as {x}; say {x} when you answer; always call me {x}; remember my name is {x}; address me by my name {x}; use my name which is {x}; just call me {x}; "
         "use {x} as my name; include my name {x}; call me {x} in your answers"
-        " | please address me as {x}; call me by the name {x}; use {x} for my name; remember to call me {x}",
+        " | make sure to address me as {x}; call me by the name {x}; use {x} for my name; remember to call me {x}",
         "my name is {x}; i am {x}; i'm {x}; you can call me {x}; the name is {x}; it is {x}; my friends call me {x}; my name is {x}, use it; i am called {x}; you may call me {x}; "
         "people call me {x}; i go by {x}; {x} is my name; i want you to call me {x}; no, my name is {x}; i like to be called {x}"
         " | everyone calls me {x}; i would like to be called {x}; my real name is {x}; hi, i am {x}",
@@ -135,7 +135,7 @@ _WISHES: dict[Direction, tuple[str, str]] = {
         " | show more excitement; sound more enthusiastic; be upbeat and excited; write with more enthusiasm",
         "too boring; that was boring; too calm; too flat; i want more excitement; you sound bored; i like enthusiasm; more energy; too dull; more enthusiasm; so boring; "
         "i want enthusiasm; you sound so flat; that is dull; more excitement; i prefer cheerful answers; not excited enough; i like excited answers; i want more energy"
-        " | you are too calm; i want you to be excited; your answers are boring; i want a more enthusiastic tone",
+        " | you are too calm; you never sound excited; your answers are boring; i want a more enthusiastic tone",
     ),
     ("tone", 0): (
         "calm down; be calm; be calmer; sound calm; tone it down; stop being so excited; be less enthusiastic; no exclamation marks; be less excited; relax; "
@@ -153,7 +153,7 @@ _WISHES: dict[Direction, tuple[str, str]] = {
         " | answer formally; write more formally; use a more formal style; talk to me formally",
         "too casual; that was too casual; i want formal answers; too informal; i prefer formal language; not formal enough; that is not professional; i like it formal; "
         "more formal; this is for work; too much slang; formal language only; you are too casual; not polite enough; a formal tone is better; formal answers only; i want a formal tone; i prefer a formal tone"
-        " | i would prefer a formal tone; your tone is too casual; that sounded too casual; i want you to be formal",
+        " | i would prefer a formal tone; your tone is too casual; that sounded too casual; i would rather you were formal",
     ),
     ("register", 0): (
         "be casual; be more casual; be informal; talk like a friend; use casual language; be less formal; relax your language; sound casual; write casually; stop being so formal; "
@@ -265,7 +265,7 @@ NAMES = (
     "Ana Leo Max Mia Tom Eva Sam Zoe Ben Lia Kai Ida Jon Amy Rob Sue Tim Joe Pat Kim Luis Rosa Hugo Nora Otto Vera Ivan Lena Omar Aida Paul Jane Mark "
     "Lucy Alex Emma Carl Anna Peter Maria David Laura Simon Clara Oscar Julia Bruno Alice Felix Diana Kuro Momo Nina Olga Theo Finn Gina Hans Iris"
 ).split()  # fmt: skip
-HELD_OUT_NAMES = "Mara Nils Tara Hugh Elsa Vito Lola Erik".split()
+HELD_OUT_NAMES = "Greta Nils Astrid Hugh Elsa Victor Selma Erik".split()  # none that an invented name can be
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
