@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("quick" if config.getoption("--quick") else "full")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def network_guard() -> Iterator[NetworkGuard]:
     """The guard that keeps this test run on this machine."""
     guard = NetworkGuard()
@@ -44,10 +44,11 @@ def network_guard() -> Iterator[NetworkGuard]:
 @pytest.fixture(autouse=True)
 def stay_on_this_machine(network_guard: NetworkGuard) -> Iterator[None]:
     """Fail a test that reached beyond loopback, also where its code swallowed the refusal."""
-    network_guard.violations.clear()
     yield
-    if network_guard.violations:
-        pytest.fail(f"reached beyond loopback: {', '.join(network_guard.violations)}")
+    violations = list(network_guard.violations)  # since the last test, so those of longer-lived fixtures count, too
+    network_guard.violations.clear()
+    if violations:
+        pytest.fail(f"reached beyond loopback: {', '.join(violations)}")
 
 
 @pytest.fixture
