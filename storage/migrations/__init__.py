@@ -4,6 +4,7 @@ A migration is written by hand in versions/, and a test proves that all of them 
 storage.tables. A migration that has been released is never changed.
 """
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,9 +21,7 @@ FOLDER = Path(__file__).parent
 
 def head() -> str:
     """The revision this heed works with."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
-    assert revision is not None, "there is at least the first migration"
-    return revision
+    return _revisions(FOLDER)[0]
 
 
 def current(engine: Engine) -> str | None:
@@ -32,7 +31,7 @@ def current(engine: Engine) -> str | None:
         has_tables = bool(inspect(connection).get_table_names())
     if revision is None and has_tables:
         raise SchemaUnknown(f"{engine.url.database} holds tables that heed did not make")
-    if revision is not None and revision not in _known_revisions():
+    if revision is not None and revision not in _revisions(FOLDER):
         raise SchemaUnknown(f"the schema {revision} of {engine.url.database} is newer than this heed ({head()})")
     return revision
 
@@ -55,5 +54,7 @@ def _config() -> Config:
     return config
 
 
-def _known_revisions() -> set[str]:
-    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+@functools.cache
+def _revisions(folder: Path) -> list[str]:
+    """All revisions in a folder, newest first; reading them takes longer than opening the database."""
+    return [script.revision for script in ScriptDirectory(str(folder)).walk_revisions()]

@@ -1,6 +1,7 @@
 """A real database on disk for every test that asks for one."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -44,19 +45,38 @@ class Store:
         self.runner.run(self.database.close())
 
 
+def copy_data_dir(source: Path, folder: Path) -> Path:
+    """A copy of a data directory, below a folder."""
+    return Path(shutil.copytree(source, folder / "data"))
+
+
+@pytest.fixture(scope="session")
+def new_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory after a first start and a clean stop; tests work on copies of it."""
+    data_dir = tmp_path_factory.mktemp("new") / "data"
+    asyncio.run(Database.open(data_dir).close())
+    return data_dir
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def data_dir(tmp_path: Path, new_data_dir: Path) -> Path:
+    """A data directory of the test's own."""
+    return copy_data_dir(new_data_dir, tmp_path)
+
+
+@pytest.fixture
+def store(data_dir: Path) -> Iterator[Store]:
     """A new database."""
-    store = Store(tmp_path / "data")
+    store = Store(data_dir)
     yield store
     store.close()
     store.runner.close()
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(data_dir: Path) -> AsyncIterator[Database]:
     """A new database for async tests."""
-    database = Database.open(tmp_path / "data")
+    database = Database.open(data_dir)
     yield database
     await database.close()
 

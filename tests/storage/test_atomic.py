@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import atomic
@@ -202,6 +202,7 @@ file_names = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min
 directories = st.dictionaries(file_names, st.binary(max_size=50), max_size=4)
 
 
+@settings(max_examples=25)  # each one syncs a directory to disk
 @given(directories)
 def test_the_hash_of_a_directory_is_that_of_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]

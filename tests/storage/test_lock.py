@@ -12,20 +12,19 @@ from storage.errors import DataDirectoryLocked, StorageNotWritable
 from storage.lock import LOCK_NAME, DataDirectoryLock
 
 REPOSITORY = Path(__file__).parents[2]
-HOLDER = """
-import sys, time
+HOLDER = r"""
+import os, sys, time
 from pathlib import Path
 from storage.lock import DataDirectoryLock
 lock = DataDirectoryLock(Path(sys.argv[1]))
 lock.acquire()
 {after}
-print("held", flush=True)
+os.write(1, b"held\n")
 time.sleep(60)
 """
-FORK = """
-import os
+FORK = r"""
 if os.fork() == 0:
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\n".encode())
     time.sleep(60)
     os._exit(0)
 """
@@ -88,7 +87,8 @@ def test_the_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
 def test_an_orphan_of_a_killed_process_does_not_keep_the_lock(tmp_path: Path) -> None:
     """A forked child that outlives heed (a model process) leaves the directory free, and never frees it early."""
     with _holder(tmp_path, after=FORK) as process:
-        child = int(next(line for line in _lines(process, 2) if line.isdigit()))
+        lines = _lines(process, 2)
+        child = int(next(line for line in lines if line.isdigit()))
         try:
             with pytest.raises(DataDirectoryLocked):
                 DataDirectoryLock(tmp_path).acquire()

@@ -47,7 +47,11 @@ def _schema(engine: Engine) -> dict[str, list[str]]:
     """Each table's and index's definition, clause by clause; the order of constraints means nothing."""
     query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'alembic%'"
     with engine.connect() as connection:
-        return {name: sorted(re.split(r"[\s(),]+", sql)) for name, sql in connection.exec_driver_sql(query)}
+        return {name: _clauses(re.sub(r"\s+", " ", sql)) for name, sql in connection.exec_driver_sql(query)}
+
+
+def _clauses(sql: str) -> list[str]:
+    return sorted(clause.strip(" )") for clause in re.split(r", (?![^()]*\))", sql))
 
 
 def _with_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:

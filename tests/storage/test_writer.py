@@ -168,6 +168,8 @@ async def test_a_cancelled_waiter_takes_a_work_that_has_not_begun_with_it(databa
     kept = asyncio.ensure_future(database.write(_put("kept")))
     await asyncio.sleep(0)
     cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
     gate.open()
     assert await kept == "kept"
     assert await _stored(database, "cancelled", "kept") == ["kept"]

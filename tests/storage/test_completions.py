@@ -1,0 +1,101 @@
+"""Answers and the messages that show them."""
+
+import pytest
+
+from storage import chats, completions
+from storage.errors import ChatNotFound, CompletionNotFound, ConstraintViolated
+from storage.tables import Completion, PlatformMessage
+from tests.storage import rows
+from tests.storage.conftest import Store
+
+
+def _answer(store: Store, user_id: str, text: str = "a llama") -> Completion:
+    return store.write(lambda s: completions.add(s, rows.completion(user_id, text)))
+
+
+def _link(store: Store, completion_id: str, message_id: str = "1") -> None:
+    message = PlatformMessage(
+        platform="telegram", chat_external_id="c", message_id=message_id, completion_id=completion_id
+    )
+    store.write(lambda s: completions.link(s, message))
+
+
+def test_adding_brings_back_the_stored_row_and_spares_the_given_one(store: Store, ana: str) -> None:
+    """The stored row has a seq; the caller's own has none, so that it can be added again after a failure."""
+    given = rows.completion(ana)
+    stored = store.write(lambda s: completions.add(s, given))
+    assert stored.seq is not None
+    assert given.seq is None
+    assert stored.id == given.id
+
+
+def test_another_persons_answer_does_not_exist(store: Store, ana: str, ben: str) -> None:
+    """For somebody else an answer's id means as little as a made-up one, in every call that takes it."""
+    answer = _answer(store, ana)
+    assert store.read(lambda s: completions.get(s, ana, answer.id)).text == "a llama"
+    for user_id, wanted in ((ben, answer.id), (ana, "cmpl-nothing")):
+        with pytest.raises(CompletionNotFound, match=wanted):
+            store.read(lambda s, user_id=user_id, wanted=wanted: completions.get(s, user_id, wanted))
+    with pytest.raises(CompletionNotFound):
+        store.write(lambda s: completions.mark_gold(s, ben, answer.id))
+    with pytest.raises(CompletionNotFound):
+        store.write(lambda s: completions.add(s, rows.completion(ben, retry_of=answer.id)))
+
+
+def test_an_answer_cannot_enter_another_persons_chat(store: Store, ana: str, ben: str) -> None:
+    """The chat of an answer is its person's own."""
+    chat = store.write(lambda s: chats.resolve(s, ben, "http", "web"))
+    with pytest.raises(ChatNotFound):
+        store.write(lambda s: completions.add(s, rows.completion(ana, chat_id=chat.id)))
+
+
+def test_an_id_is_used_once(store: Store, ana: str) -> None:
+    """A second answer under the same id is refused."""
+    answer = _answer(store, ana)
+    with pytest.raises(ConstraintViolated, match=r"completion\.id"):
+        store.write(lambda s: completions.add(s, rows.completion(ana, id=answer.id)))
+
+
+def test_recent_answers_come_newest_first_and_are_the_persons_own(store: Store, ana: str, ben: str) -> None:
+    """The limit counts this person's answers only."""
+    for n in range(4):
+        _answer(store, ana, str(n))
+        _answer(store, ben, "ben's")
+    assert [answer.text for answer in store.read(lambda s: completions.recent(s, ana, 3))] == ["3", "2", "1"]
+
+
+def test_a_message_leads_to_its_answer_after_a_restart(store: Store, ana: str) -> None:
+    """Feedback on a message finds the answer by platform, chat and message id, never by text."""
+    answer = _answer(store, ana)
+    _link(store, answer.id)
+    store.reopen()
+    found = store.read(lambda s: completions.by_message(s, "telegram", "c", "1", user_id=ana))
+    assert found.id == answer.id
+
+
+def test_a_message_shows_nothing_to_others(store: Store, ana: str, ben: str) -> None:
+    """A message of somebody else's answer, and an unknown message, are CompletionNotFound."""
+    _link(store, _answer(store, ana).id)
+    for user_id, message_id in ((ben, "1"), (ana, "2")):
+        with pytest.raises(CompletionNotFound):
+            store.read(
+                lambda s, user_id=user_id, message_id=message_id: completions.by_message(
+                    s, "telegram", "c", message_id, user_id=user_id
+                )
+            )
+
+
+def test_a_message_edited_to_show_a_retry_leads_to_the_retry(store: Store, ana: str) -> None:
+    """Linking a message again moves it."""
+    first, second = _answer(store, ana, "first"), _answer(store, ana, "second")
+    _link(store, first.id)
+    _link(store, second.id)
+    found = store.read(lambda s: completions.by_message(s, "telegram", "c", "1", user_id=ana))
+    assert found.text == "second"
+
+
+def test_gold_can_be_given_and_taken_back(store: Store, ana: str) -> None:
+    """An approval marks the answer, its withdrawal unmarks it."""
+    answer = _answer(store, ana)
+    assert store.write(lambda s: completions.mark_gold(s, ana, answer.id)).is_gold is True
+    assert store.write(lambda s: completions.mark_gold(s, ana, answer.id, is_gold=False)).is_gold is False

@@ -1,0 +1,63 @@
+"""No repository function reaches a person's rows without saying whose."""
+
+import inspect
+from types import ModuleType
+
+import pytest
+from sqlmodel import Session
+
+from storage import chats, completions, feedback, notes, people, updates, versions
+
+MODULES = (people, chats, completions, feedback, notes, versions, updates)
+WITHOUT_PERSON = {
+    "people.resolve": "finds out who it is",
+    "people.find": "finds out who it is",
+    "people.all_ids": "sweep at start",
+    "chats.turns": "by our own random id, from chats.resolve of that person",
+    "chats.reset": "as chats.turns",
+    "completions.add": "the row names its person",
+    "completions.link": "the answer names its person",
+    "feedback.add": "the row names its person",
+    "feedback.get": "by our own random id, from the engine's queue",
+    "feedback.begin_training": "as feedback.get",
+    "feedback.set_status": "as feedback.get",
+    "feedback.pending": "the scheduler's queue, or one person's",
+    "feedback.requeue_interrupted": "sweep at start",
+    "notes.add": "the row names its person",
+    "notes.set_state": "by our own random id, from notes.live of that person",
+    "notes.requeue_interrupted": "sweep at start",
+    "versions.unfinished": "sweep at start",
+    "versions.known_paths": "sweep at start",
+    "updates.start": "the row names its person",
+    "updates.finish": "by our own random id, from updates.start",
+    "updates.fail_interrupted": "sweep at start",
+}
+
+
+def _functions(module: ModuleType) -> dict[str, inspect.Signature]:
+    own = [
+        (name, function)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    ]
+    return {f"{module.__name__.removeprefix('storage.')}.{name}": inspect.signature(f) for name, f in own}
+
+
+FUNCTIONS = {name: signature for module in MODULES for name, signature in _functions(module).items()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_takes_a_session_first(name: str) -> None:
+    """Repositories never open a session of their own."""
+    first = next(iter(FUNCTIONS[name].parameters.values()))
+    assert (first.name, first.annotation) == ("s", Session)
+
+
+def test_every_function_names_the_person_or_its_reason() -> None:
+    """A function without a required user_id is on the list above, with the reason why it needs none."""
+    without = set()
+    for name, signature in FUNCTIONS.items():
+        parameter = signature.parameters.get("user_id")
+        if parameter is None or parameter.default is not inspect.Parameter.empty:
+            without.add(name)
+    assert without == set(WITHOUT_PERSON)
