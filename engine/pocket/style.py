@@ -299,8 +299,13 @@ def has_facts(text: str, content: Factual, style: Style) -> bool:
         Style(units=u, numbers=n, language=lang)
         for u in ("metric", "imperial") for n in ("digits", "words") for lang in ("english", "spanish")
     ]  # fmt: skip
-    lead = any(_object(s, content, content.lead).lower() in low for s in options)
-    return lead and (style.length == "short" or any(_measure(s, content).lower() in low for s in options))
+    lead = any(_says(low, _object(s, content, content.lead)) for s in options)
+    return lead and (style.length == "short" or any(_says(low, _measure(s, content)) for s in options))
+
+
+def _says(low: str, value: str) -> bool:
+    """Whether a value stands in a lowercase text, and not as the end of a longer number (80 in 180)."""
+    return bool(re.search(rf"(?<![\w-])(?<!hundred )(?<!ciento )(?<!cientos ){re.escape(value.lower())}(?!\w)", low))
 
 
 Direction = tuple[str, Literal[0, 1]]  # (preference, 0 = towards the default, 1 = away from it)
