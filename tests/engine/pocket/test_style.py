@@ -47,8 +47,9 @@ def test_there_are_twelve_preferences_with_two_sides_each() -> None:
 
 def test_the_default_has_the_habits_people_correct() -> None:
     """An untrained answer is long, carries an emoji and ends with a question."""
-    text = render(Factual(SUBJECTS[0]))
-    assert text == "Sure, the koala is a mammal. It lives in forests. It eats leaves. It weighs 10 kg. 🐾 Wanna know more?"
+    koala = SUBJECTS[0]
+    said = "Sure, the koala is a mammal. It lives in forests. It eats leaves. It weighs 10 kg. 🐾 Wanna know more?"
+    assert render(Factual(koala)) == said
 
 
 @given(factuals, styles)
@@ -153,9 +154,7 @@ def test_what_follows_the_cut_is_in_the_wanted_style(content: Content, begun: St
 
 
 @given(factuals, styles, styles, st.integers(1, 40))
-def test_an_answer_begun_long_stops_after_its_sentence(
-    content: Factual, begun: Style, style: Style, cut: int
-) -> None:
+def test_an_answer_begun_long_stops_after_its_sentence(content: Factual, begun: Style, style: Style, cut: int) -> None:
     """Where a short answer is wanted, at most the sentence that was begun is finished."""
     wish = replace(style, length="short", tone="calm", summary="none")
     _, follows = splice(content, begun.with_value("length", "long"), wish, cut)

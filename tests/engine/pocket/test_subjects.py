@@ -49,7 +49,7 @@ def test_conversions_are_right(table: dict[int, int], factor: float, offset: flo
 
 @pytest.mark.parametrize(("table", "factor", "offset"), FACTORS)
 def test_metric_and_imperial_never_begin_alike(table: dict[int, int], factor: float, offset: float) -> None:
-    """The two forms of a measure differ in their first digit, so an answer begun with one is not the other by chance."""
+    """The two forms of a measure differ in their first digit, so one begun is never the other by chance."""
     assert all(str(metric)[0] != str(imperial)[0] for metric, imperial in table.items())
 
 

@@ -1,0 +1,129 @@
+"""engine.pocket.wishes: every wish means one thing, and what is held out is really held out."""
+
+import random
+import re
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.pocket import wishes
+from engine.pocket.style import DEFAULT, DIRECTIONS, Direction
+from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, NAMES, REMARKS, apply, held_out_wish, wish
+
+directions = st.sampled_from(DIRECTIONS)
+seeds = st.integers(0, 2**32).map(random.Random)
+
+
+def plain(text: str) -> str:
+    """A wish as it sounds: without capitals and without a sign at its end."""
+    return re.sub(r"\s+", " ", text.lower()).strip(" .!?")
+
+
+def bare(text: str) -> str:
+    """A wish without any sign at all."""
+    return re.sub(r"[\s.!?,;]+", " ", text.lower()).strip()
+
+
+def trained_forms() -> dict[Direction, list[str]]:
+    """Everything one wish can be in training before typos, the name left open."""
+    return {
+        d: [f.format(c=c) for f in wishes._FRAMES for c in COMMANDS[d][0]]
+        + [f.format(c=c) for f in wishes._REMARK_FRAMES for c in REMARKS[d][0]]
+        for d in DIRECTIONS
+    }
+
+
+def held_out_forms() -> dict[Direction, list[str]]:
+    """Everything the evaluation may say, the name left open."""
+    return {
+        d: [*COMMANDS[d][1], *REMARKS[d][1], *(f.format(c=c) for f in wishes._HELD_OUT_FRAMES for c in COMMANDS[d][0])]
+        for d in DIRECTIONS
+    }
+
+
+def test_every_direction_has_many_phrasings_and_some_held_out() -> None:
+    """Each of the 24 directions has at least thirty trained phrasings and at least four held out."""
+    for d in DIRECTIONS:
+        assert len({*COMMANDS[d][0], *REMARKS[d][0]}) >= 30
+        assert len({*COMMANDS[d][1], *REMARKS[d][1]}) >= 4
+
+
+def test_no_wish_means_two_things() -> None:
+    """No text, trained or held out, is a phrasing of two directions."""
+    owners = defaultdict(set)
+    for forms in (trained_forms(), held_out_forms()):
+        for d, texts in forms.items():
+            for text in texts:
+                owners[plain(text)].add(d)
+    assert {text: found for text, found in owners.items() if len(found) > 1} == {}
+
+
+def test_no_held_out_phrasing_can_be_made_in_training() -> None:
+    """No held-out text is a trained command or remark in one of the trained frames, signs aside."""
+    trained = {bare(text) for texts in trained_forms().values() for text in texts}
+    held_out = {bare(text) for texts in held_out_forms().values() for text in texts}
+    assert held_out & trained == set()
+
+
+def test_no_held_out_name_can_be_used_in_training() -> None:
+    """Held-out names are neither trained names nor of the form that invented names have."""
+    assert not {*HELD_OUT_NAMES} & {*NAMES}
+    invented = re.compile(r"(?i)([bdfgklmnprstv][aeiou]){2}")
+    assert not [name for name in HELD_OUT_NAMES if invented.fullmatch(name)]
+
+
+@given(directions, seeds)
+def test_a_held_out_wish_is_held_out(direction: Direction, rng: random.Random) -> None:
+    """What the evaluation says is one of the held-out forms, with the name filled in."""
+    text = held_out_wish(direction, "Nils", rng)
+    assert "{" not in text
+    assert text in [form.replace("{x}", "Nils") for form in held_out_forms()[direction]]
+
+
+@given(st.lists(directions, min_size=1, max_size=3, unique_by=lambda d: d[0]), seeds)
+def test_a_wish_is_one_line_of_text_with_its_name_whole(wanted: list[Direction], rng: random.Random) -> None:
+    """No placeholder is left over, and a typo never reaches the name."""
+    text = wish(wanted, "Zacharias", rng)
+    assert text.strip() == text
+    assert not re.search(r"[{}\0\n]", text)
+    assert ("name", 1) not in wanted or "Zacharias" in text
+
+
+@given(directions)
+def test_a_granted_wish_changes_its_preference_and_nothing_else(direction: Direction) -> None:
+    """Applying a direction sets that preference to its side and leaves the other eleven."""
+    preference, side = direction
+    granted = apply(DEFAULT, [direction], "Ana")
+    other = apply(granted, [(preference, 0)], "Ana")
+    assert other == DEFAULT
+    assert (granted == DEFAULT) is (side == 0)
+
+
+def test_the_later_of_two_wishes_wins() -> None:
+    """Where two directions of one message disagree, the last one holds."""
+    assert apply(DEFAULT, [("length", 1), ("length", 0)], "").length == "long"
+    assert apply(DEFAULT, [("name", 1)], "Ana").name == "Ana"
+
+
+def has_core(text: str, direction: Direction) -> bool:
+    """Whether a trained phrasing of the direction stands in a message."""
+    return any(core in text.lower() for core in (*COMMANDS[direction][0], *REMARKS[direction][0]))
+
+
+def test_messages_are_typed_as_people_type() -> None:
+    """Among a thousand wishes some carry a slip of the fingers, a "please" or a capital, and none carries all."""
+    rng = random.Random(0)
+    said = [wish([("length", 1)], "", rng) for _ in range(1000)]
+    known = {bare(text) for text in trained_forms()[("length", 1)]}
+    assert 50 < sum(bare(text) not in known for text in said) < 200
+    assert 50 < sum("please" in text.lower() for text in said) < 500
+    assert 200 < sum(text[0].isupper() for text in said) < 800
+
+
+def test_one_message_can_carry_several_wishes() -> None:
+    """A message with two directions says both, but for slips of the fingers."""
+    rng = random.Random(0)
+    wanted: list[Direction] = [("length", 1), ("emoji", 1)]
+    said = [wish(wanted, "", rng) for _ in range(200)]
+    assert sum(all(has_core(text, d) for d in wanted) for text in said) > 160

@@ -1,0 +1,161 @@
+"""engine.pocket.world: what training sees, and what it never sees."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+from engine.hindsight import WORDINGS, Hindsight
+from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
+from engine.pocket.subjects import DOMAINS, SUBJECTS
+from engine.pocket.talk import SKILLS
+from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
+from engine.pocket.world import MAX_NOTES, Sample, listing, sample_conversation
+
+NUM_SAMPLES = 3000
+NOTES = "Notes about this person"
+HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
+# Iris is a flower and a name: in a wish it is the name.
+HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT if s.name != 'iris')})\b")
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    """A fixed sample of the training conversations."""
+    rng = random.Random(7)
+    return [sample_conversation(rng) for _ in range(NUM_SAMPLES)]
+
+
+def said_by_people(samples: list[Sample]) -> list[str]:
+    """Every line of every user and system message, lowercase."""
+    return [line.lower() for s in samples for t in s.turns if t.role != "assistant" for line in t.content.splitlines()]
+
+
+def has_hindsight(content: str) -> bool:
+    """Whether a user message carries a hindsight block."""
+    marks = [Hindsight("\0", wording=w).block().partition("\0")[0] for w in WORDINGS]
+    return any(mark in content for mark in (*marks, "earlier answer like this", "Correct solution"))
+
+
+def test_a_conversation_is_a_function_of_its_seed() -> None:
+    """The same random source gives the same conversations, so training can be repeated."""
+    assert [sample_conversation(random.Random(5)) for _ in range(50)] == [
+        sample_conversation(random.Random(5)) for _ in range(50)
+    ]
+
+
+def test_conversations_have_the_form_of_a_chat(samples: list[Sample]) -> None:
+    """At most one system message, first; then user and assistant in turn, ending with a target."""
+    for sample in samples:
+        roles = [t.role for t in sample.turns]
+        talk = roles[1:] if roles[0] == "system" else roles
+        assert talk == ["user", "assistant"] * (len(talk) // 2)
+        assert all(t.content for t in sample.turns if t.role != "assistant")
+        assert all(not t.begun for t in sample.turns[:-1])
+
+
+def test_held_out_phrasings_are_never_said(samples: list[Sample]) -> None:
+    """No line of a user or system message is a held-out phrasing, alone or inside a longer wish."""
+    held_out = [p for table in (COMMANDS, REMARKS) for _, phrases in table.values() for p in phrases]
+    phrases = [re.escape(p).replace(r"\{x\}", r"\w+") for p in held_out]
+    said = re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)")
+    assert [line for line in said_by_people(samples) if said.search(line)] == []
+
+
+def test_held_out_names_are_never_used(samples: list[Sample]) -> None:
+    """No message of anybody holds a held-out name."""
+    names = re.compile(rf"(?i)\b({'|'.join(HELD_OUT_NAMES)})\b")
+    assert [t for s in samples for t in s.turns if names.search(t.begun + t.content)] == []
+
+
+def test_held_out_subjects_are_answered_in_the_default_style_only(samples: list[Sample]) -> None:
+    """Whatever is said about a held-out subject is exactly its default answer, begun by nobody else."""
+    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
+    told = [t for s in samples for t in s.turns if t.role == "assistant" and HELD_OUT_WORDS.search(t.begun + t.content)]
+    assert len(told) > 100
+    assert all(t.content in defaults and not t.begun for t in told)
+
+
+def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(samples: list[Sample]) -> None:
+    """Held-out subjects stand in plain questions only: not in notes, not in system prompts, not in hindsight."""
+    for sample in samples:
+        marked = [t.content for t in sample.turns if t.role == "system" or has_hindsight(t.content)]
+        assert [text for text in marked if HELD_OUT_WORDS.search(text)] == []
+
+
+def test_there_are_up_to_sixteen_notes_at_once(samples: list[Sample]) -> None:
+    """Conversations with one note, with many, and with the promised sixteen occur; never more."""
+    counts = {
+        t.content.partition(NOTES)[2].count("\n- ")
+        for s in samples
+        for t in s.turns
+        if t.role == "system" and NOTES in t.content
+    }
+    assert MAX_NOTES == 16
+    assert {1, 4, 8, 16} <= counts
+    assert max(counts) == MAX_NOTES
+
+
+def test_every_wording_of_hindsight_is_trained(samples: list[Sample]) -> None:
+    """The published wordings occur beside heed's own, so that other learning rules can be compared."""
+    text = "\n".join(t.content for s in samples for t in s.turns if t.role == "user")
+    for wording in WORDINGS:
+        assert Hindsight("\0", wording=wording).block().partition("\0")[0] in text
+    assert Hindsight(solution="\0").block().partition("\0")[0] in text
+
+
+def test_every_preference_is_answered_on_both_sides(samples: list[Sample]) -> None:
+    """Answers show both values of all twelve preferences."""
+    answers = [t.content for s in samples for t in s.turns if t.role == "assistant"]
+    seen = [observe(text, "Ana") for text in answers]
+    for preference, (default, other) in PREFERENCES.items():
+        assert {s[preference] for s in seen} >= {default, "Ana" if other == "*" else other}, preference
+
+
+def test_some_answers_are_begun_in_another_style(samples: list[Sample]) -> None:
+    """A part of the targets goes on from an answer the model would not have begun, as a teacher has to."""
+    begun = [s.turns[-1] for s in samples if s.turns[-1].begun]
+    assert 0.02 < len(begun) / NUM_SAMPLES < 0.4
+
+
+def test_the_list_has_the_promised_shape() -> None:
+    """`listing` names domains with subjects, facts and questions, preferences, the default style and the skills."""
+    world = listing()
+    assert world.keys() == {"domains", "preferences", "default_style", "skills"}
+    domains = world["domains"]
+    assert isinstance(domains, dict)
+    assert domains.keys() == DOMAINS.keys()
+    for domain in domains.values():
+        assert domain.keys() == {"subjects", "ask"}
+        assert all(s.keys() == {"name", "facts", "held_out"} for s in domain["subjects"])
+        assert len(domain["ask"]) >= 12
+        assert all("{subject}" in ask for ask in domain["ask"])
+    assert sum(len(d["subjects"]) for d in domains.values()) == len(SUBJECTS) >= 60
+    assert world["skills"] == list(SKILLS)
+    assert isinstance(world["default_style"], dict)
+    assert world["default_style"].keys() == PREFERENCES.keys()
+
+
+def test_the_command_prints_the_list_as_json() -> None:
+    """`python -m engine.pocket.world --list` prints exactly `listing()`."""
+    done = subprocess.run([sys.executable, "-m", "engine.pocket.world", "--list"], capture_output=True, check=True)
+    assert json.loads(done.stdout) == listing()
+
+
+def test_a_wrong_option_is_one_line_and_exit_code_two() -> None:
+    """Anything else prints how to use it and nothing on standard output."""
+    done = subprocess.run([sys.executable, "-m", "engine.pocket.world", "--nope"], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_facts_talk_and_skills_are_all_trained(samples: list[Sample]) -> None:
+    """Targets of all three kinds occur."""
+    answers = [t.content for s in samples for t in s.turns if t.role == "assistant"]
+    assert sum(text.isdigit() for text in answers) > 100
+    assert sum("You're welcome" in text for text in answers) > 10
+    assert sum(" kg" in text for text in answers) > 100
