@@ -186,8 +186,10 @@ async def test_damage_found_later_is_named_too(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
+    damaged = Database.open(tmp_path)
     with pytest.raises(DatabaseCorrupt, match="restore the file"):
-        await Database.open(tmp_path).read(people.all_ids)
+        await damaged.read(people.all_ids)
+    await damaged.close()
 
 
 def test_a_data_directory_without_permission_is_named(tmp_path: Path) -> None:
@@ -229,9 +231,9 @@ def test_a_url_without_a_driver_is_named_without_its_password(tmp_path: Path, ur
     assert "secret" not in str(caught.value)
 
 
-async def test_checkpoint_empties_the_log_between_writes(database: Database, tmp_path: Path) -> None:
+async def test_checkpoint_empties_the_log_between_writes(database: Database, data_dir: Path) -> None:
     """After a checkpoint the write-ahead log holds nothing, also while others write."""
-    log = tmp_path / "data" / "heed.db-wal"
+    log = data_dir / "heed.db-wal"
     writes = [database.write(lambda s, n=n: settings.put(s, str(n), n)) for n in range(20)]
     await asyncio.gather(*writes, database.checkpoint())
     await database.checkpoint()

@@ -1,6 +1,6 @@
 """Inbox and outbox against a model: redeliveries, failing and late handlers, lost senders, restarts."""
 
-import tempfile
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 from storage import inbox, outbox
 from storage.tables import Inbox, Outbox
 from tests.storage import rows
-from tests.storage.conftest import Store, copy_data_dir
+from tests.storage.conftest import Store, copy_data_dir, fast_folder
 
 CHATS = ("a", "b")
 LEASE_S = 10.0
@@ -28,8 +28,8 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def __init__(self, new_data_dir: Path) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.store = Store(copy_data_dir(new_data_dir, Path(self.folder.name)))
+        self.folder = contextlib.ExitStack()
+        self.store = Store(copy_data_dir(new_data_dir, self.folder.enter_context(fast_folder())))
         self.now_s = 0.0
         self.arrived: dict[str, list[str]] = {chat: [] for chat in CHATS}
         self.handled: list[str] = []
@@ -48,7 +48,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         finally:
             self.store.close()
             self.store.runner.close()
-            self.folder.cleanup()
+            self.folder.close()
 
     @rule(chat=st.sampled_from(CHATS), number=st.integers(0, 9))
     def deliver(self, chat: str, number: int) -> None:

@@ -1,6 +1,6 @@
 """Adapter versions against a model: any order of moves, restarts and erasures."""
 
-import tempfile
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from storage import people, versions
 from storage.errors import VersionNotFound, VersionStateError
 from storage.tables import VersionState
-from tests.storage.conftest import Store, copy_data_dir
+from tests.storage.conftest import Store, copy_data_dir, fast_folder
 
 ACCOUNTS = st.sampled_from(["ana", "ben"])
 NUMBERS = st.integers(0, 6)
@@ -22,8 +22,8 @@ class VersionsMachine(RuleBasedStateMachine):
 
     def __init__(self, new_data_dir: Path) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.store = Store(copy_data_dir(new_data_dir, Path(self.folder.name)))
+        self.folder = contextlib.ExitStack()
+        self.store = Store(copy_data_dir(new_data_dir, self.folder.enter_context(fast_folder())))
         self.ids = {account: self.store.person(account) for account in ("ana", "ben")}
         self.states: dict[str, dict[int, str]] = {"ana": {}, "ben": {}}
         self.parents: dict[tuple[str, int], int] = {}
@@ -35,7 +35,7 @@ class VersionsMachine(RuleBasedStateMachine):
         """End the database and remove its files."""
         self.store.close()
         self.store.runner.close()
-        self.folder.cleanup()
+        self.folder.close()
 
     @rule(account=ACCOUNTS)
     def allocate(self, account: str) -> None:

@@ -90,7 +90,7 @@ async def test_a_group_has_a_bounded_size(database: Database) -> None:
     assert await _stored(database, *keys) == keys
 
 
-async def test_nothing_is_acknowledged_before_its_commit(database: Database, tmp_path: Path) -> None:
+async def test_nothing_is_acknowledged_before_its_commit(database: Database) -> None:
     """While a later work of the same group still runs, an earlier one has no answer, and nobody sees its row."""
     gate = await _gate(database)
     first = asyncio.ensure_future(database.write(_put("first")))
