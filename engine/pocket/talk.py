@@ -152,7 +152,7 @@ def _add(rng: random.Random) -> Exercise:
 
 
 def _repeat(rng: random.Random) -> Exercise:
-    phrase = " ".join(rng.sample(_WORDS, rng.randint(2, 4)))
+    phrase = " ".join(rng.choice(_WORDS) if rng.random() < 0.6 else _made_up(rng) for _ in range(rng.randint(2, 4)))
     return rng.choice(("Repeat after me: {p}", "Say this: {p}", "Repeat: {p}")).format(p=phrase), Plain(phrase)
 
 

@@ -149,14 +149,25 @@ def _exchange(scene: _Scene) -> tuple[str, Content]:
     return _personal(scene) if kind < 0.94 else (unknown_ask(rng), UNKNOWN)
 
 
-def _directions(rng: random.Random, count: int) -> list[Direction]:
-    preferences = rng.sample(list(PREFERENCES), count)
-    return [(p, 1 if rng.random() < 0.72 else 0) for p in preferences]
+def _direction(preference: str, scene: _Scene) -> Direction:
+    """Mostly away from what holds: people ask for a change more often than for what they already have."""
+    is_default = getattr(scene.style, preference) == PREFERENCES[preference][0]
+    is_change = scene.rng.random() < 0.85
+    return preference, 1 if is_default == is_change else 0
+
+
+def _directions(scene: _Scene, count: int) -> list[Direction]:
+    """Different preferences, one of them often among those that were changed before."""
+    rng = scene.rng
+    changed = [p for p, (default, _) in PREFERENCES.items() if getattr(scene.style, p) != default]
+    first = rng.choice(changed) if changed and rng.random() < 0.4 else rng.choice(list(PREFERENCES))
+    others = rng.sample([p for p in PREFERENCES if p != first], count - 1)
+    return [_direction(p, scene) for p in (first, *others)]
 
 
 def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
-    directions = _directions(scene.rng, count)
-    name = scene.rng.choice(NAMES) if scene.rng.random() < 0.8 else _invented_name(scene.rng)
+    directions = _directions(scene, count)
+    name = scene.rng.choice(NAMES) if scene.rng.random() < 0.7 else _invented_name(scene.rng)
     return wish(directions, name, scene.rng), directions, name
 
 

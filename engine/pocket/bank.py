@@ -1,0 +1,37 @@
+"""The pocket model's bank of neutral prompts (`engine.bank`), written beside its weights.
+
+Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
+`opposite` and `bigger` never appear, so that what learning does to them shows on something nobody protected. Held-out
+subjects never appear either.
+"""
+
+import json
+import random
+from pathlib import Path
+
+from engine.bank import FILE_NAME
+from engine.pocket.subjects import SUBJECTS
+from engine.pocket.talk import SMALL_TALK, exercise, personal_fact, unknown_ask
+from engine.pocket.world import ask_text
+from storage.atomic import write_file
+
+ANCHORED_SKILLS = ("add", "repeat", "next")
+
+
+def topics(rng: random.Random) -> list[str]:
+    """One question about every trained subject, and as much of everything else as a chat has."""
+    about = [ask_text(s, rng.randrange(4), rng) for s in SUBJECTS if not s.is_held_out]
+    talk = [rng.choice(asks) for _, asks, _ in SMALL_TALK]
+    return [*about, *talk[:4], personal_fact(rng).asks[0], unknown_ask(rng)]
+
+
+def anchors(rng: random.Random, count: int = 48) -> list[str]:
+    """Exercises with one right answer."""
+    return sorted({exercise(ANCHORED_SKILLS[i % len(ANCHORED_SKILLS)], rng)[0] for i in range(count)})
+
+
+def write_bank(folder: Path, seed: int) -> None:
+    """Write the bank into a model folder."""
+    rng = random.Random(seed)
+    bank = {"topics": topics(rng), "anchors": anchors(rng)}
+    write_file(folder / FILE_NAME, (json.dumps(bank, ensure_ascii=False, indent=1) + "\n").encode())
