@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,8 +184,10 @@ async def test_damage_found_later_is_named_too(tmp_path: Path) -> None:
     await database.write(lambda s: people.resolve(s, "http", "ana"))
     await database.close()
     path = tmp_path / "heed.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'user'").fetchone()
     content = bytearray(path.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
+    content[4096 * (page - 1) : 4096 * page] = b"\xff" * 4096
     path.write_bytes(content)
     damaged = Database.open(tmp_path)
     with pytest.raises(DatabaseCorrupt, match="restore the file"):
@@ -213,6 +216,18 @@ async def test_a_database_that_became_read_only_is_named(database: Database) -> 
     with pytest.raises(StorageNotWritable, match="HEED_DATA_DIR"):
         await database.write(lambda s: settings.put(s, "n", 1))
     assert await database.read(lambda s: settings.get(s, "n")) is None
+
+
+async def test_any_path_will_do(tmp_path: Path) -> None:
+    """Spaces, signs that mean something in URLs and configuration files, and other alphabets are just names."""
+    data_dir = tmp_path / "dä ta%20#?&:x"
+    for n in range(2):
+        database = Database.open(data_dir)
+        assert await database.read(lambda s: settings.get(s, "n", 0)) == n
+        await database.write(lambda s: settings.put(s, "n", 1))
+        await database.close()
+        (data_dir / "heed.db.clean").unlink()
+    assert _names(data_dir) == {"heed.db"}
 
 
 async def test_a_sqlite_url_names_the_file(tmp_path: Path) -> None:
