@@ -1,0 +1,66 @@
+"""engine.pocket.tokenizer: a byte-level BPE with a ChatML template."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.pocket import tokenizer
+
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tokenizer of this module is built."""
+    return tmp_path_factory.mktemp("tokenizer")
+
+
+@pytest.fixture(scope="module")
+def built(folder: Path) -> Any:
+    """A tokenizer trained on a few conversations."""
+    return tokenizer.build(folder, seed=1, num_conversations=300)
+
+
+def test_building_twice_gives_the_same_tokenizer(tmp_path: Path, folder: Path, built: Any) -> None:
+    """The same seed gives the same file, byte for byte."""
+    tokenizer.build(tmp_path, seed=1, num_conversations=300)
+    assert (tmp_path / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+
+
+@given(text=st.text(max_size=60))
+def test_any_text_survives(built: Any, text: str) -> None:
+    """Encoding and decoding gives back every text, also one the world never used."""
+    special = (tokenizer.END_OF_TURN, tokenizer.PADDING, "<|im_start|>")
+    if not any(token in text for token in special):
+        assert built.decode(built.encode(text, add_special_tokens=False)) == text
+
+
+@given(number=st.integers(0, 10**9))
+def test_numbers_are_read_digit_by_digit(built: Any, number: int) -> None:
+    """A number has one token per digit, so that digits can be copied and compared."""
+    assert len(built.encode(str(number), add_special_tokens=False)) == len(str(number))
+
+
+def test_the_vocabulary_is_full_and_has_its_three_special_tokens(built: Any) -> None:
+    """2048 tokens, the end of a turn among them as end of sequence."""
+    assert len(built) == tokenizer.VOCABULARY_SIZE
+    assert built.eos_token == tokenizer.END_OF_TURN
+    assert built.pad_token == tokenizer.PADDING
+    assert built.encode("<|endoftext|><|im_start|><|im_end|>") == [0, 1, 2]
+
+
+def test_the_chat_template_is_chatml(built: Any) -> None:
+    """Each message stands between its marks; the prompt for an answer ends where the answer begins."""
+    text = built.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    assert text == ("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_the_models_tokenizer_is_one_of_these(pocket_tokenizer: Any, built: Any) -> None:
+    """The model's folder carries this template, this vocabulary size and these special tokens."""
+    assert len(pocket_tokenizer) == len(built)
+    assert pocket_tokenizer.eos_token_id == built.eos_token_id
+    chats = [t.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True) for t in (pocket_tokenizer, built)]
+    assert chats[0] == chats[1]

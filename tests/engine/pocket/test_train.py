@@ -1,0 +1,152 @@
+"""engine.pocket.train: what is a target, and that a training that was stopped goes on as if it had not been."""
+
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from engine.pocket import train
+from engine.pocket.train import TrainConfig
+from engine.pocket.world import Sample, Turn, sample_conversation
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TINY = TrainConfig(
+    hidden_size=32,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=48,
+    steps=6,
+    batch_size=3,
+    pool_batches=3,
+    warmup_steps=2,
+    checkpoint_every=4,
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory, pocket: Path) -> Path:
+    """A folder to resume from that has a tokenizer and no checkpoint yet."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    (folder / "tokenizer").mkdir()
+    for file in pocket.glob("*token*"):
+        shutil.copy(file, folder / "tokenizer")
+    shutil.copy(pocket / "chat_template.jinja", folder / "tokenizer")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_run(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The weights of a training from step 0 to 6; its checkpoint of step 4 stays behind."""
+    out = tmp_path_factory.mktemp("whole")
+    train.train(TINY, out, checkpoints)
+    return out
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    """The exported tensors."""
+    tensors: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+    return tensors
+
+
+def encoded_texts(sample: Sample, tokenizer: Any) -> tuple[str, str]:
+    """(what is read, what is learned) of a conversation, both as text."""
+    ids, targets = train.encode(sample, tokenizer)
+    read = tokenizer.decode([i for i, is_target in zip(ids, targets, strict=True) if not is_target])
+    return read, tokenizer.decode([i for i, is_target in zip(ids, targets, strict=True) if is_target])
+
+
+def test_answers_and_their_end_are_learned_and_nothing_else(pocket_tokenizer: Any) -> None:
+    """Targets are every assistant turn and its end-of-turn token; system, user and marks are read only."""
+    said = [("system", "S."), ("user", "hi"), ("assistant", "Hello."), ("user", "bye"), ("assistant", "Bye.")]
+    sample = Sample([Turn(role, text) for role, text in said])
+    read, learned = encoded_texts(sample, pocket_tokenizer)
+    assert learned == "Hello.<|im_end|>Bye.<|im_end|>"
+    assert read.count("<|im_end|>") == 3
+
+
+def test_what_another_style_began_is_read_and_not_learned(pocket_tokenizer: Any) -> None:
+    """The begun part of an answer is context; learning starts where the wanted style goes on."""
+    sample = Sample([Turn("user", "hi"), Turn("assistant", " weighs 10 kg.", begun="Sure, the koala")])
+    read, learned = encoded_texts(sample, pocket_tokenizer)
+    assert learned == " weighs 10 kg.<|im_end|>"
+    assert read.endswith("assistant\nSure, the koala\n")
+
+
+def test_training_text_is_the_chat_templates_text(pocket_tokenizer: Any) -> None:
+    """The token ids of a whole answer are those that the chat template gives at serving time."""
+    rng = random.Random(3)
+    whole = [s for s in (sample_conversation(rng) for _ in range(60)) if not any(t.begun for t in s.turns)]
+    for sample in whole:
+        messages = [{"role": t.role, "content": t.content} for t in sample.turns]
+        text = pocket_tokenizer.apply_chat_template(messages, tokenize=False)
+        assert train.encode(sample, pocket_tokenizer)[0] == pocket_tokenizer.encode(text, add_special_tokens=False)
+
+
+def test_the_loss_looks_at_targets_only(pocket_tokenizer: Any) -> None:
+    """Changing the label of a position that is no target changes nothing; changing a target changes the loss."""
+    model = train.build_model(TINY)
+    input_ids = torch.tensor([[5, 6, 7, 8]])
+    labels = torch.tensor([[-100, -100, 7, 8]])
+    with torch.no_grad():
+        loss = train.loss_of(model, input_ids, labels)
+        shifted = model(input_ids=input_ids).logits[0, 1:3].float()
+        by_hand = torch.nn.functional.cross_entropy(shifted, torch.tensor([7, 8]))
+    assert torch.allclose(loss, by_hand, atol=1e-6)
+
+
+def test_the_learning_rate_warms_up_holds_and_falls_to_zero() -> None:
+    """It rises to the set value, stays, and is zero when training is over."""
+    config = replace(TINY, steps=1000, warmup_steps=100, decay_share=0.25)
+    assert train.schedule(config, 0) == pytest.approx(0.01)
+    assert train.schedule(config, 99) == train.schedule(config, 740) == 1.0
+    assert train.schedule(config, 875) == pytest.approx(0.5)
+    assert train.schedule(config, 1000) == 0.0
+
+
+def test_fresh_weights_are_a_function_of_the_seed() -> None:
+    """Two models from the same configuration are equal, from another seed they are not."""
+    first, second, other = (train.build_model(replace(TINY, seed=seed)) for seed in (1, 1, 2))
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))
+
+
+def test_a_stopped_training_goes_on_to_the_same_weights(whole_run: Path, checkpoints: Path, tmp_path: Path) -> None:
+    """Resuming from the checkpoint of step 4, in the middle of a pool, ends bit for bit where the whole run ended."""
+    assert torch.load(checkpoints / "last.pt", weights_only=True)["step"] == 4
+    train.train(TINY, tmp_path, checkpoints)
+    resumed, whole = weights(tmp_path), weights(whole_run)
+    assert resumed.keys() == whole.keys()
+    assert all(torch.equal(resumed[name], whole[name]) for name in whole)
+
+
+def test_resuming_starts_from_the_checkpoint(whole_run: Path, checkpoints: Path, tmp_path: Path) -> None:
+    """A checkpoint whose weights were changed leads elsewhere: nothing is trained again from the beginning."""
+    changed = tmp_path / "checkpoints"
+    shutil.copytree(checkpoints, changed)
+    state = torch.load(changed / "last.pt", weights_only=True)
+    state["model"]["model.norm.weight"].fill_(0.5)
+    torch.save(state, changed / "last.pt")
+    train.train(TINY, tmp_path / "out", changed)
+    assert not torch.equal(weights(tmp_path / "out")["model.norm.weight"], weights(whole_run)["model.norm.weight"])
+
+
+def test_the_export_is_a_hugging_face_folder(whole_run: Path) -> None:
+    """transformers loads model and tokenizer from it, and generation ends at the end of a turn."""
+    model = AutoModelForCausalLM.from_pretrained(whole_run)
+    tokenizer = AutoTokenizer.from_pretrained(whole_run)
+    assert model.config.model_type == "qwen3"
+    assert model.config.vocab_size == len(tokenizer)
+    assert model.generation_config.eos_token_id == tokenizer.eos_token_id == model.config.eos_token_id
+
+
+def test_the_committed_model_is_small_enough(pocket: Path) -> None:
+    """One to three million parameters, in at most ten megabytes of files."""
+    model = AutoModelForCausalLM.from_pretrained(pocket)
+    assert 1_000_000 <= sum(p.numel() for p in model.parameters()) <= 3_000_000
+    assert sum(f.stat().st_size for f in pocket.iterdir()) <= 10_000_000
