@@ -15,6 +15,7 @@ from engine import history, notes
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import AdapterStore
 from engine.bank import load_bank
+from engine.candidates import Candidates
 from engine.config import EngineConfig
 from engine.hindsight import with_notes
 from engine.history import NothingToUndo, UndoResult
@@ -58,18 +59,21 @@ class Engine:
         self._served = ServedAdapters(base_model, self._database, self._adapters, self._host)
         bank = load_bank(folder)
         self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
+        candidates = Candidates(self.config, self._database, self._host, self._adapters, self._served)
         self._learner = Learner(
-            self.config, self._database, self._host, self._adapters, self._prompts, self._rollouts, self._served
+            self.config, self._database, self._host, self._prompts, self._rollouts, self._served, candidates
         )
-        self._scheduler = UpdateScheduler(self._learner.learn, self._learner.settle, self._park)
+        self._scheduler = UpdateScheduler(
+            self._prepare,
+            self._learner.learn,
+            {"settle": self._learner.settle, "rebuild": self._learner.rebuild},
+            self._park,
+        )
         self._scheduler.start()
-        self._preparing = asyncio.create_task(self._prepare(), name="heed-prepare")
 
     async def stop(self) -> None:
         """Ends updates and vLLM; unfinished updates stay pending in storage."""
         if hasattr(self, "_scheduler"):
-            self._preparing.cancel()
-            await asyncio.gather(self._preparing, return_exceptions=True)
             await self._scheduler.stop()
         await self._host.stop()
 
@@ -180,13 +184,13 @@ class Engine:
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
-        """Takes a note out of prompt and teacher. Raises NoteNotFound."""
+        """Takes a note out of prompt and teacher; where weights may hold it, they are made again without it.
 
-        def work(s: Session) -> None:
-            note = note_rows.get(s, user_id, note_id)
-            note_rows.set_state(s, note.id, NoteState.DELETED)
-
-        await self._database.write(work)
+        Raises NoteNotFound.
+        """
+        is_learned = await self._database.write(lambda s: history.delete_note(s, user_id, note_id))
+        if is_learned:
+            self._scheduler.submit_chore(user_id, "rebuild")
 
     async def forget(self, user_id: str) -> None:
         """Removes everything of a person: rows, notes, adapters on disk and in memory."""

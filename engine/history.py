@@ -43,6 +43,14 @@ def undo(s: Session, user_id: str) -> UndoResult:
     return UndoResult(version.parent, taught.text if taught else None)
 
 
+def delete_note(s: Session, user_id: str, note_id: str) -> bool:
+    """Takes a note out of force; returns whether an update was taught it. Raises NoteNotFound."""
+    note = note_rows.get(s, user_id, note_id)
+    note_rows.set_state(s, note.id, NoteState.DELETED)
+    taught = {v.feedback_id for v in _path(s, user_id, people.get(s, user_id).active_version)}
+    return note.learned_version is not None or note.feedback_id in taught - {None}
+
+
 def return_to(s: Session, user_id: str, number: int) -> None:
     """Makes an accepted version active (0: the base); lessons off its path are taken back, those on it hold again.
 

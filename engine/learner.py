@@ -1,23 +1,21 @@
-"""One update from feedback to a new active version: the steps, in order.
+"""One update: from feedback to what was learned, or from standing notes to an adapter made again.
 
-Owns the sequence note -> rollouts -> training in short calls -> gate -> files -> pointer flip, and its record in
-storage. Invariants: nothing is active before it is on disk and its gate has passed; a failure leaves the person's
-active version as it was; between two calls into the worker vLLM decodes.
+Owns the sequence rollouts -> note -> training -> gate -> active version and its record in storage; the training and
+the files are `engine.candidates`'. Invariants: feedback is in storage before and after whatever happens here; a note
+is in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
-import asyncio
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from engine import lessons, notes
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapters import AdapterStore
+from engine.candidates import Candidates, Trained, checked
 from engine.config import EngineConfig, LearnConfig
-from engine.errors import TrainerError
-from engine.gates import Measurements, Verdict, judge
+from engine.gates import Verdict
+from engine.hindsight import Hindsight
 from engine.lessons import Lesson
 from engine.prompts import PromptBuilder
 from engine.requests import LearnOutcome
@@ -29,28 +27,25 @@ from storage import notes as note_rows
 from storage.database import Database, Session
 from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun
 
-log = logging.getLogger(__name__)
 _RECENT = 16  # completions looked at for a person's own prompts
+_NOTHING = "this did not tell me what to change"
 
 
 @dataclass
 class _Update:
     """What one update knows while it runs."""
 
-    row: UpdateRun
-    lesson: Lesson
-    learn: LearnConfig
+    run: UpdateRun
     parent: AdapterRef
-    live: list[Note]
-    note: Note | None = None
+    learn: LearnConfig
+    notes: list[str]  # what the teacher sees besides the new feedback
+    note: Note | None = None  # what the feedback became
     phases_ms: dict[str, float] = field(default_factory=dict)
     started_s: float = field(default_factory=time.perf_counter)
 
     def lap(self, phase: str) -> None:
         """Books the time since the last lap under a phase."""
-        now_s = time.perf_counter()
-        booked_ms = sum(self.phases_ms.values())
-        self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + (now_s - self.started_s) * 1e3 - booked_ms
+        self.phases_ms[phase] = self.duration_ms - sum(self.phases_ms.values())
 
     @property
     def duration_ms(self) -> float:
@@ -66,62 +61,70 @@ class Learner:
         config: EngineConfig,
         database: Database,
         host: VllmHost,
-        adapters: AdapterStore,
         prompts: PromptBuilder,
         rollouts: RolloutStore,
         served: ServedAdapters,
+        candidates: Candidates,
     ) -> None:
         """Everything an update needs, each built by the engine."""
         self._config = config
         self._database = database
         self._host = host
-        self._adapters = adapters
         self._prompts = prompts
         self._rollouts = rollouts
         self._served = served
+        self._candidates = candidates
 
     # -- one lesson --------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Trains on one correction or ideal. Raises EngineRestarting or TrainerError when the update cannot finish."""
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
-        update = await self._begin(row)
-        counterfactuals = await self._counterfactuals(update)
+        lesson = await self._lesson(row)
+        update = await self._begin(row, lesson)
+        others = await self._counterfactuals(lesson, update)
         update.lap("rollouts")
-        moved = await self._moved(update, counterfactuals)
+        if await self._is_standing(lesson, update, others):
+            await self._take_note(lesson, update)
         update.lap("standing")
-        await self._take_note(update, moved)
-        trained = await self._train(update, counterfactuals)
-        if trained["divergence_before"] < self._config.learn.min_divergence:
-            return await self._nothing_to_learn(update, trained)
-        return await self._conclude(update, trained)
+        trained = await self._train(update, lessons.samples(lesson, update.notes, others, self._prompts))
+        if trained.divergence_before < self._config.learn.min_divergence:
+            await self._candidates.close(update.run.id)
+            return await self._end(update, trained, "kept", _NOTHING)
+        return await self._activate(update, trained)
 
-    async def _begin(self, row: Feedback) -> _Update:
-        assert row.completion_id is not None
+    async def _lesson(self, row: Feedback) -> Lesson:
+        if row.completion_id is None:
+            raise ValueError(f"feedback {row.id} points at no answer")
         completion_id = row.completion_id
-        completion = await self._database.read(lambda s: completions.get(s, row.user_id, completion_id))
+        return Lesson.of(row, await self._database.read(lambda s: completions.get(s, row.user_id, completion_id)))
+
+    async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
         parent = await self._served.active(row.user_id)
         run = UpdateRun(user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number)
-        started = await self._database.write(lambda s: updates.start(s, run))
-        learn = self._config.learn.merged(row.training)
-        return _Update(started, Lesson.of(row, completion), learn, parent, live)
+        update = _Update(
+            run=await self._database.write(lambda s: updates.start(s, run)),
+            parent=parent,
+            learn=self._config.learn.merged(row.training),
+            notes=[n.text for n in live if n.feedback_id != lesson.feedback_id],
+        )
+        update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
+        return update
 
-    async def _counterfactuals(self, update: _Update) -> list[Rollout]:
-        recent = await self._recent(update.lesson.user_id)
-        others = [c for c in recent if c.messages != update.lesson.completion.messages]
+    async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
+        recent = await self._recent(lesson.user_id)
+        others = [c for c in recent if c.messages != lesson.completion.messages]
         return await self._rollouts.take(update.parent, others, update.learn.num_counterfactuals)
 
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, _RECENT))
 
-    async def _moved(self, update: _Update, counterfactuals: Sequence[Rollout]) -> list[float]:
-        """How far the feedback alone moves the teacher, nats per token: the corrected prompt, then the others."""
-        pairs = lessons.moves(update.lesson, self._earlier_texts(update), counterfactuals, self._prompts)
-        return [score["divergence"] for score in await self._scores(pairs)]
-
-    def _earlier_texts(self, update: _Update) -> list[str]:
-        return [n.text for n in update.live if n.feedback_id != update.lesson.feedback_id]
+    async def _is_standing(self, lesson: Lesson, update: _Update, others: Sequence[Rollout]) -> bool:
+        """Whether the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
+        pairs = lessons.moves(lesson, update.notes, others, self._prompts)
+        moved = [score["divergence"] for score in await self._scores(pairs)]
+        return is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence)
 
     async def _scores(self, pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Scores under the base model: in one call, or one by one while somebody is reading a stream."""
@@ -129,175 +132,103 @@ class Learner:
         scores: list[dict[str, Any]] = []
         while len(scores) < len(pairs):
             part = list(pairs[len(scores) : len(scores) + size])
-            scores += _checked(await self._host.rpc("heed_score", part, None))["scores"]
+            scores += checked(await self._host.rpc("heed_score", part, None))["scores"]
         return scores
 
-    async def _take_note(self, update: _Update, moved: Sequence[float]) -> None:
-        """Makes the lesson a standing note when the feedback moves the teacher on other prompts too."""
-        earlier = [n for n in update.live if n.feedback_id == update.lesson.feedback_id]
-        if earlier:
-            update.note = earlier[0]
-        elif is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence):
-            text = " ".join(update.lesson.note_text.split())
-            note = Note(
-                user_id=update.lesson.user_id,
-                feedback_id=update.lesson.feedback_id,
-                text=text,
-                state=NoteState.LEARNING,
-                num_tokens=self._prompts.count(f"- {text}\n"),
-            )
-            update.note = await self._database.write(lambda s: note_rows.add(s, note))
-
-    async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
-        """One step of an update that is thrown away: the first real one should not pay for what is made only once."""
-        learn = self._config.learn.merged({"steps": 1})
-        spec = {
-            "update_id": "warm-up",
-            "parent": None,
-            "samples": [sample | {"kind": "correction"} for sample in lessons.anchor_samples(rollouts)],
-            "learn": learn.to_dict(),
-        }
-        await self._advance_to_end(spec)
-        await self._host.rpc("heed_close_update", "warm-up")
-
-    # -- training ----------------------------------------------------------------------------------------------------
-
-    async def _train(self, update: _Update, counterfactuals: Sequence[Rollout]) -> dict[str, Any]:
-        anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
-        texts = self._earlier_texts(update)
-        taught = lessons.samples(update.lesson, texts, counterfactuals, self._prompts)
-        spec = {
-            "update_id": update.row.id,
-            "parent": update.parent.to_dict(),
-            "samples": [*taught, *lessons.anchor_samples(anchors)],
-            "learn": update.learn.to_dict(),
-        }
-        record = await self._advance_to_end(spec)
-        update.lap("train")
-        return record
-
-    async def _advance_to_end(self, spec: dict[str, Any]) -> dict[str, Any]:
-        _checked(await self._host.rpc("heed_open_update", spec))
-        record: dict[str, Any] = {"done": False}
-        while not record["done"]:
-            record = _checked(await self._host.rpc("heed_advance", spec["update_id"], self._budget_ms()))
-            await asyncio.sleep(0)  # a decode step goes between
-        return record
-
-    def _budget_ms(self) -> float:
-        """How long the next call may hold up decoding: short while somebody is reading a stream."""
-        host = self._config.host
-        return host.busy_budget_ms if self._host.num_running else host.idle_budget_ms
-
-    async def _nothing_to_learn(self, update: _Update, trained: dict[str, Any]) -> LearnOutcome:
-        await self._host.rpc("heed_close_update", update.row.id)
-        reason = "this did not tell me what to change"
+    async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
-            note_id = update.note.id
-            await self._database.write(lambda s: note_rows.set_state(s, note_id, NoteState.IN_PROMPT))
-        await self._finish(update, trained, "skipped", FeedbackStatus.KEPT, reason)
-        return self._outcome(update, trained, "kept", update.parent.number, reason=reason)
-
-    async def _conclude(self, update: _Update, trained: dict[str, Any]) -> LearnOutcome:
-        user_id, lesson = update.lesson.user_id, update.lesson
-        version = await self._database.write(
-            lambda s: versions.allocate(
-                s, user_id, update.parent.number, self._served.base_model, lesson.feedback_id, update.row.id
-            )
+            return
+        text = " ".join(lesson.note_text.split())
+        note = Note(
+            user_id=lesson.user_id,
+            feedback_id=lesson.feedback_id,
+            text=text,
+            state=NoteState.LEARNING,
+            num_tokens=self._prompts.count(f"- {text}\n"),
         )
-        assert version.lora_int_id is not None
-        ref = self._adapters.ref(version)
-        published = _checked(await self._host.rpc("heed_publish", update.row.id, version.lora_int_id, ref.name))
-        await self._host.rpc("heed_close_update", update.row.id)
-        verdict = judge(_measurements(trained, published), self._config.gate)
+        update.note = await self._database.write(lambda s: note_rows.add(s, note))
+
+    # -- an adapter made again ---------------------------------------------------------------------------------------
+
+    async def rebuild(self, user_id: str) -> None:
+        """Makes the adapter again from the base model and the standing notes: for a person who deleted a note.
+
+        Without notes the base model itself becomes active. Raises EngineRestarting or TrainerError.
+        """
+        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+        if not live:
+            await self._database.write(lambda s: versions.activate(s, user_id, 0))
+            return
+        run = UpdateRun(user_id=user_id, kind="rebuild")
+        started = await self._database.write(lambda s: updates.start(s, run))
+        update = _Update(started, ZERO_ADAPTER, self._config.learn, [n.text for n in live])
+        rollouts = await self._rollouts.take(
+            ZERO_ADAPTER, await self._recent(user_id), 2 * update.learn.num_counterfactuals
+        )
+        update.lap("rollouts")
+        nothing_new = Hindsight()
+        taught = [lessons.sample("counterfactual", r, update.notes, nothing_new, self._prompts) for r in rollouts]
+        await self._activate(update, await self._train(update, taught))
+
+    # -- common to both ----------------------------------------------------------------------------------------------
+
+    async def _train(self, update: _Update, taught: list[dict[str, Any]]) -> Trained:
+        anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
+        samples = [*taught, *lessons.anchor_samples(anchors)]
+        trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
+        update.lap("train")
+        return trained
+
+    async def _activate(self, update: _Update, trained: Trained) -> LearnOutcome:
+        verdict, version = await self._candidates.activate(update.run, update.parent.number, trained, update.lap)
         if not verdict.is_accepted:
-            await self._database.write(lambda s: versions.reject(s, user_id, version.number))
-            return await self._rejected(update, trained, verdict)
-        sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"])
-        await self._served.publish(ref)
-        update.lap("publish")
-        await self._database.write(lambda s: versions.accept(s, user_id, version.number, sha256, size_bytes))
-        update.lap("activate")
-        await self._finish(update, trained, "accepted", FeedbackStatus.LEARNED, "", verdict, version.number)
-        self._rollouts.drop(update.parent.name if update.parent.number else "")
-        return self._outcome(update, trained, "learned", version.number, verdict=verdict)
+            return await self._end(update, trained, "rejected", verdict.reason, verdict)
+        if update.parent.number:
+            self._rollouts.drop(update.parent.name)
+        return await self._end(update, trained, "learned", "", verdict, version.number)
 
-    async def _rejected(self, update: _Update, trained: dict[str, Any], verdict: Verdict) -> LearnOutcome:
-        if update.note is not None:
-            note_id = update.note.id
-            await self._database.write(lambda s: note_rows.set_state(s, note_id, NoteState.IN_PROMPT))
-        await self._finish(update, trained, "rejected", FeedbackStatus.REJECTED, verdict.reason, verdict)
-        return self._outcome(update, trained, "rejected", update.parent.number, verdict=verdict, reason=verdict.reason)
-
-    async def _finish(
+    async def _end(
         self,
         update: _Update,
-        trained: dict[str, Any],
-        status: str,
-        feedback_status: FeedbackStatus,
+        trained: Trained,
+        status: Literal["learned", "kept", "rejected"],
         reason: str,
         verdict: Verdict | None = None,
         version: int | None = None,
-    ) -> None:
-        fields = {
-            "status": status,
-            "duration_ms": update.duration_ms,
-            "phases_ms": update.phases_ms,
-            "steps": trained["steps"],
-            "divergence_before": trained["divergence_before"],
-            "divergence_after": trained["divergence_after"],
-            "gate": verdict.to_dict() if verdict else None,
-            "heat": self._heat(trained),
-            "version": version,
-            "error": reason,
-        }
-
-        def work(s: Session) -> None:
-            updates.finish(s, update.row.id, **fields)
-            feedback.set_status(s, update.lesson.feedback_id, feedback_status, reason)
-
-        await self._database.write(work)
-
-    def _heat(self, trained: dict[str, Any]) -> list[tuple[str, float]]:
-        return [(self._prompts.token_text(int(token)), round(value, 3)) for token, value in trained.get("heat", [])]
-
-    def _outcome(
-        self,
-        update: _Update,
-        trained: dict[str, Any],
-        status: Any,
-        version: int,
-        *,
-        verdict: Verdict | None = None,
-        reason: str = "",
     ) -> LearnOutcome:
-        return LearnOutcome(
-            feedback_id=update.lesson.feedback_id,
+        outcome = LearnOutcome(
+            feedback_id=update.run.feedback_id or "",
             status=status,
-            adapter_version=version,
+            adapter_version=update.parent.number if version is None else version,
             note=update.note.text if update.note else None,
             note_id=update.note.id if update.note else None,
             reason=reason,
-            steps=trained["steps"],
-            divergence_before=trained["divergence_before"],
-            divergence_after=trained["divergence_after"],
+            steps=trained.steps,
+            divergence_before=trained.divergence_before,
+            divergence_after=trained.divergence_after,
             duration_ms=update.duration_ms,
             phases_ms=update.phases_ms,
             gate=verdict.to_dict() if verdict else {},
-            heat=self._heat(trained),
-            update_id=update.row.id,
+            heat=[(self._prompts.token_text(int(token)), round(value, 3)) for token, value in trained.heat],
+            update_id=update.run.id,
         )
+        await self._database.write(lambda s: _record(s, outcome, version))
+        return outcome
 
     # -- after a lesson ----------------------------------------------------------------------------------------------
+
+    async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
+        """One step of an update that is thrown away: the first real one should not pay for what is made only once."""
+        samples = [sample | {"kind": "correction"} for sample in lessons.anchor_samples(rollouts)]
+        await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
+        await self._candidates.close("warm-up")
 
     async def settle(self, user_id: str) -> None:
         """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
         ref = await self._served.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id))
         live = await self._database.read(lambda s: note_rows.live(s, user_id))
-        if not ref.number:
-            return
-        for note in live:
+        for note in live if ref.number else ():
             await self._probe(note, live, fresh[: self._config.note.probe_rollouts], ref)
 
     async def _probe(self, note: Note, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
@@ -313,6 +244,37 @@ class Learner:
         )
 
 
+_ROW_STATUS = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
+_FEEDBACK_STATUS = {
+    "learned": FeedbackStatus.LEARNED,
+    "kept": FeedbackStatus.KEPT,
+    "rejected": FeedbackStatus.REJECTED,
+}
+
+
+def _record(s: Session, outcome: LearnOutcome, version: int | None) -> None:
+    """How the update ended, for its row, its feedback and its note, in one transaction."""
+    assert outcome.update_id is not None
+    updates.finish(
+        s,
+        outcome.update_id,
+        status=_ROW_STATUS[outcome.status],
+        duration_ms=outcome.duration_ms,
+        phases_ms=outcome.phases_ms,
+        steps=outcome.steps,
+        divergence_before=outcome.divergence_before,
+        divergence_after=outcome.divergence_after,
+        gate=outcome.gate or None,
+        heat=outcome.heat,
+        version=version,
+        error=outcome.reason,
+    )
+    if outcome.feedback_id:
+        feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
+    if outcome.note_id is not None and outcome.status != "learned":
+        note_rows.set_state(s, outcome.note_id, NoteState.IN_PROMPT)
+
+
 def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:
     """Whether feedback is about more than one answer: it moves the teacher on other prompts by at least `share` of
     what it moves on the corrected one, and by more than `floor` nats per token."""
@@ -320,20 +282,3 @@ def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:
     if not others:
         return first > floor
     return sum(others) / len(others) >= max(share * first, floor)
-
-
-def _measurements(trained: dict[str, Any], published: dict[str, Any]) -> Measurements:
-    return Measurements(
-        is_finite=published["finite"] and trained["finite"],
-        update_norm=published["update_norm"],
-        steps=trained["steps"],
-        divergence_before=trained["divergence_before"],
-        divergence_after=trained["divergence_after"],
-        anchor_divergence=trained.get("anchor_divergence_after"),
-    )
-
-
-def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    if not record["ok"]:
-        raise TrainerError(record["error"])
-    return record

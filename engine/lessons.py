@@ -49,8 +49,8 @@ def samples(
     lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
 ) -> list[SampleRecord]:
     """The corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
-    first = _sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
-    return [first, *(_sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
+    first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
+    return [first, *(sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
 
 
 def anchor_samples(anchors: Sequence[Rollout]) -> list[SampleRecord]:
@@ -84,9 +84,10 @@ def moves(
     ]
 
 
-def _sample(
+def sample(
     kind: str, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> SampleRecord:
+    """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
     return {
         "kind": kind,
         "student_ids": prompts.prompt_token_ids(rollout.messages),

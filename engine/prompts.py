@@ -21,7 +21,7 @@ class PromptBuilder:
         self._tokenizer = tokenizer
         self._max_model_len = max_model_len
         self._is_thinking = is_thinking
-        self._special = sorted((t for t in tokenizer.all_special_tokens if len(t) > 1), key=len, reverse=True)
+        self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
     def prompt_token_ids(self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1) -> list[int]:
         """The prompt that asks for the next answer; the oldest turns are dropped until `reserve_tokens` fit behind it.
@@ -68,6 +68,12 @@ class PromptBuilder:
             if token in text:
                 text = text.replace(token, token[0] + _ZERO_WIDTH_SPACE + token[1:])
         return text
+
+
+def _special_tokens(tokenizer: Any) -> set[str]:
+    """Every token that is never text: a tokenizer names some by their role, and only lists the others."""
+    listed = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
+    return listed | set(tokenizer.all_special_tokens)
 
 
 def _oldest_turn(messages: Sequence[ChatMessage]) -> slice | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from engine import punica
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors, LoraRegistry, install, require_fitting
@@ -78,9 +79,11 @@ class TrainerExtension:
     heed_trainer: Trainer | None = None
 
     def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
-        """Before the worker is built: starts the watchdog and, on a CPU, puts the segment LoRA kernels in place."""
+        """Before the worker is built: starts the watchdog and, on a CPU, puts heed's LoRA arithmetic in place."""
         settings = vllm_config.additional_config["heed"]
         watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
+        if settings["is_cpu"]:
+            punica.install()
         return super().__new__(cls)
 
     @property
@@ -130,6 +133,7 @@ class TrainerExtension:
             "steps": measured.steps,
             "divergence_before": measured.divergence_before,
             "divergence_after": measured.divergence_after,
+            "anchor_divergence_after": measured.anchor_divergence_after,
             "phases_ms": dict(measured.phases_ms),
             "finite": measured.is_finite,
         }

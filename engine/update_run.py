@@ -42,6 +42,7 @@ class Measured:
     steps: int = 0
     divergence_before: float | None = None  # nats per token, correction and counterfactual samples
     divergence_after: float | None = None
+    anchor_divergence_after: float | None = None  # nats per token, anchor samples
     heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
     importance: dict[str, float] = field(default_factory=dict)
     phases_ms: dict[str, float] = field(default_factory=dict)
@@ -204,10 +205,12 @@ class UpdateRun:
             self.measured.divergence_after = self.measured.divergence_before
             return
         self._divergence_S.zero_()
-        for batch in self._plan(self._not_anchors(), "student"):
+        for batch in self._plan(range(len(self.samples)), "student"):
             self._measure(batch)
             yield "final"
-        self.measured.divergence_after = self._mean_divergence()
+        self.measured.divergence_after = self._mean_divergence(self._not_anchors())
+        anchors = [i for i, s in enumerate(self.samples) if s.is_anchor]
+        self.measured.anchor_divergence_after = self._mean_divergence(anchors) if anchors else None
 
     # -- one step ----------------------------------------------------------------------------------------------------
 
@@ -275,9 +278,9 @@ class UpdateRun:
     def _note(self, loss: float) -> None:
         self.measured.losses.append(loss)
         if self.measured.divergence_before is None:
-            self.measured.divergence_before = self._mean_divergence()
+            self.measured.divergence_before = self._mean_divergence(self._not_anchors())
             self.measured.importance = self._importance_summary()
-        is_agreed = self.learn.stop_below > 0 and self._mean_divergence() < self.learn.stop_below
+        is_agreed = self.learn.stop_below > 0 and self._mean_divergence(self._not_anchors()) < self.learn.stop_below
         self._is_agreed = is_agreed
         self.measured.is_finite = math.isfinite(loss)
 
@@ -370,9 +373,9 @@ class UpdateRun:
     def _is_over(self) -> bool:
         return not self.measured.is_finite or self._is_agreed
 
-    def _mean_divergence(self) -> float:
-        wanted = self._not_anchors()
-        return float(self._divergence_S[wanted].sum()) / sum(len(self.samples[i].response_ids) for i in wanted)
+    def _mean_divergence(self, samples: list[int]) -> float:
+        """Nats per response token over these samples."""
+        return float(self._divergence_S[samples].sum()) / sum(len(self.samples[i].response_ids) for i in samples)
 
     def _importance_summary(self) -> dict[str, float]:
         """Over positions with stored log-probabilities: how far trainer and vLLM are apart, and what was clipped."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Literal
 
 from engine.errors import EngineError
 from engine.requests import LearnOutcome
@@ -17,21 +18,24 @@ log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 
 Learn = Callable[[str], Awaitable[LearnOutcome]]
-Settle = Callable[[str], Coroutine[None, None, None]]
+Chore = Literal["rebuild", "settle"]
+Chores = dict[Chore, Callable[[str], Coroutine[None, None, None]]]
+Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]
 
 
 class UpdateScheduler:
     """The queue of updates and the task that works it off."""
 
-    def __init__(self, learn: Learn, settle: Settle, park: Park) -> None:
-        """`learn` runs one update, `settle` a person's chores, `park(feedback_id, reason)` gives an update up."""
+    def __init__(self, prepare: Prepare, learn: Learn, chores: Chores, park: Park) -> None:
+        """`prepare` runs once, first; `learn` runs one update, `chores` what comes behind, `park(feedback_id, reason)` gives an update up."""
+        self._prepare = prepare
         self._learn = learn
-        self._settle = settle
+        self._kinds = chores
         self._park = park
         self._lessons: deque[tuple[str, str, asyncio.Future[LearnOutcome]]] = deque()
         self._waiting: dict[str, asyncio.Future[LearnOutcome]] = {}
-        self._chores: dict[str, None] = {}  # user ids in order of asking
+        self._chores: dict[tuple[str, Chore], None] = {}  # in order of asking
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -65,14 +69,15 @@ class UpdateScheduler:
             self._give_way()
         return self._waiting[feedback_id]
 
-    def submit_chore(self, user_id: str) -> None:
-        """Queues a person's chores behind every lesson."""
-        self._chores[user_id] = None
+    def submit_chore(self, user_id: str, chore: Chore = "settle") -> None:
+        """Queues a chore behind every lesson; settling comes after rebuilding."""
+        self._chores.pop((user_id, "settle"), None)
+        self._chores |= {(user_id, chore): None, (user_id, "settle"): None}
         self._rouse()
 
     def drop(self, user_id: str) -> None:
         """Forgets what waits for a person who is gone."""
-        self._chores.pop(user_id, None)
+        self._chores = {key: None for key in self._chores if key[0] != user_id}
         for lesson in [item for item in self._lessons if item[0] == user_id]:
             self._lessons.remove(lesson)
             self._waiting.pop(lesson[1]).cancel()
@@ -91,15 +96,23 @@ class UpdateScheduler:
         self._wake.set()
 
     async def _work(self) -> None:
+        await self._first()
         while True:
             if self._lessons:
                 await self._one_lesson(*self._lessons.popleft())
             elif self._chores:
-                await self._one_chore(next(iter(self._chores)))
+                await self._one_chore(*next(iter(self._chores)))
             else:
                 self._wake.clear()
                 self._idle.set()
                 await self._wake.wait()
+
+    async def _first(self) -> None:
+        try:
+            await self._prepare()
+        except Exception:  # a named edge: an update that finds nothing prepared prepares it itself
+            self.num_failures += 1
+            log.warning("preparing the first update failed", exc_info=True)
 
     async def _one_lesson(self, user_id: str, feedback_id: str, future: "asyncio.Future[LearnOutcome]") -> None:
         outcome = await self._attempts(feedback_id)
@@ -121,8 +134,8 @@ class UpdateScheduler:
                     break
         return await self._park(feedback_id, reason)
 
-    async def _one_chore(self, user_id: str) -> None:
-        self._chore = asyncio.create_task(self._settle(user_id), name="heed-chore")
+    async def _one_chore(self, user_id: str, kind: Chore) -> None:
+        self._chore = asyncio.create_task(self._kinds[kind](user_id), name=f"heed-{kind}")
         try:
             await asyncio.wait({self._chore})
         except asyncio.CancelledError:
@@ -132,7 +145,7 @@ class UpdateScheduler:
             chore, self._chore = self._chore, None
         if chore.cancelled():
             return  # a lesson came first; the chore stays queued
-        self._chores.pop(user_id, None)
+        self._chores.pop((user_id, kind), None)
         if chore.exception() is not None:
             self.num_failures += 1
             log.warning("chores for a person failed", exc_info=chore.exception())

@@ -113,7 +113,9 @@ class VllmHost:
         set_environment(self._config.host, self._log_file)
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        return AsyncLLM.from_engine_args(engine_args(self._model_folder, self._config, ProcessId.current()))
+        return AsyncLLM.from_engine_args(
+            engine_args(self._model_folder, self._config, ProcessId.current(), self._log_file)
+        )
 
     async def _prepare_trainer(self, running: _Running) -> None:
         spec = {

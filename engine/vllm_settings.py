@@ -4,7 +4,9 @@ Must run before vllm is first imported in this process; the children inherit the
 """
 
 import json
+import logging.config
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,10 @@ def set_environment(host: HostConfig, log_file: Path) -> None:
     """In place: sets what vLLM and its children read from the environment, and sends their log to `log_file`."""
     log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     config_file = log_file.with_suffix(".logging.json")
-    config_file.write_text(json.dumps(logging_config(host.log_level, log_file)))
+    config = logging_config(host.log_level, log_file)
+    config_file.write_text(json.dumps(config))
+    logging.config.dictConfig(config)
+    warnings.filterwarnings("ignore", module=r"vllm\.")
     os.environ.update(QUIET)
     os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(config_file)
     if not has_gpu():
@@ -65,7 +70,7 @@ def has_gpu() -> bool:
     return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidia0").exists()
 
 
-def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId) -> Any:
+def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_file: Path) -> Any:
     """AsyncEngineArgs for this machine. `owner` is the process whose end ends the children."""
     from vllm import AsyncEngineArgs
     from vllm.platforms import current_platform
@@ -95,8 +100,15 @@ def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId) -> A
         async_scheduling=False,  # a call into the worker finds no batch half done
         disable_log_stats=True,  # metrics labelled by adapter grow without bound
         enable_log_requests=False,
+        use_tqdm_on_load=False,
+        distributed_executor_backend=f"engine.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
         worker_extension_cls="engine.trainer.TrainerExtension",
         additional_config={
-            "heed": {"owner": [owner.pid, owner.started], "watch_interval_s": host.watch_interval_s},
+            "heed": {
+                "owner": [owner.pid, owner.started],
+                "watch_interval_s": host.watch_interval_s,
+                "log_file": str(log_file),
+                "is_cpu": is_cpu,
+            },
         },
     )

@@ -1,0 +1,126 @@
+"""A candidate version: trained in short calls, gated, written, published, activated.
+
+Owns the way from samples to a new active version. Invariants: nothing is active before its gate has passed and its
+files are on disk; a failure leaves the person's active version as it was; between two calls into the worker vLLM
+decodes.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.adapter_ref import AdapterRef
+from engine.adapters import AdapterStore
+from engine.config import EngineConfig, LearnConfig
+from engine.errors import TrainerError
+from engine.gates import Measurements, Verdict, judge
+from engine.serving import ServedAdapters
+from engine.vllm_host import VllmHost
+from storage import versions
+from storage.database import Database
+from storage.tables import AdapterVersion, UpdateRun
+
+Record = dict[str, Any]
+Lap = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the trainer measured on an update that ran to its end."""
+
+    steps: int = 0
+    divergence_before: float = 0.0  # nats per token, teacher against student
+    divergence_after: float = 0.0
+    anchor_divergence: float | None = None
+    is_finite: bool = True
+    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
+
+    @classmethod
+    def of(cls, record: Record) -> "Trained":
+        """From the trainer's last record."""
+        return cls(
+            record["steps"],
+            record["divergence_before"],
+            record["divergence_after"],
+            record["anchor_divergence_after"],
+            record["finite"],
+            record["heat"],
+        )
+
+
+class Candidates:
+    """Makes candidates and turns the good ones into versions."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        database: Database,
+        host: VllmHost,
+        adapters: AdapterStore,
+        served: ServedAdapters,
+    ) -> None:
+        """Everything is built by the engine."""
+        self._config = config
+        self._database = database
+        self._host = host
+        self._adapters = adapters
+        self._served = served
+
+    async def train(self, update_id: str, parent: AdapterRef, samples: list[Record], learn: LearnConfig) -> Trained:
+        """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
+        spec = {"update_id": update_id, "parent": parent.to_dict(), "samples": samples, "learn": learn.to_dict()}
+        checked(await self._host.rpc("heed_open_update", spec))
+        record: Record = {"done": False}
+        while not record["done"]:
+            record = checked(await self._host.rpc("heed_advance", update_id, self._budget_ms()))
+            await asyncio.sleep(0)  # a decode step goes between
+        return Trained.of(record)
+
+    def _budget_ms(self) -> float:
+        """How long the next call may hold up decoding: short while somebody is reading a stream."""
+        host = self._config.host
+        return host.busy_budget_ms if self._host.num_running else host.idle_budget_ms
+
+    async def close(self, update_id: str) -> None:
+        """Lets go of a trained candidate that is not wanted."""
+        await self._host.rpc("heed_close_update", update_id)
+
+    async def activate(self, run: UpdateRun, parent: int, trained: Trained, lap: Lap) -> tuple[Verdict, AdapterVersion]:
+        """Gates the open candidate; an accepted one is written, published and made active."""
+        base_model = self._served.base_model
+        version = await self._database.write(
+            lambda s: versions.allocate(s, run.user_id, parent, base_model, run.feedback_id, run.id)
+        )
+        ref = self._adapters.ref(version)
+        published = checked(await self._host.rpc("heed_publish", run.id, ref.lora_int_id, ref.name))
+        await self.close(run.id)
+        verdict = judge(_measurements(trained, published), self._config.gate)
+        if not verdict.is_accepted:
+            await self._database.write(lambda s: versions.reject(s, run.user_id, version.number))
+            await self._host.rpc("heed_drop", ref.lora_int_id)
+            return verdict, version
+        sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"])
+        await self._served.publish(ref)
+        lap("publish")
+        await self._database.write(lambda s: versions.accept(s, run.user_id, version.number, sha256, size_bytes))
+        lap("activate")
+        return verdict, version
+
+
+def _measurements(trained: Trained, published: Record) -> Measurements:
+    return Measurements(
+        is_finite=published["finite"] and trained.is_finite,
+        update_norm=published["update_norm"],
+        steps=trained.steps,
+        divergence_before=trained.divergence_before,
+        divergence_after=trained.divergence_after,
+        anchor_divergence=trained.anchor_divergence,
+    )
+
+
+def checked(record: Record) -> Record:
+    """The trainer's record. Raises TrainerError when it reports a failure."""
+    if not record["ok"]:
+        raise TrainerError(record["error"])
+    return record
