@@ -28,7 +28,10 @@ class UpdateScheduler:
     """The queue of updates and the task that works it off."""
 
     def __init__(self, prepare: Prepare, learn: Learn, chores: Chores, park: Park) -> None:
-        """`prepare` runs once, first; `learn` runs one update, `chores` what comes behind, `park(feedback_id, reason)` gives an update up."""
+        """`prepare` runs once, first; `learn` runs one update; `chores` run behind every lesson.
+
+        `park(feedback_id, reason)` gives an update up.
+        """
         self._prepare = prepare
         self._learn = learn
         self._kinds = chores
