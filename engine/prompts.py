@@ -4,6 +4,7 @@ Invariants: text that a person wrote can never become a special token; the syste
 and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,17 +30,17 @@ class PromptBuilder:
         Raises:
             PromptTooLongError: the system message and the newest user message alone are too long.
         """
-        kept = list(messages)
-        while True:
-            ids = self._ids(kept)
-            if len(ids) + reserve_tokens <= self._max_model_len:
-                return ids
-            oldest = _oldest_turn(kept)
-            if oldest is None:
-                raise PromptTooLongError(
-                    f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
-                )
-            kept = kept[: oldest.start] + kept[oldest.stop :]
+        room = self._max_model_len - reserve_tokens
+        ids = self._ids(messages)
+        if len(ids) <= room:
+            return ids
+        num_turns = sum(m["role"] == "user" for m in messages)
+        fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n))) <= room)
+        if fits == num_turns:
+            raise PromptTooLongError(
+                f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
+            )
+        return self._ids(_without(messages, fits))
 
     def room_for(self, prompt_token_ids: Sequence[int]) -> int:
         """Tokens left for an answer."""
@@ -76,7 +77,7 @@ def _special_tokens(tokenizer: Any) -> set[str]:
     return listed | set(tokenizer.all_special_tokens)
 
 
-def _oldest_turn(messages: Sequence[ChatMessage]) -> slice | None:
-    """The oldest user message and the answers to it; None when only the newest user message is left."""
+def _without(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatMessage]:
+    """The conversation without its oldest user messages and the answers to them; fewer than all user messages."""
     users = [i for i, m in enumerate(messages) if m["role"] == "user"]
-    return slice(users[0], users[1]) if len(users) > 1 else None
+    return [*messages[: users[0]], *messages[users[num_turns] :]] if num_turns else list(messages)
