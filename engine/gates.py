@@ -36,8 +36,10 @@ class Verdict:
 
 
 def is_finite(measured: Measurements) -> bool:
-    """Every weight, loss and gradient was a number."""
-    return measured.is_finite and math.isfinite(measured.update_norm)
+    """Every weight, loss and gradient was a number, and so is everything measured."""
+    divergences = (measured.divergence_before, measured.divergence_after, measured.anchor_divergence)
+    figures = [measured.update_norm, *(d for d in divergences if d is not None)]
+    return measured.is_finite and all(map(math.isfinite, figures))
 
 
 def is_bounded(measured: Measurements, config: GateConfig) -> bool:
