@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, Sta
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
 from storage import migrations, sqlite
-from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable
+from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable, StorageError
 from storage.sqlite import SqliteFile
 from storage.tables import to_json
 from storage.writer import Writer
@@ -121,8 +121,8 @@ class Database:
             return _caused(ConstraintViolated(str(error.orig)), error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
             return _caused(NotStorable(str(error)), error)
-        if isinstance(error, StatementError) and isinstance(error.orig, ValueError):
-            return _caused(NotStorable(str(error.orig)), error)
+        if isinstance(error, StatementError) and isinstance(error.orig, StorageError):  # from to_json
+            return error.orig
         if isinstance(error, StopIteration):  # an asyncio future refuses it and would leave its waiter hanging
             return _caused(RuntimeError("a work raised StopIteration"), error)
         named = sqlite.named_error(error, self._writer_engine.url.database or "", is_reader=is_reader)

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 from sqlalchemy import JSON, Column, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from storage.errors import NotStorable
+
 # Named constraints, so that a later migration can alter them on every database.
 SQLModel.metadata.naming_convention = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -42,8 +44,11 @@ def copy_of(row: Row) -> Row:
 
 
 def to_json(value: Any) -> str:
-    """Strict JSON for the JSON columns. Raises ValueError for NaN and infinities, which PostgreSQL does not take."""
-    return json.dumps(value, allow_nan=False)
+    """Strict JSON for the JSON columns. Raises NotStorable for NaN and infinities, which PostgreSQL does not take."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise NotStorable(str(error)) from error
 
 
 def new_id() -> str:

@@ -159,6 +159,6 @@ def test_every_update_is_answered_once_and_in_order_whatever_happens(new_data_di
     run_state_machine_as_test(
         lambda: DeliveryMachine(new_data_dir),
         settings=settings(
-            max_examples=10, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=6, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

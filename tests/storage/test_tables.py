@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import SQLModel
 
 from storage import completions, tables
-from storage.errors import ConstraintViolated
+from storage.errors import ConstraintViolated, NotStorable
 from storage.tables import Completion, Feedback, FeedbackStatus, copy_of
 from tests.storage import rows
 from tests.storage.conftest import Store
@@ -62,5 +62,5 @@ def test_ids_say_what_they_are_and_never_repeat() -> None:
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"x": [-float("inf")]}])
 def test_json_is_strict(value: object) -> None:
     """What JSON cannot say is refused when it is written, not when PostgreSQL reads it."""
-    with pytest.raises(ValueError, match="JSON compliant"):
+    with pytest.raises(NotStorable, match="JSON compliant"):
         tables.to_json(value)
