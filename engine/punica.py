@@ -62,7 +62,8 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._rows = RowGroups()
-        self._b_of_all_slots: dict[int, tuple[int, Tensor]] = {}  # by address: revision and [slots r, N]
+        self._slots: list[int | None] = []  # adapter id by slot
+        self._b_of_all_slots: dict[int, Tensor] = {}  # [slots r, N] by address; valid while no slot changes hands
 
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
@@ -70,7 +71,10 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         """Before every forward pass: which token uses which adapter."""
         super().update_metadata(mapping, lora_index_to_id, max_loras, vocab_size, **kwargs)
         slot_of = {lora_id: slot for slot, lora_id in enumerate(lora_index_to_id) if lora_id is not None}
-        self._rows = RowGroups.of(mapping.index_mapping, slot_of, max_loras)
+        self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
+        if self._slots != lora_index_to_id:
+            self._slots = list(lora_index_to_id)
+            self._b_of_all_slots.clear()
 
     def add_lora_linear(
         self,
@@ -103,11 +107,10 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         _add_product(out, rows, shrunk.flatten(1), self._all_b(b), scale)
 
     def _all_b(self, b: Tensor) -> Tensor:
-        revision, kept = self._b_of_all_slots.get(b.data_ptr(), (-1, b))
-        if revision != b._version:
-            kept = b[:, 0].transpose(1, 2).flatten(0, 1).contiguous()
-            self._b_of_all_slots[b.data_ptr()] = (b._version, kept)
-        return kept
+        key = b.data_ptr()
+        if key not in self._b_of_all_slots:
+            self._b_of_all_slots[key] = b[:, 0].transpose(1, 2).flatten(0, 1)
+        return self._b_of_all_slots[key]
 
 
 def _add_product(out: Tensor, rows: Rows, left: Tensor, right: Tensor, scale: float) -> None:
