@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "engine": {"storage"},
     "bot": {"engine", "storage"},
     "evals": {"bot", "engine", "storage"},
-    "bench": {"bot", "engine", "storage"},
+    "bench": {"bot", "engine", "evals", "storage"},  # the client and the heed that is measured are those of evals
     "tools": set[str](),
 }
 

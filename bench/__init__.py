@@ -1,0 +1,1 @@
+"""Measures how fast a running heed learns and answers, over HTTP."""

@@ -1,0 +1,40 @@
+"""What one benchmark measures, and how often: every default once, checked before anything starts."""
+
+from dataclasses import dataclass
+
+from evals.arguments import described
+from evals.errors import ArgumentError
+
+PARTS = ("start", "latency", "throughput", "gaps")
+
+
+@dataclass(frozen=True)
+class BenchConfig:
+    """The arguments of `heed bench`."""
+
+    updates: int = described(20, "corrections timed, and updates during which another person's streams are watched")
+    starts: int = described(5, "how often heed is started")
+    streams: int = described(16, "answers written side by side, each with another adapter")
+    rounds: int = described(5, "how often the streams are timed without and with adapters, in turns")
+    questions: int = described(8, "questions each stream asks one after the other in a round")
+    watched: int = described(3, "overlapping streams of the other person while an update runs")
+    seed: int = described(0, "which questions and corrections")
+    only: tuple[str, ...] = described(PARTS, "which parts to measure")
+    url: str = described("", "a running heed to measure (empty: its own; `start` always starts its own)")
+    out: str = described("bench/results", "folder for summary.json")
+    check: bool = described(False, "exit with 1 where a figure misses its target")
+
+    def __post_init__(self) -> None:
+        """Raises ArgumentError on a value nothing can be measured with."""
+        for key, high in (("updates", 500), ("starts", 50), ("rounds", 100), ("questions", 100)):
+            _require_range(key, getattr(self, key), high)
+        for key in ("streams", "watched"):
+            _require_range(key, getattr(self, key), 16)
+        unknown = [part for part in self.only if part not in PARTS]
+        if unknown or not self.only:
+            raise ArgumentError(f"only wants some of {', '.join(PARTS)}, not {', '.join(unknown) or 'nothing'}")
+
+
+def _require_range(key: str, value: int, high: int) -> None:
+    if not 1 <= value <= high:
+        raise ArgumentError(f"{key} wants a number from 1 to {high}, not {value}")

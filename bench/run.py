@@ -1,0 +1,88 @@
+"""`heed bench [key=value ...]`: measures how fast heed starts, learns and answers; prints a table, writes JSON.
+
+Ratios are made within one run, from measurements that take turns. Exit codes: 0 when it measured; 1 with check=true
+where a figure misses its target; 2 where it could not measure.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rich.console import Console
+
+from bench import gaps, latency, start, table, throughput
+from bench.config import BenchConfig
+from bench.figures import Row
+from evals import command, server
+from evals.client import Client
+from evals.study import Advance
+
+PARTS: dict[str, ModuleType] = {"start": start, "latency": latency, "throughput": throughput, "gaps": gaps}
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line; returns the exit code."""
+    return command.execute("heed bench", BenchConfig, words, _main)
+
+
+async def _main(config: BenchConfig, console: Console) -> int:
+    with command.progress_bar() as progress:
+        samples = await measure(config, command.Bar(progress, _units(config)))
+    rows = rows_of(config, samples)
+    path = Path(config.out) / "summary.json"
+    command.write_json(path, summary(config, samples, rows))
+    console.print(table.figures(rows))
+    console.print(f"written to {path}")
+    return 1 if config.check and any(row.is_met is False for row in rows) else 0
+
+
+async def measure(config: BenchConfig, advance: Advance) -> dict[str, Any]:
+    """The samples of every wanted part, by its name."""
+    samples: dict[str, Any] = {}
+    if "start" in config.only:
+        samples["start"] = await start.measure(config, advance)
+    wanted = [part for part in PARTS if part in config.only and part != "start"]
+    if not wanted:
+        return samples
+    run_id = secrets.token_hex(3)
+    async with server.running(config.url) as url, Client(url, config.streams + config.watched) as client:
+        samples["model"] = await client.model()
+        for part in wanted:
+            samples[part] = await PARTS[part].measure(config, client, run_id, advance)
+    return samples
+
+
+def rows_of(config: BenchConfig, samples: dict[str, Any]) -> list[Row]:
+    """Every row of the table."""
+    rows: list[Row] = []
+    for part in (p for p in PARTS if p in samples):
+        extra = (config.streams,) if part == "throughput" else ()
+        rows += PARTS[part].rows(samples[part], *extra)
+    return rows
+
+
+def summary(config: BenchConfig, samples: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """What is written: the rows, every sample they come from, and the machine's size and load."""
+    return {
+        "command": "heed bench",
+        "config": asdict(config),
+        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": {"cpus": len(os.sched_getaffinity(0)), "load_1_min": round(os.getloadavg()[0], 2)},
+        "rows": [row.to_json() for row in rows],
+        "samples": samples,
+    }
+
+
+def _units(config: BenchConfig) -> int:
+    return sum(PARTS[part].units(config) for part in config.only)
+
+
+if __name__ == "__main__":
+    import sys
+
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,33 @@
+"""Gaps between the pieces of streamed answers, seen through windows of time. Pure.
+
+An answer is the list of times at which its pieces arrived. Only gaps within an answer count: the pause between an
+answer and the next question is the person's own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time, in seconds of `time.perf_counter`."""
+
+    start_s: float
+    end_s: float
+
+    @property
+    def duration_s(self) -> float:
+        """How long it is."""
+        return self.end_s - self.start_s
+
+
+def longest_gap_s(answers: Iterable[Sequence[float]], window: Window) -> float | None:
+    """The longest gap that overlaps the window, whole also where it reaches beyond; None where nothing streamed."""
+    gaps = [
+        after - before
+        for times in answers
+        for before, after in pairwise(times)
+        if after > window.start_s and before < window.end_s
+    ]
+    return max(gaps, default=None)

@@ -1,0 +1,52 @@
+"""One correction: is it adopted on questions never asked before, and what else changed on the same answers?
+
+The retried answer is not counted. Feeds the parts adoption and collateral.
+"""
+
+from evals import cases
+from evals.arms import Texts
+from evals.cases import Question, Wish
+from evals.config import EvalConfig
+from evals.study import Study
+from evals.verdict import judge
+
+
+def units(config: EvalConfig) -> int:
+    """Steps of the progress bar."""
+    return config.seeds * len(config.preferences) * len(config.histories)
+
+
+async def run(study: Study) -> None:
+    """Records every probe of every person who corrects once, away from the default."""
+    for seed in range(study.config.seeds):
+        for preference in study.config.preferences:
+            for history in study.config.histories:
+                await _one(study, seed, preference, history)
+                study.advance("adoption")
+
+
+async def _one(study: Study, seed: int, preference: str, history: int) -> None:
+    wish = cases.wish_for(seed, (preference, 1), "adoption", history)
+    questions = cases.probes(seed, study.config.probes, "adoption", preference)
+    about = cases.corrected(seed, 1, "adoption", preference, history)[0]
+    before = await study.before([q.text for q in questions])
+    async with study.pair("adoption", seed, preference, history) as pair:
+        for question in cases.earlier(seed, history, "adoption", preference):
+            await pair.trained.say(question)
+        lesson = await pair.teach(about, wish)
+        answers = await pair.answers(questions)
+    study.lesson("adoption", seed, lesson, preference=preference, history=history, wish=wish.text)
+    _record(study, seed, history, wish, questions, before, answers)
+
+
+def _record(
+    study: Study, seed: int, history: int, wish: Wish, questions: list[Question], before: list[str], answers: Texts
+) -> None:
+    for arm, texts in answers.items():
+        for question, old, new in zip(questions, before, texts, strict=True):
+            verdict = judge(question, old, new, [wish])
+            study.record(
+                "adoption", seed, arm=arm, preference=wish.preference, history=history, question=question.text,
+                before=old, text=new, holds=verdict.held[wish.preference], changed=list(verdict.changed),
+                compared=verdict.compared, facts_lost=verdict.facts_lost,
+            )  # fmt: skip

@@ -1,0 +1,167 @@
+"""Talks to the heed that is measured, as any other client of its HTTP calls would.
+
+Invariant: at most `parallel` questions are in flight at once (vLLM decodes that many together); feedback is sent as
+the caller paces it. Every failure becomes Unreachable or Refused.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+from urllib.parse import quote
+
+import aiohttp
+
+from evals.errors import Refused, Unreachable
+
+Json = dict[str, Any]
+Notes = Literal["auto", "off"]
+Messages = Sequence[dict[str, str]]
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer as it came."""
+
+    completion_id: str
+    text: str
+    adapter_version: int
+    notes: tuple[str, ...]
+    completion_tokens: int
+
+
+class Client:
+    """Calls to the heed at `url`; use it as an async context manager."""
+
+    def __init__(self, url: str, parallel: int = 16) -> None:
+        self.url = url.rstrip("/")
+        self._slots = asyncio.Semaphore(parallel)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
+        self._session = aiohttp.ClientSession(timeout=timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def is_ready(self) -> bool:
+        """Whether heed answers and says that it is ready."""
+        try:
+            async with self._session.get(f"{self.url}/readyz") as response:
+                return response.status == 200
+        except (aiohttp.ClientError, TimeoutError):
+            return False
+
+    async def model(self) -> str:
+        """The model heed runs."""
+        return str((await self._call("GET", "/readyz"))["model"])
+
+    async def chat(self, user: str, messages: Messages, *, notes: Notes = "auto", model: str = "heed") -> Answer:
+        """One greedy answer."""
+        async with self._slots:
+            body = await self._call("POST", "/v1/chat/completions", chat_body(user, messages, notes, model))
+        return answer_of(body)
+
+    async def ask(self, user: str, texts: Sequence[str], *, notes: Notes = "auto", model: str = "heed") -> list[Answer]:
+        """Greedy answers to questions of one message each, asked side by side."""
+        calls = [self.chat(user, [{"role": "user", "content": t}], notes=notes, model=model) for t in texts]
+        return list(await asyncio.gather(*calls))
+
+    async def stream(self, user: str, text: str, *, model: str = "heed") -> AsyncIterator[float]:
+        """Asks with streaming; yields the time (`time.perf_counter`, s) at which each piece of text arrived."""
+        body = chat_body(user, [{"role": "user", "content": text}], "auto", model) | {"stream": True}
+        async with self._request("POST", "/v1/chat/completions", body) as response:
+            async for line in response.content:
+                if piece_of(line):
+                    yield time.perf_counter()
+
+    async def correct(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
+        """A correction of an answer; returns when heed has learned it."""
+        body: Json = {"user": user, "completion_id": completion_id, "kind": "correction", "text": text, "wait": True}
+        return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
+
+    async def note(self, user: str, text: str) -> Json:
+        """A standing note: kept in the prompt, nothing is trained."""
+        return await self._call("POST", "/v1/feedback", {"user": user, "kind": "note", "text": text})
+
+    async def notes(self, user: str) -> list[Json]:
+        """The person's live notes."""
+        listed: list[Json] = (await self._call("GET", f"/v1/users/{quote(user, safe='')}/notes"))["data"]
+        return listed
+
+    async def rollback(self, user: str, version: int) -> None:
+        """Makes an earlier version active."""
+        await self._call("POST", f"/v1/users/{quote(user, safe='')}/rollback", {"version": version})
+
+    async def forget(self, user: str) -> None:
+        """Erases the person."""
+        await self._call("DELETE", f"/v1/users/{quote(user, safe='')}")
+
+    async def _call(self, method: str, path: str, body: Json | None = None) -> Json:
+        async with self._request(method, path, body) as response:
+            return _object(await response.read(), response)
+
+    @asynccontextmanager
+    async def _request(self, method: str, path: str, body: Json | None) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            async with self._session.request(method, self.url + path, json=body) as response:
+                if response.status != 200:
+                    raise _refusal(_object(await response.read(), response), path, response.status)
+                yield response
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Unreachable(f"no heed answers at {self.url}: {error or type(error).__name__}") from error
+
+
+def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
+    """The body of a greedy chat call."""
+    return {
+        "model": model,
+        "user": user,
+        "messages": list(messages),
+        "temperature": 0,
+        "heed": {"notes": notes},
+    }
+
+
+def answer_of(body: Json) -> Answer:
+    """The answer in a response body."""
+    return Answer(
+        completion_id=body["id"],
+        text=body["choices"][0]["message"]["content"],
+        adapter_version=body["heed"]["adapter_version"],
+        notes=tuple(body["heed"]["notes"]),
+        completion_tokens=body["usage"]["completion_tokens"],
+    )
+
+
+def piece_of(line: bytes) -> str:
+    """The text in one line of a stream; empty for every other line. Raises Refused for an error in the stream."""
+    data = line.strip().removeprefix(b"data: ")
+    if not data or data == b"[DONE]":
+        return ""
+    body = json.loads(data)
+    if "error" in body:
+        raise _refusal(body, "the stream", 200)
+    choices = body.get("choices") or [{}]
+    return str(choices[0].get("delta", {}).get("content") or "")
+
+
+def _object(raw: bytes, response: aiohttp.ClientResponse) -> Json:
+    try:
+        data = json.loads(raw)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise Unreachable(f"{response.url} is not heed (status {response.status})")
+    return data
+
+
+def _refusal(body: Json, path: str, status: int) -> Refused:
+    message = (body.get("error") or {}).get("message", f"status {status}")
+    return Refused(f"heed refused {path}: {message}", status)

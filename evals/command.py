@@ -1,0 +1,92 @@
+"""The frame of a measuring command: help, arguments, exit codes, an end in order. Shared with `heed bench`.
+
+Exit codes: what the work returns (0, or 1 where check=true and a figure misses), 2 where it could not measure.
+"""
+
+import asyncio
+import json
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from evals import arguments
+from evals.errors import EvalError
+
+HELP_WORDS = ("help", "--help", "-h")
+TABLE_WIDTH = 150
+
+
+class HasFolder(Protocol):
+    """Arguments that name a folder for results."""
+
+    @property
+    def out(self) -> str:
+        """The folder."""
+
+
+C = TypeVar("C", bound=HasFolder)
+
+
+def execute(program: str, kind: type[C], words: Sequence[str], work: Callable[[C, Console], Awaitable[int]]) -> int:
+    """Blocking: parses `words` as a `kind`, makes its folder, does the work; returns the exit code."""
+    console = wide_console()
+    if any(word in HELP_WORDS for word in words):
+        console.print(arguments.usage(kind, program), markup=False, soft_wrap=True)
+        return 0
+    try:
+        config = arguments.parse(kind, words)
+        Path(config.out).mkdir(parents=True, exist_ok=True)
+        return asyncio.run(_ending_on_sigterm(work(config, console)))
+    except (EvalError, OSError) as error:
+        Console(stderr=True, highlight=False).print(f"{program}: {error}", style="red", markup=False, soft_wrap=True)
+        return 2
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return 130
+
+
+def wide_console() -> Console:
+    """Where the tables go: a file or a pipe gets them at full width."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
+
+
+def progress_bar() -> Progress:
+    """The progress bar, on standard error."""
+    return Progress(
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+class Bar:
+    """Moves a progress bar; called once per unit of work with the part's name."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task("starting heed", total=total)
+
+    def __call__(self, part: str) -> None:
+        """One unit further."""
+        self._progress.update(self._task, advance=1, description=part)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Writes a report."""
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+async def _ending_on_sigterm(work: Awaitable[int]) -> int:
+    """SIGTERM ends the work as Ctrl-C does, so that the heed it started is stopped."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work

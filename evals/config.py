@@ -1,0 +1,71 @@
+"""What one evaluation measures, and how much of it: every default once, checked before anything starts."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from engine.pocket.style import PREFERENCES
+from engine.pocket.talk import SKILLS
+from evals.arguments import described
+from evals.errors import ArgumentError
+
+PARTS = ("teacher", "notes", "adoption", "collateral", "retention", "skills", "reversal")
+CORRECTIONS_IN_SEQUENCE = 6
+MAX_SKILL_PROBES = 600  # a family has about 130 different questions
+
+
+@dataclass(frozen=True)
+class EvalConfig:
+    """The arguments of `heed eval`."""
+
+    seeds: int = described(5, "how often everything is done, each time with other subjects, words and names")
+    probes: int = described(20, "questions about unseen subjects after a correction")
+    skills: int = described(500, "questions that have nothing to do with style, before and after six corrections")
+    only: tuple[str, ...] = described(PARTS, "which parts to measure")
+    preferences: tuple[str, ...] = described(tuple(PREFERENCES), "which of the twelve (retention takes six at a time)")
+    histories: tuple[int, ...] = described((0, 4), "earlier messages of a person who corrects once")
+    training: str = described("{}", "learning settings sent with every correction, as JSON")
+    parallel: int = described(16, "questions asked at once")
+    settle_s: int = described(60, "the longest wait for the probes that follow a correction")
+    url: str = described("", "a running heed to measure (empty: starts its own, with its own data)")
+    out: str = described("evals/results", "folder for summary.json and steps.jsonl")
+    check: bool = described(False, "exit with 1 where a figure misses its target")
+
+    def __post_init__(self) -> None:
+        """Raises ArgumentError on a value nothing can be measured with."""
+        _require_range("seeds", self.seeds, 1, 1000)
+        _require_range("probes", self.probes, 1, 60)
+        _require_range("skills", self.skills, len(SKILLS), MAX_SKILL_PROBES)
+        _require_range("parallel", self.parallel, 1, 32)
+        _require_range("settle_s", self.settle_s, 1, 3600)
+        _require_known("only", self.only, PARTS)
+        _require_known("preferences", self.preferences, tuple(PREFERENCES))
+        if not self.histories or not all(0 <= count <= 20 for count in self.histories):
+            raise ArgumentError("histories wants numbers from 0 to 20, such as 0,4")
+        _ = self.overrides
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The learning settings sent with every correction. Raises ArgumentError where they are no JSON object."""
+        try:
+            parsed = json.loads(self.training)
+        except ValueError:
+            parsed = None
+        if isinstance(parsed, dict):
+            return parsed
+        raise ArgumentError(f"training wants a JSON object, not {self.training!r}")
+
+    def wants(self, *parts: str) -> bool:
+        """Whether any of the parts is to be measured."""
+        return any(part in self.only for part in parts)
+
+
+def _require_range(key: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ArgumentError(f"{key} wants a number from {low} to {high}, not {value}")
+
+
+def _require_known(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> None:
+    unknown = [value for value in values if value not in known]
+    if unknown or not values:
+        raise ArgumentError(f"{key} wants some of {', '.join(known)}, not {', '.join(unknown) or 'nothing'}")

@@ -1,0 +1,34 @@
+"""What can keep a measurement from running, one leaf per remedy.
+
+    EvalError
+    ├── ArgumentError (ValueError)       a key=value argument is wrong: names the key and what it wants
+    ├── StartFailed (RuntimeError)       the heed to measure did not become ready
+    ├── Unreachable (ConnectionError)    no heed answers at the address, or it went away
+    └── Refused (RuntimeError)           heed answered a call with an error
+
+A figure that misses its target is a result, not an error.
+"""
+
+
+class EvalError(Exception):
+    """Root of every error the measurements raise on purpose."""
+
+
+class ArgumentError(EvalError, ValueError):
+    """A key=value argument is wrong."""
+
+
+class StartFailed(EvalError, RuntimeError):
+    """The heed to measure did not become ready."""
+
+
+class Unreachable(EvalError, ConnectionError):
+    """No heed answers at the address."""
+
+
+class Refused(EvalError, RuntimeError):
+    """heed answered a call with an error; `status` is the HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status

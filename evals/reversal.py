@@ -1,0 +1,58 @@
+"""The opposite correction: somebody who taught a preference takes it back with one more correction.
+
+An answer counts where the first correction had taken effect on the same question: that is read from the version the
+first correction made, after everything else, by going back to it.
+"""
+
+from evals import cases
+from evals.arms import NOTES, Pair, Texts
+from evals.cases import Question, Wish
+from evals.config import EvalConfig
+from evals.study import Study
+from evals.verdict import follows
+
+
+def units(config: EvalConfig) -> int:
+    """Steps of the progress bar."""
+    return config.seeds * len(config.preferences)
+
+
+async def run(study: Study) -> None:
+    """Records, for every probe, whether it followed the first correction and whether it is back after the second."""
+    for seed in range(study.config.seeds):
+        for preference in study.config.preferences:
+            await _one(study, seed, preference)
+            study.advance("reversal")
+
+
+async def _one(study: Study, seed: int, preference: str) -> None:
+    away = cases.wish_for(seed, (preference, 1), "reversal")
+    back = cases.opposite(seed, away, "reversal")
+    questions = cases.probes(seed, study.config.probes, "reversal", preference)
+    texts = [question.text for question in questions]
+    about = cases.corrected(seed, 2, "reversal", preference)
+    async with study.pair("reversal", seed, preference) as pair:
+        lessons = [await pair.teach(about[0], away)]
+        noted = await pair.noted.answers(texts)
+        lessons.append(await pair.teach(about[1], back))
+        second = await pair.answers(questions)
+        first = {NOTES: noted, **await _gone_back(pair, lessons[0].version, texts)}
+    for wish, lesson in zip((away, back), lessons, strict=True):
+        study.lesson("reversal", seed, lesson, preference=preference, wish=wish.text)
+    _record(study, seed, away, back, questions, first, second)
+
+
+async def _gone_back(pair: Pair, version: int, texts: list[str]) -> Texts:
+    await pair.trained.roll_back(version)
+    return await pair.trained_answers(texts)
+
+
+def _record(
+    study: Study, seed: int, away: Wish, back: Wish, questions: list[Question], first: Texts, second: Texts
+) -> None:
+    for arm, texts in second.items():
+        for question, old, new in zip(questions, first[arm], texts, strict=True):
+            study.record(
+                "reversal", seed, arm=arm, preference=away.preference, question=question.text, before=old, text=new,
+                was_away=follows(old, away), is_back=follows(new, back),
+            )  # fmt: skip

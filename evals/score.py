@@ -1,0 +1,294 @@
+"""From records to figures: shares per seed, their median and their worst, and the target beside them.
+
+Pure: the same records give the same figures, so a summary can be made again from steps.jsonl. A figure is met where
+the median over the seeds reaches the target in every arm it is judged in; the worst seed stands beside it.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals.arms import ARMS, BASE, BOTH, NOTES, WEIGHTS
+from evals.study import Record
+
+Series = dict[str, list[float]]  # arm -> one value per seed
+Value = Callable[[Record], float | None]
+ABSENT_SKILLS = ("opposite", "bigger")  # families that no anchor and no prompt of the bank belongs to
+ADOPTED_SHARE = 0.95
+LEAST_SHARE = 0.80
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row: a value per arm over the seeds, and what it should be."""
+
+    name: str
+    median: Mapping[str, float]
+    worst: Mapping[str, float]
+    seeds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    target: float | None = None
+    is_at_least: bool = True
+    judged: tuple[str, ...] = ()  # the arms the target is for
+    unit: str = "%"  # "%": shares; "points": percentage points; otherwise a count, such as "of 12"
+
+    def is_met(self, values: Mapping[str, float]) -> bool | None:
+        """Whether `values` (the medians or the worst) reach the target; None where there is none to reach."""
+        found = [values[arm] for arm in self.judged if arm in values]
+        if self.target is None or not found:
+            return None
+        return all(value >= self.target if self.is_at_least else value <= self.target for value in found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for summary.json."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "target": self.target,
+            "is_at_least": self.is_at_least,
+            "judged": list(self.judged),
+            "median": dict(self.median),
+            "worst": dict(self.worst),
+            "seeds": {arm: list(values) for arm, values in self.seeds.items()},
+            "is_met": self.is_met(self.median),
+            "is_met_by_worst": self.is_met(self.worst),
+        }
+
+
+def figure(name: str, series: Series, **fields: Any) -> Figure:
+    """A figure from one value per seed and arm."""
+    worst = min if fields.get("is_at_least", True) else max
+    known = {arm: values for arm, values in series.items() if values}
+    return Figure(
+        name,
+        {arm: statistics.median(values) for arm, values in known.items()},
+        {arm: worst(values) for arm, values in known.items()},
+        known,
+        **fields,
+    )
+
+
+def per_seed(records: Iterable[Record], value: Value) -> Series:
+    """The mean of `value` per arm and seed; records for which it is None do not count."""
+    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for record in records:
+        if (number := value(record)) is not None:
+            found[record["arm"], record["seed"]].append(number)
+    series: Series = {}
+    for (arm, _), numbers in sorted(found.items(), key=lambda item: item[0][1]):
+        series.setdefault(arm, []).append(statistics.fmean(numbers))
+    return series
+
+
+def figures(records: Sequence[Record], parts: Iterable[str]) -> list[Figure]:
+    """Every row of the table, for the parts that were measured."""
+    makers = {
+        "teacher": _teacher,
+        "notes": _notes,
+        "adoption": _adoption,
+        "collateral": _collateral,
+        "retention": _retention,
+        "skills": _skills,
+        "reversal": _reversal,
+    }
+    return [row for part in makers if part in parts for row in makers[part](records)]
+
+
+def _of(records: Sequence[Record], part: str, **wanted: Any) -> list[Record]:
+    """The judged answers of a part (lessons are no answers)."""
+    answers = (r for r in records if r["part"] == part and "arm" in r)
+    return [r for r in answers if all(r.get(key) == value for key, value in wanted.items())]
+
+
+def _teacher(records: Sequence[Record]) -> list[Figure]:
+    told = _of(records, "teacher")
+    limit: dict[str, Any] = {"target": 0.97, "judged": (BASE,)}
+    return [
+        figure(f"feedback in context, {way}", _share(_of(told, "teacher", way=way), "holds"), **limit)
+        for way in dict.fromkeys(r["way"] for r in told)
+    ]
+
+
+def _notes(records: Sequence[Record]) -> list[Figure]:
+    return [
+        figure("note: the very next answer", _share(_of(records, "notes"), "holds"), target=0.97, judged=(NOTES,))
+    ]  # fmt: skip
+
+
+def _adoption(records: Sequence[Record]) -> list[Figure]:
+    rows = []
+    for history in _histories(records):
+        told = f"one correction, {history} earlier messages"
+        each = [row for row, _ in adoption_by_preference(records, history)]
+        wanted = min(10, len(each))
+        rows += [
+            figure(f"{told}: mean", _share(_of(records, "adoption", history=history), "holds")),
+            _count(f"{told}: preferences at 95 %", each, target=wanted, judged=(WEIGHTS,), unit=f"of {len(each)}"),
+            _least(f"{told}: the worst preference", each, target=LEAST_SHARE, judged=(WEIGHTS,)),
+        ]
+    return rows
+
+
+def adoption_by_preference(records: Sequence[Record], history: int) -> list[tuple[Figure, str]]:
+    """One figure per preference, for people with this many earlier messages."""
+    asked = _of(records, "adoption", history=history)
+    return [(figure(p, _share(_of(asked, "adoption", preference=p), "holds")), p) for p in _preferences(asked)]
+
+
+def _count(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
+    """How many preferences reach ADOPTED_SHARE: by their median seed, and by their worst."""
+    return Figure(
+        name,
+        {arm: float(sum(row.median[arm] >= ADOPTED_SHARE for row in each)) for arm in ARMS},
+        {arm: float(sum(row.worst[arm] >= ADOPTED_SHARE for row in each)) for arm in ARMS},
+        **fields,
+    )
+
+
+def _least(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
+    """The preference that does worst: by its median seed, and by its worst."""
+    return Figure(
+        name,
+        {arm: min(row.median[arm] for row in each) for arm in ARMS},
+        {arm: min(row.worst[arm] for row in each) for arm in ARMS},
+        **fields,
+    )
+
+
+def _collateral(records: Sequence[Record]) -> list[Figure]:
+    asked = _of(records, "adoption")
+    limit = {"target": 0.03, "is_at_least": False, "judged": (WEIGHTS,)}
+    return [
+        figure("other preferences changed", _changed(asked), **limit),
+        figure("facts lost", _share(asked, "facts_lost"), **limit),
+        figure("answers with any of both", per_seed(asked, _is_harmed), is_at_least=False),
+    ]
+
+
+def _retention(records: Sequence[Record]) -> list[Figure]:
+    kept, taught = _of(records, "retention"), _of(records, "adopted")
+    return [
+        figure("six in a row: each when new", per_seed(taught, lambda r: r["share"])),
+        figure("six in a row: held at the end", per_seed(kept, _held_share), target=0.95, judged=(WEIGHTS,)),
+        figure("six in a row: the worst of them", _worst_held(kept)),
+        figure("six in a row: all in one answer", per_seed(kept, lambda r: _held_share(r) == 1.0)),
+        figure("six in a row: others changed", _changed(kept), is_at_least=False),
+        figure("six in a row: facts lost", _share(kept, "facts_lost"), is_at_least=False),
+    ]
+
+
+def _skills(records: Sequence[Record]) -> list[Figure]:
+    asked = _of(records, "skills")
+    absent = [r for r in asked if r["skill"] in ABSENT_SKILLS]
+    limit = {"target": 2.0, "is_at_least": False, "judged": (WEIGHTS,), "unit": "points"}
+    return [
+        figure("skills: right before and after", _share(asked, "is_right")),
+        figure("skills: lost", _lost(asked), **limit),
+        figure("skills: lost, families never rehearsed", _lost(absent), **limit),
+    ]
+
+
+def skills_by_family(records: Sequence[Record]) -> list[Figure]:
+    """Right answers per family of skills."""
+    asked = _of(records, "skills")
+    return [
+        figure(skill, _share(_of(asked, "skills", skill=skill), "is_right"))
+        for skill in dict.fromkeys(r["skill"] for r in asked)
+    ]
+
+
+def _reversal(records: Sequence[Record]) -> list[Figure]:
+    asked = _of(records, "reversal")
+    return [
+        figure("opposite correction: the first had worked", _share(asked, "was_away")),
+        figure("opposite correction: back", per_seed(asked, is_back), target=0.95, judged=(WEIGHTS, BOTH)),
+    ]
+
+
+def reversal_by_preference(records: Sequence[Record]) -> list[tuple[Figure, str]]:
+    """One figure per preference."""
+    asked = _of(records, "reversal")
+    return [(figure(p, per_seed(_of(asked, "reversal", preference=p), is_back)), p) for p in _preferences(asked)]
+
+
+def held_by_preference(records: Sequence[Record]) -> list[tuple[Figure, str]]:
+    """One figure per preference: held at the end of the sequences it was part of."""
+    kept = _of(records, "retention")
+    names = dict.fromkeys(p for r in kept for p in r["held"])
+    return [(figure(p, per_seed(kept, lambda r, p=p: r["held"].get(p))), p) for p in names]  # type: ignore[misc]
+
+
+def lessons(records: Sequence[Record]) -> dict[str, Any]:
+    """What became of the corrections: how many of each status, how many never settled, and the median seconds."""
+    given = [r for r in records if r.get("event") == "lesson"]
+    by_status: dict[str, int] = defaultdict(int)
+    for lesson in given:
+        by_status[lesson["status"]] += 1
+    return {
+        "corrections": len(given),
+        "status": dict(by_status),
+        "unsettled": sum(not lesson["is_settled"] for lesson in given),
+        "median_s": statistics.median(lesson["seconds"] for lesson in given) if given else None,
+    }
+
+
+def is_back(record: Record) -> float | None:
+    """Whether an answer that had followed the first correction follows the opposite one now."""
+    return float(record["is_back"]) if record.get("was_away") else None
+
+
+def _share(records: Iterable[Record], key: str) -> Series:
+    return per_seed(records, lambda r: r.get(key))
+
+
+def _held_share(record: Record) -> float:
+    held: dict[str, bool] = record["held"]
+    return sum(held.values()) / len(held)
+
+
+def _changed(records: Sequence[Record]) -> Series:
+    """Of all (answer, other preference), the share whose state is another one."""
+    return per_seed(records, lambda r: len(r["changed"]) / r["compared"] if r.get("compared") else None)
+
+
+def _is_harmed(record: Record) -> float | None:
+    return float(bool(record["changed"]) or bool(record["facts_lost"])) if "changed" in record else None
+
+
+def _worst_held(records: Sequence[Record]) -> Series:
+    """Per arm and seed the preference that held least."""
+    names = dict.fromkeys(p for r in records for p in r["held"])
+    by_preference: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for name in names:
+        for arm, seed, share in _shares(records, name):
+            by_preference[arm, seed].append(share)
+    series: Series = {}
+    for (arm, _), shares in sorted(by_preference.items(), key=lambda item: item[0][1]):
+        series.setdefault(arm, []).append(min(shares))
+    return series
+
+
+def _shares(records: Sequence[Record], preference: str) -> Iterable[tuple[str, int, float]]:
+    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for record in records:
+        if preference in record["held"]:
+            found[record["arm"], record["seed"]].append(record["held"][preference])
+    return [(arm, seed, statistics.fmean(values)) for (arm, seed), values in found.items()]
+
+
+def _lost(records: Sequence[Record]) -> Series:
+    """Percentage points of right answers lost against the base model, per trained arm and seed."""
+    right = _share(records, "is_right")
+    before = right.get(BASE, [])
+    return {
+        arm: [100.0 * (old - new) for old, new in zip(before, right[arm], strict=True)] for arm in ARMS if arm in right
+    }
+
+
+def _histories(records: Sequence[Record]) -> list[int]:
+    return sorted({r["history"] for r in _of(records, "adoption")})
+
+
+def _preferences(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(r["preference"] for r in records))

@@ -1,0 +1,117 @@
+"""Starts a heed of its own to measure, and stops it: a child process on a free port with a data directory of its own.
+
+Invariants: the heed is stopped by its process id and its data is removed, also when the measurement fails; nothing of
+a heed that runs elsewhere on the machine is touched.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from evals.client import Client
+from evals.errors import StartFailed, Unreachable
+
+START_TIMEOUT_S = 600.0
+STOP_TIMEOUT_S = 20.0
+POLL_S = 0.05
+_ROOT = Path(__file__).parent.parent
+
+
+class HeedServer:
+    """One heed in a child process."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` are HEED_* variables over those of this process."""
+        self.folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._settings = dict(settings or {})
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id once started."""
+        return self._process.pid if self._process else None
+
+    async def start(self) -> float:
+        """Starts it; returns the seconds until it was ready. Raises StartFailed with its last words."""
+        started_s = time.perf_counter()
+        with self._log.open("wb") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bot", "run", "--no-terminal",
+                stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=self._environment(),
+                start_new_session=True,  # Ctrl-C is for the measurement, which then ends its heed in order
+            )  # fmt: skip
+        async with Client(self.url) as client:
+            while not await client.is_ready():
+                if self._process.returncode is not None or time.perf_counter() - started_s > START_TIMEOUT_S:
+                    raise StartFailed(f"heed did not start: {self.last_words()}")
+                await asyncio.sleep(POLL_S)
+        return time.perf_counter() - started_s
+
+    async def stop(self) -> None:
+        """Ends it, by force where it does not end in time, and removes its data."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_S)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def last_words(self) -> str:
+        """The last line it wrote."""
+        text = self._log.read_text(errors="replace") if self._log.exists() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return lines[-1] if lines else "it wrote nothing"
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "log"
+
+    def _environment(self) -> dict[str, str]:
+        own = {
+            "HEED_HTTP_HOST": "127.0.0.1",
+            "HEED_HTTP_PORT": str(self.port),
+            "HEED_HTTP_API_KEYS": "{}",
+            "HEED_DATA_DIR": str(self.folder / "data"),
+        }
+        return {**os.environ, **own, **self._settings}
+
+
+@asynccontextmanager
+async def running(url: str = "") -> AsyncIterator[str]:
+    """The address of a ready heed: the one at `url`, or one of its own for the time being."""
+    if url:
+        await _require_ready(url)
+        yield url
+        return
+    server = HeedServer()
+    try:
+        await server.start()
+        yield server.url
+    finally:
+        await server.stop()
+
+
+async def _require_ready(url: str) -> None:
+    async with Client(url) as client:
+        if not await client.is_ready():
+            raise Unreachable(f"no heed is ready at {url}; start one with `heed run`, or leave url away")
+
+
+def free_port() -> int:
+    """A port nothing listens on now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port

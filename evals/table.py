@@ -1,0 +1,118 @@
+"""The tables a person reads: figures beside their targets, and the preferences one by one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evals import score
+from evals.arms import ARMS, BASE, WEIGHTS
+from evals.score import Figure
+from evals.study import Record
+
+COLUMNS = {BASE: "no adapter", "notes": "notes only", "weights": "weights only", "both": "both"}
+NO_VALUE = "-"
+
+
+def number(value: float | None, unit: str) -> str:
+    """One value as it is printed."""
+    if value is None:
+        return NO_VALUE
+    if unit == "%":
+        return f"{100 * value:.1f}"
+    return f"{value:.1f}" if unit == "points" else f"{value:.0f}"
+
+
+def target(row: Figure) -> str:
+    """The target as it is printed."""
+    if row.target is None:
+        return ""
+    sign = ">=" if row.is_at_least else "<="
+    shown = f"{100 * row.target:.0f} %" if row.unit == "%" else f"{row.target:.0f} {row.unit}"
+    return f"{sign} {shown}"
+
+
+def cell(row: Figure, arm: str) -> Text:
+    """Median and worst seed; red where the arm is judged and the median misses."""
+    if arm not in row.median:
+        return Text(NO_VALUE, style="dim")
+    text = Text(number(row.median[arm], row.unit))
+    text.append(f" ({number(row.worst[arm], row.unit)})", style="dim")
+    if arm in row.judged:
+        text.stylize("green" if row.is_met({arm: row.median[arm]}) else "bold red", 0, text.plain.index(" ("))
+    return text
+
+
+def verdict(row: Figure) -> Text:
+    """The last column: reached by the median seed, by the worst one, or missed."""
+    is_met = row.is_met(row.median)
+    if is_met is None:
+        return Text("")
+    if not is_met:
+        return Text("missed", style="bold red")
+    return Text("yes", style="green") if row.is_met(row.worst) else Text("yes, worst no", style="yellow")
+
+
+def figures(rows: Sequence[Figure], seeds: int) -> Table:
+    """The figures of the evaluation."""
+    table = Table(title=f"What heed learns: per cent, median of {seeds} seeds (worst seed)", title_justify="left")
+    table.add_column("figure", no_wrap=True)
+    table.add_column("target", no_wrap=True)
+    for arm in (BASE, *ARMS):
+        table.add_column(COLUMNS[arm], justify="right", no_wrap=True)
+    table.add_column("reached")
+    for row in rows:
+        table.add_row(row.name, target(row), *(cell(row, arm) for arm in (BASE, *ARMS)), verdict(row))
+    return table
+
+
+def preferences(records: Sequence[Record], histories: Sequence[int]) -> Table | None:
+    """Weights alone, one row per preference; None where no part of it was measured."""
+    columns: dict[str, Mapping[str, Figure]] = {
+        f"one correction, {history} earlier": _named(score.adoption_by_preference(records, history))
+        for history in histories
+    }
+    columns["one of six, at the end"] = _named(score.held_by_preference(records))
+    columns["opposite correction"] = _named(score.reversal_by_preference(records))
+    columns = {title: rows for title, rows in columns.items() if rows}
+    if not columns:
+        return None
+    return _crossed("Each preference, weights alone, per cent: median (worst seed)", columns)
+
+
+def skills(records: Sequence[Record]) -> Table | None:
+    """Right answers per family of skills; None where they were not measured."""
+    rows = score.skills_by_family(records)
+    if not rows:
+        return None
+    table = Table(title="Skills, right answers in per cent: median (worst seed)", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    for arm in (BASE, *ARMS):
+        table.add_column(COLUMNS[arm], justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row.name, *(cell(row, arm) for arm in (BASE, *ARMS)))
+    return table
+
+
+def lessons(summary: Mapping[str, Any]) -> str:
+    """One line about the corrections."""
+    states = ", ".join(f"{count} {status}" for status, count in sorted(summary["status"].items()))
+    late = f"; {summary['unsettled']} did not settle in time" if summary["unsettled"] else ""
+    seconds = f", {summary['median_s']:.2f} s each (median)" if summary["median_s"] is not None else ""
+    return f"{summary['corrections']} corrections{f': {states}' if states else ''}{seconds}{late}"
+
+
+def _named(rows: Sequence[tuple[Figure, str]]) -> dict[str, Figure]:
+    return {name: row for row, name in rows}
+
+
+def _crossed(title: str, columns: Mapping[str, Mapping[str, Figure]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("preference", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for preference in dict.fromkeys(p for rows in columns.values() for p in rows):
+        found = [rows.get(preference) for rows in columns.values()]
+        table.add_row(preference, *(cell(row, WEIGHTS) if row else Text(NO_VALUE) for row in found))
+    return table

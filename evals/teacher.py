@@ -1,0 +1,41 @@
+"""Whether the model itself follows feedback it reads: the teacher every update learns from. Nothing is trained."""
+
+import asyncio
+
+from engine.pocket.style import DIRECTIONS
+from evals import cases
+from evals.arms import BASE
+from evals.cases import Told
+from evals.config import EvalConfig
+from evals.study import BASE_MODEL, Study
+from evals.verdict import follows
+
+WAYS = (cases.told_next_turn, cases.told_in_hindsight)
+
+
+def per_direction(config: EvalConfig) -> int:
+    """Conversations per direction and way: both directions of twelve preferences make up for the fewer probes."""
+    return max(1, config.probes // 4)
+
+
+def units(config: EvalConfig) -> int:
+    """Steps of the progress bar."""
+    return config.seeds * len(WAYS)
+
+
+async def run(study: Study) -> None:
+    """Records one judged answer per conversation."""
+    for seed in range(study.config.seeds):
+        for make in WAYS:
+            wanted = [d for d in DIRECTIONS if d[0] in study.config.preferences]
+            told = [make(seed, d, i) for d in wanted for i in range(per_direction(study.config))]
+            await asyncio.gather(*(_judge(study, seed, t) for t in told))
+            study.advance("teacher")
+
+
+async def _judge(study: Study, seed: int, told: Told) -> None:
+    answer = await study.client.chat("eval-teacher", told.messages, notes="off", model=BASE_MODEL)
+    study.record(
+        "teacher", seed, arm=BASE, way=told.way, preference=told.wish.preference, side=told.wish.direction[1],
+        wish=told.wish.text, text=answer.text, holds=follows(answer.text, told.wish),
+    )  # fmt: skip
