@@ -111,7 +111,7 @@ class App:
         return engine
 
     async def _serve(self, engine: "Engine", foreground: Foreground | None) -> None:
-        engine.resume_pending()
+        await engine.resume_pending()
         seconds = time.monotonic() - self._started_s
         self._progress(f"ready in {seconds:.1f} s: open {self.url}")
         if foreground is None:

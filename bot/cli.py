@@ -1,5 +1,7 @@
 """`heed`: start it, talk to it, look after it.
 
+What only some commands need is imported where it is needed: the others answer at once.
+
 Owns exit codes and the one line a person reads when something is wrong: 2 where heed cannot do what was asked,
 1 where it did and the answer is bad news. `run` starts heed; every other command talks to the running one.
 """
@@ -12,20 +14,22 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from bot import config, doctor
-from bot.app import App
+from bot import config
 from bot.client import HeedClient, Json
 from bot.config import Settings
 from bot.errors import BotError
-from bot.platforms.terminal import LineSource, PipedLines, PromptLines, TerminalChat
 from engine.errors import EngineError
 from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from bot.platforms.terminal import TerminalChat
 
 T = TypeVar("T")
 
@@ -106,6 +110,8 @@ def export(user: User = "local", url: Url = "") -> None:
 @cli.command("doctor")
 def examine() -> None:
     """Look at this machine and name what is in the way of a start."""
+    from bot import doctor
+
     findings = asyncio.run(doctor.examine(_settings()))
     for finding in findings:
         mark, style = ("ok", "green") if finding.is_ok else ("!!", "bold red")
@@ -128,6 +134,8 @@ def benchmark(context: typer.Context) -> None:
 
 
 async def _run(settings: Settings, *, has_terminal: bool) -> None:
+    from bot.app import App
+
     started_s = time.monotonic()
     app = App(settings, lambda text: _progress(text, time.monotonic() - started_s))
     interrupt = _Interrupt(app)
@@ -138,7 +146,7 @@ async def _run(settings: Settings, *, has_terminal: bool) -> None:
 class _Interrupt:
     """What Ctrl-C and SIGTERM do: end the answer being written, then heed, then at once."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: "App") -> None:
         self._app = app
         self._chat: TerminalChat | None = None
         self._task = asyncio.current_task()
@@ -149,8 +157,10 @@ class _Interrupt:
         loop.add_signal_handler(signal.SIGTERM, self._end)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
 
-    async def chat(self, app: App) -> None:
+    async def chat(self, app: "App") -> None:
         """The terminal chat with the heed that runs in this process."""
+        from bot.platforms.terminal import PromptLines, TerminalChat
+
         keys = app.settings.http.api_keys
         key = next(iter(keys.values())).get_secret_value() if keys else ""
         async with HeedClient(app.url, "" if keys else "local", key) as client:
@@ -168,6 +178,8 @@ class _Interrupt:
 
 
 async def _chat(connect: Callable[[], HeedClient]) -> None:
+    from bot.platforms.terminal import LineSource, PipedLines, PromptLines, TerminalChat
+
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
     async with connect() as client:

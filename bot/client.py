@@ -15,6 +15,7 @@ from bot.errors import ServerRefused, ServerUnreachable
 
 Json = dict[str, Any]
 CONNECT_TIMEOUT_S = 5.0
+READY_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
 
 
@@ -26,8 +27,7 @@ class HeedClient:
         self.user = user
         self.chat = chat
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
-        self._session = aiohttp.ClientSession(headers=headers, timeout=timeout)
+        self._session = aiohttp.ClientSession(headers=headers)
 
     async def __aenter__(self) -> Self:
         return self
@@ -36,8 +36,8 @@ class HeedClient:
         await self._session.close()
 
     async def ready(self) -> Json:
-        """What /readyz says, also while heed is still starting."""
-        async with self._call("GET", "/readyz", accepts=503) as response:
+        """What /readyz says, also while heed is still starting. Soon: whoever does not answer it is not heed."""
+        async with self._call("GET", "/readyz", accepts=503, timeout_s=READY_TIMEOUT_S) as response:
             return await _object(response)
 
     async def get(self, path: str = "") -> Json:
@@ -88,10 +88,11 @@ class HeedClient:
 
     @asynccontextmanager
     async def _call(
-        self, method: str, path: str, body: Json | None = None, accepts: int = 200
+        self, method: str, path: str, body: Json | None = None, accepts: int = 200, timeout_s: float | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            async with self._session.request(method, self.url + path, json=body) as response:
+            timeout = aiohttp.ClientTimeout(timeout_s, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
+            async with self._session.request(method, self.url + path, json=body, timeout=timeout) as response:
                 if response.status not in (200, accepts):
                     _checked(await _object(response), response.status)
                 yield response

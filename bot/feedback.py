@@ -28,7 +28,7 @@ NEGATIVE = frozenset(["👎", "😡", "😠", "🤬", "💩", "🤮", "🙄", "�
 
 _IDEAL = re.compile(
     r"\s*(?:(?:no|nope|please|better)\b[,:.]?\s*)?(?:say|write|put|phrase|answer|word)\s+(?:it|that|this)\s+"
-    r"(?:more\s+)?(?:like\s+(?:this|so)|this\s+way)\s*:\s*(?P<text>.+)",
+    r"(?:more\s+)?(?:like\s+(?:this|so)|this\s+way)\s*:\s*(?P<text>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _SKIN_AND_VARIANT = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")

@@ -133,10 +133,11 @@ class Gateway:
         self._num_streams += 1
         self._metrics.streams.inc()
         try:
-            async for delta in self._deltas(turn):
-                if delta.result is not None:
-                    await self._store(turn, delta.result)
-                yield delta
+            async with aclosing(self._deltas(turn)) as deltas:
+                async for delta in deltas:
+                    if delta.result is not None:
+                        await self._store(turn, delta.result)
+                    yield delta
         finally:
             self._num_streams -= 1
             self._metrics.streams.dec()
@@ -168,12 +169,15 @@ class Gateway:
 
     async def _deltas(self, turn: Turn) -> AsyncGenerator[Delta, None]:
         request = GenerateRequest(turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter)
-        async with aclosing(self._engine.generate(request)) as deltas:
+        answer = self._engine.generate(request)
+        async with aclosing(answer) as deltas:  # type: ignore[type-var]  # it is an async generator
             while True:
                 try:
-                    async with asyncio.timeout(self._chat.stream_timeout_s):
+                    async with asyncio.timeout(self._chat.stream_timeout_s) as patience:
                         delta = await anext(deltas, None)
                 except TimeoutError as error:
+                    if not patience.expired():
+                        raise  # some other wait inside the engine
                     seconds = self._chat.stream_timeout_s
                     raise AnswerTimeout(f"the model gave no word for {seconds:.0f} s; the answer was ended") from error
                 if delta is None:

@@ -16,7 +16,7 @@ from bot.gateway import Gateway, check_text, sampling_of
 from bot.metrics import Metrics
 from engine.requests import LearnOutcome
 from storage import completions, feedback, updates
-from storage.database import Database
+from storage.database import Database, Session
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ class Lessons:
         return None
 
 
-# `s` is storage's Session: its type belongs to sqlmodel, which stays in storage/.
-def _commit(s: Any, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
+def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
     row, is_new = feedback.add(s, wanted)
     if is_new and not record.is_lesson:
         if record.is_approval and record.completion_id is not None:

@@ -96,7 +96,7 @@ class FeedbackBody(Body):
 class RollbackBody(Body):
     """`POST /v1/users/{user}/rollback`."""
 
-    version: Annotated[int, Field(ge=0)]
+    version: Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class CommandBody(Body):

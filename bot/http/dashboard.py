@@ -4,9 +4,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from bot.errors import NotFound
+
 HERE = Path(__file__).parent
 PAGE = HERE / "templates" / "index.html"
 STATIC = HERE / "static"
+FILES = {path.name: path for path in STATIC.iterdir()}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,6 +26,14 @@ HEADERS = {
 async def page(_: web.Request) -> web.FileResponse:
     """`GET /`."""
     return web.FileResponse(PAGE)
+
+
+async def file(request: web.Request) -> web.FileResponse:
+    """`GET /static/{name}`: one of the files known at start, nothing else."""
+    name = request.match_info["name"]
+    if name not in FILES:
+        raise NotFound(f"there is no file {name[:64]}")
+    return web.FileResponse(FILES[name])
 
 
 async def harden(_: web.Request, response: web.StreamResponse) -> None:

@@ -9,6 +9,7 @@ from aiohttp.typedefs import Handler
 from bot.errors import BotError, RequestError
 from bot.http.services import SERVICES
 from engine.errors import EngineDown, EngineError, EngineRestarting, PromptTooLongError
+from engine.history import NothingToUndo
 from storage.errors import IdempotencyConflict, NotFound, NotStorable, StorageError, VersionStateError
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (NotStorable, 422, "invalid_request_error"),
     (VersionStateError, 422, "invalid_request_error"),
     (PromptTooLongError, 422, "invalid_request_error"),
+    (NothingToUndo, 409, "invalid_request_error"),
     (EngineRestarting, 503, "not_ready_error"),
     (EngineDown, 503, "not_ready_error"),
 )

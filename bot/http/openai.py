@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 async def list_models(request: web.Request) -> web.Response:
     """`GET /v1/models`: the person's own adapter, and the base model."""
-    name = request.app[SERVICES].engine.model_name
+    name = request.app[SERVICES].settings.model
     data = [{"id": model, "object": "model", "created": 0, "owned_by": name} for model in ("heed", "heed-base")]
     return web.json_response({"object": "list", "data": data})
 
@@ -128,13 +128,14 @@ class Call:
         entries = []
         for token_id, logprob, top in zip(delta.token_ids, delta.logprobs, tops, strict=True):
             ranked = sorted(top.items(), key=lambda item: -item[1])[: self.body.top_logprobs or 0]
-            others = [self._token(other, value) for other, value in ranked]
-            entries.append({**self._token(token_id, logprob), "top_logprobs": others})
+            others = [token_entry(other, value) for other, value in ranked]
+            entries.append({**token_entry(token_id, logprob), "top_logprobs": others})
         return entries
 
-    def _token(self, token_id: int, logprob: float) -> Json:
-        text = self.services.engine.token_text(token_id)
-        return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+def token_entry(token_id: int, logprob: float) -> Json:
+    """One token in OpenAI's `logprobs`, by its id as vLLM's return_tokens_as_token_ids has it: ids are exact."""
+    return {"token": f"token_id:{token_id}", "logprob": logprob, "bytes": None}
 
 
 def heed_info(result: GenerateResult) -> Json:
@@ -237,7 +238,7 @@ async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[
         await _forward(response, call, first)
         async for piece in pieces:
             await _forward(response, call, piece)
-    except ConnectionError:
+    except ConnectionResetError:
         raise  # the client left
     except Exception as error:  # noqa: BLE001  the edge of the stream: the error body goes into it
         await _send(response, body_of(request, error)[1])

@@ -1,5 +1,7 @@
 """A whole heed without a model: the real database, gateway and HTTP application over the fake engine."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.typedefs import StrOrURL
 
 from bot.config import Settings
 from bot.gateway import Gateway
@@ -32,7 +35,7 @@ class Heed:
         """POST JSON; the status and the JSON that came back."""
         return await answered(self.client.post(path, json=body, **options))
 
-    async def get(self, path: str, **options: Any) -> tuple[int, dict[str, Any]]:
+    async def get(self, path: StrOrURL, **options: Any) -> tuple[int, dict[str, Any]]:
         """GET; the status and the JSON that came back."""
         return await answered(self.client.get(path, **options))
 
@@ -66,9 +69,18 @@ def text_of(answer: dict[str, Any]) -> str:
 StartHeed = Callable[..., Awaitable[Heed]]
 
 
+@pytest.fixture(scope="session")
+def empty_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with an empty, migrated database: copied for each test, which is quicker than migrating."""
+    data_dir = tmp_path_factory.mktemp("empty") / "data"
+    asyncio.run(Database.open(data_dir).close())
+    return data_dir
+
+
 @pytest.fixture
-async def start_heed(tmp_path: Path) -> AsyncIterator[StartHeed]:
+async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
     """Starts a heed on the same data directory each time, with the settings given."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
     running: list[tuple[Heed, Database]] = []
 
     async def start(**settings: Any) -> Heed:

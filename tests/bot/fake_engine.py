@@ -9,11 +9,12 @@ zero only changes the opening. Nothing is remembered outside the database but th
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from engine.config import EngineConfig
 from engine.errors import EngineRestarting
+from engine.history import NothingToUndo, UndoResult
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome
 from storage import erasure, feedback, notes, people, updates, versions
 from storage.database import Database
@@ -21,14 +22,6 @@ from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteSta
 
 EMOJI = "🙂"
 OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
-
-
-@dataclass(frozen=True)
-class UndoResult:
-    """As engine.engine.UndoResult."""
-
-    version: int
-    note: str | None
 
 
 class FakeEngine:
@@ -46,7 +39,6 @@ class FakeEngine:
         self.num_aborted = 0
         self.num_learned = 0
         self.requests: list[GenerateRequest] = []
-        self.resumed = 0
 
     @property
     def model_name(self) -> str:
@@ -67,13 +59,12 @@ class FakeEngine:
         """Each part's state."""
         return {"model": "ok" if self.is_ready else "starting", "trainer": "ok" if self.is_ready else "starting"}
 
-    def token_text(self, token_id: int) -> str:
-        """The text of one token."""
-        return self._texts[token_id]
-
-    def resume_pending(self) -> None:
-        """Count the calls: what is pending is learned when it is asked for again."""
-        self.resumed += 1
+    async def resume_pending(self) -> int:
+        """Learn what an earlier heed left pending."""
+        waiting = await self._database.read(feedback.pending)
+        for row in waiting:
+            await self.learn(row.id)
+        return len(waiting)
 
     async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
         """Stream the words of the answer."""
@@ -119,7 +110,7 @@ class FakeEngine:
         """Back to the parent of the active version; its note goes."""
         user = await self._user(user_id)
         if not user.active_version:
-            return UndoResult(0, None)
+            raise NothingToUndo("there is no lesson to take back")
         version = await self._database.read(lambda s: versions.get(s, user_id, user.active_version))
         await self._database.write(lambda s: versions.activate(s, user_id, version.parent))
         taught_by = version.feedback_id or ""

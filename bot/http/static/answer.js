@@ -5,7 +5,7 @@ import { el, icon, seconds, speak, versionName } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
 
-/** An answer. `page` gives: reasons(), changed(), report(error), regenerate(answer), follow(). */
+/** An answer. `page` gives: reasons(), changed(), report(error), regenerate(answer), show(node). */
 export class Answer {
   constructor(page, turn) {
     this.page = page;
@@ -93,7 +93,7 @@ export class Answer {
   }
 
   openCorrection() {
-    const input = el("input", { type: "text", maxlength: 4000, placeholder: "too long, call me Ana, it is 4 and not 3 …", "aria-label": "What should be different?", autocomplete: "off", enterkeyhint: "send" });
+    const input = el("input", { type: "text", maxlength: 4000, placeholder: "too long, call me Ana …", "aria-label": "What should be different?", autocomplete: "off", enterkeyhint: "send" });
     const chips = this.page.reasons().map((reason) =>
       el("button", { type: "button", class: "chip", onclick: () => this.teach({ kind: "correction", text: reason }) }, reason));
     this.open("What should be different?", input, () => ({ kind: "correction", text: input.value }), "Learn it", el("div", { class: "chips" }, ...chips));
@@ -110,35 +110,38 @@ export class Answer {
     const close = () => { this.box.replaceChildren(); };
     const send = () => { if (read().text.trim()) this.teach(read()); else input.focus(); };
     const form = el("form", { class: "teach", onsubmit: (event) => { event.preventDefault(); send(); } },
-      el("p", { class: "title" }, title), extra,
-      el("div", { class: "row" }, input, el("button", { type: "submit", class: "go" }, label),
-        el("button", { type: "button", class: "plain", "aria-label": "Close", onclick: close }, icon("close"))));
+      el("div", { class: "title" }, el("p", {}, title),
+        el("button", { type: "button", class: "plain", "aria-label": "Close", onclick: close }, icon("close"))),
+      extra,
+      el("div", { class: "row" }, input, el("button", { type: "submit", class: "go" }, label)));
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") { close(); this.tools.querySelector("button")?.focus(); }
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); send(); }
     });
     this.box.replaceChildren(form);
     input.focus();
-    this.page.follow();
+    this.page.show(form);
   }
 
   /** Have heed learn from this answer, then show what was learned and the answer given again. */
   async teach(body) {
     const clock = learningClock(body);
     this.box.replaceChildren(clock.node);
-    this.page.follow();
+    this.node.classList.add("busy");
+    this.page.show(clock.node);
     try {
       const given = await api.feedback({ completion_id: this.id, wait: true, retry: true, ...body });
       this.box.replaceChildren();
       this.learned({ ...given, kind: body.kind, text: body.text }, true);
       if (given.retry) this.page.answerAgain(this, given.retry);
+      this.page.show(this.turn.lastElementChild);
       await this.page.changed();
     } catch (error) {
       this.box.replaceChildren();
       this.page.report(error);
     } finally {
       clock.end();
-      this.page.follow();
+      this.node.classList.remove("busy");
     }
   }
 
@@ -147,16 +150,17 @@ export class Answer {
     const line = lessonLine(given);
     const lesson = el("section", { class: `lesson ${given.status}${given.state === "undone" ? " undone" : ""}`, "aria-label": "What heed learned" },
       el("p", { class: "said-why" }, given.kind === "ideal" ? "You rewrote it" : `You said: ${given.text}`));
-    const chip = el("p", { class: "learned" }, icon(given.status === "learned" ? "check" : "mind"), el("span", { class: "line" }, line));
+    const chip = el("p", { class: "outcome" }, icon(given.status === "learned" ? "check" : "mind"), el("span", { class: "line" }, line));
     if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
     lesson.append(chip);
-    if (given.note) lesson.append(el("p", { class: "keeps" }, `Keeps in mind: ${given.note}`));
+    if (given.note && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, `Keeps in mind: ${given.note}`));
     if (given.update?.heat?.length) this.showHeat(given.update.heat, lesson);
     this.turn.append(lesson);
     if (isNew) speak(line);
   }
 
   showHeat(heat, lesson) {
+    this.node.querySelector(".heat")?.remove();
     const map = heatMap(heat);
     const toggle = el("button", { type: "button", class: "link", "aria-expanded": "true" }, "what changed");
     toggle.addEventListener("click", () => {
@@ -166,7 +170,7 @@ export class Answer {
     });
     this.body.hidden = true;
     this.body.after(map);
-    lesson.querySelector(".learned").append(toggle);
+    lesson.querySelector(".outcome").append(toggle);
   }
 
   undoButton(lesson, given) {

@@ -34,5 +34,5 @@ export function speak(text) {
 /** "1.2 s" from milliseconds. */
 export const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
 
-/** "v3", and version 0 as what it is. */
-export const versionName = (number) => (number ? `v${number}` : "untrained");
+/** "v3"; v0 is the model as it came. */
+export const versionName = (number) => `v${number}`;

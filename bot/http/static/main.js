@@ -17,6 +17,7 @@ const page = {
   reasons: () => reasons,
   report,
   follow: () => { log.scrollTop = log.scrollHeight; },
+  show: (node) => node.scrollIntoView({ block: "nearest" }),
   changed: refresh,
   answerAgain(answer, retry) {
     answer.retire();

@@ -37,7 +37,7 @@ function drawVersions(versions, act) {
     const taught = version.taught_by ? `“${version.taught_by.text}”` : version.version ? "" : "as it came";
     const figures = version.update ? `${seconds(version.update.duration_ms)}, ${version.update.steps} steps` : "";
     return el("li", { class: isActive ? "active" : null, "aria-current": isActive ? "true" : null },
-      el("b", {}, version.version ? `v${version.version}` : "v0"), el("span", { class: "taught" }, taught), el("span", { class: "figures" }, figures),
+      el("b", {}, versionName(version.version)), el("span", { class: "taught" }, taught), el("span", { class: "figures" }, figures),
       isActive ? el("span", { class: "badge in_weights" }, "answers now")
         : el("button", { type: "button", class: "link", "aria-label": `Let ${versionName(version.version)} answer`, onclick: () => act(() => api.rollBack(version.version)) }, "use this"));
   });

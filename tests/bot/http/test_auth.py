@@ -1,0 +1,122 @@
+"""bot.http.auth: who is calling, and which pages may."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from yarl import URL
+
+from tests.bot.conftest import Heed, StartHeed
+
+KEYS = {"api_keys": {"ana": "a" * 20, "bob": "b" * 20}}
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header with a key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_without_keys_the_user_is_a_local_person(heed: Heed) -> None:
+    """`user` separates people; without it everybody is "local"."""
+    await heed.ask("bees", user="ana")
+    await heed.ask("bees")
+    for user in ("ana", "local"):
+        _, export = await heed.get(f"/v1/users/{user}/export")
+        assert len(export["completions"]) == 1
+
+
+@pytest.mark.parametrize("header", [{}, bearer("wrong"), {"Authorization": "Basic " + "a" * 20}, bearer("é" * 20)])
+async def test_with_keys_a_call_needs_one(start_heed: StartHeed, header: dict[str, str]) -> None:
+    """401 with WWW-Authenticate for no key, a wrong one, another scheme, and one that is not ASCII."""
+    heed = await start_heed(http=KEYS)
+    for path in ("/v1/models", "/metrics", "/v1/users/ana"):
+        response = await heed.client.get(path, headers=header)
+        assert (response.status, response.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert (await response.json())["error"]["type"] == "authentication_error"
+
+
+async def test_health_and_the_page_need_no_key(start_heed: StartHeed) -> None:
+    """Probes and the page itself carry nothing of anybody."""
+    heed = await start_heed(http=KEYS)
+    for path in ("/", "/healthz", "/readyz", "/static/main.js"):
+        assert (await heed.client.get(path)).status == 200
+
+
+async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
+    """One key cannot reach what another key's people said, whatever name it gives."""
+    heed = await start_heed(http=KEYS)
+    body = {"messages": [{"role": "user", "content": "bees"}]}
+    status, answer = await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
+    assert status == 200
+    for name in ("ana", "", "bob", "ana/", "../ana"):
+        feedback = {"completion_id": answer["id"], "kind": "correction", "text": "x", "user": name}
+        assert (await heed.post("/v1/feedback", feedback, headers=bearer("b" * 20)))[0] == 404
+    feedback = {"completion_id": answer["id"], "kind": "correction", "text": "x"}
+    assert (await heed.post("/v1/feedback", feedback, headers=bearer("a" * 20)))[0] == 200
+
+
+async def test_several_people_behind_one_key_are_apart(start_heed: StartHeed) -> None:
+    """`user` names people of this key; the key's own name is the key itself."""
+    heed = await start_heed(http=KEYS)
+    for user in ("", "ana", "carl"):
+        body = {"messages": [{"role": "user", "content": "bees"}], "user": user}
+        await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
+    counts = []
+    for user in ("ana", "carl"):
+        _, export = await heed.get(f"/v1/users/{user}/export", headers=bearer("a" * 20))
+        counts.append(len(export["completions"]))
+    assert counts == [2, 1]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::1", ""])
+async def test_another_host_name_is_refused(heed: Heed, host: str) -> None:
+    """A name that was rebound to loopback gets nothing (DNS rebinding)."""
+    response = await heed.client.get("/v1/models", headers={"Host": host})
+    assert (response.status, (await response.json())["error"]["type"]) == (403, "permission_error")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:80", "LOCALHOST"])
+async def test_loopback_names_are_answered(heed: Heed, host: str) -> None:
+    """Every name of this machine's loopback will do."""
+    assert (await heed.client.get("/v1/models", headers={"Host": host})).status == 200
+
+
+async def test_a_named_host_is_answered(start_heed: StartHeed) -> None:
+    """http.allowed_hosts adds names."""
+    heed = await start_heed(http={"allowed_hosts": ["heed.home"]})
+    assert (await heed.client.get("/v1/models", headers={"Host": "heed.home"})).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+     {"Sec-Fetch-Site": "cross-site"}],
+)  # fmt: skip
+async def test_another_sites_page_cannot_post(heed: Heed, headers: dict[str, str]) -> None:
+    """A foreign Origin, none that can be named, another port, and what the browser calls cross-site."""
+    status, _ = await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers)
+    assert status == 403
+    assert (await heed.get("/v1/users/local/notes"))[1]["data"] == []
+
+
+async def test_heeds_own_page_can_post(heed: Heed) -> None:
+    """The Origin of the page itself is fine."""
+    origin = str(heed.client.make_url("/")).rstrip("/")
+    headers = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+    assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers))[0] == 200
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a" * 64, "Ána", "日本", "a b", "%2e%2e", "{}", "'; drop table user"])
+async def test_any_visible_name_is_a_person(heed: Heed, name: str) -> None:
+    """Names are looked up, never used as a path or a query."""
+    await heed.ask("bees", user=name)
+    _, export = await heed.get(URL(f"/v1/users/{quote(name, safe='')}/export", encoded=True))
+    assert len(export["completions"]) == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 65, "a\nb", "a\x00b", "a\u202eb", "a\u200bb"])
+async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> None:
+    """Line breaks, NUL, direction marks and zero-width characters would make two names look alike."""
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}], "user": name}
+    status, answer = await heed.post("/v1/chat/completions", body)
+    assert (status, answer["error"]["param"]) == (422, "user")

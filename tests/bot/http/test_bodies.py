@@ -1,0 +1,42 @@
+"""bot.http.bodies: what may stand in a request."""
+
+import pytest
+from pydantic import ValidationError
+
+from bot.http.bodies import ChatBody, FeedbackBody, MessageBody
+
+
+def test_fields_of_other_servers_are_ignored() -> None:
+    """OpenAI clients send more than heed reads."""
+    assert ChatBody.model_validate({"messages": [], "frequency_penalty": 1, "logit_bias": {}}).n == 1
+
+
+def test_numbers_are_not_taken_from_text() -> None:
+    """ "5" is not 5."""
+    with pytest.raises(ValidationError):
+        ChatBody.model_validate({"messages": [], "n": "5"})
+
+
+def test_whole_numbers_are_numbers() -> None:
+    """A temperature of 1 is one of 1.0."""
+    assert ChatBody.model_validate({"messages": [], "temperature": 1}).temperature == 1.0
+
+
+def test_not_a_number_is_refused() -> None:
+    """JSON's NaN and Infinity do not get in."""
+    with pytest.raises(ValidationError):
+        ChatBody.model_validate({"messages": [], "temperature": float("nan")})
+
+
+def test_parts_become_one_text() -> None:
+    """A message in parts is the text of its parts, in order."""
+    message = MessageBody.model_validate(
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+    )
+    assert message.plain() == {"role": "user", "content": "ab"}
+
+
+def test_feedback_waits_by_default() -> None:
+    """wait is true and retry false unless the body says otherwise."""
+    body = FeedbackBody.model_validate({"kind": "note", "text": "x"})
+    assert (body.wait, body.retry) == (True, False)

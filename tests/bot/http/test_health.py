@@ -1,0 +1,48 @@
+"""bot.http.health: alive, ready, and counted."""
+
+from tests.bot.conftest import Heed
+
+
+async def test_alive_also_while_loading(heed: Heed) -> None:
+    """/healthz is 200 as soon as the loop turns, /readyz only when the engine is ready."""
+    heed.engine.is_ready = False
+    assert (await heed.client.get("/healthz")).status == 200
+    status, body = await heed.get("/readyz")
+    assert (status, body["status"], body["parts"]["model"]) == (503, "not ready", "starting")
+
+
+async def test_ready_with_every_part(heed: Heed) -> None:
+    """200, the model's name, and each part's state."""
+    status, body = await heed.get("/readyz")
+    assert (status, body["model"], set(body["parts"].values())) == (200, "pocket", {"ok"})
+
+
+async def test_while_loading_calls_say_when_to_come_back(heed: Heed) -> None:
+    """A chat call before the engine is ready is 503 with Retry-After."""
+    heed.engine.is_ready = False
+    response = await heed.client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
+    assert (response.status, response.headers["Retry-After"]) == (503, "5")
+
+
+async def test_what_happened_is_counted(heed: Heed) -> None:
+    """Answers, tokens, feedback, updates and requests show in /metrics; people and texts do not."""
+    first = await heed.ask("secret bees", user="ana-maria")
+    await heed.correct(first["id"], "far too long", user="ana-maria")
+    text = await (await heed.client.get("/metrics")).text()
+    for line in (
+        'heed_answers_total{finish_reason="stop"} 1.0',
+        'heed_feedback_total{kind="correction"} 1.0',
+        'heed_lessons_total{status="learned"} 1.0',
+        'heed_http_requests_total{route="/v1/feedback",status="200"} 1.0',
+        'heed_part_up{part="model"} 1.0',
+    ):
+        assert line in text
+    assert not any(word in text for word in ("ana-maria", "secret", "far too"))
+
+
+async def test_unknown_paths_are_one_route(heed: Heed) -> None:
+    """Scanning for paths does not make new series."""
+    for path in ("/a", "/b", "/v1/users/x/y/z"):
+        await heed.client.get(path)
+    text = await (await heed.client.get("/metrics")).text()
+    assert 'heed_http_requests_total{route="none",status="404"} 3.0' in text

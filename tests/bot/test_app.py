@@ -1,0 +1,248 @@
+"""bot.app: starts in order, serves, drains, and leaves nothing behind where it cannot start."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot import app as composition
+from bot.app import App, listen, model_path
+from bot.client import HeedClient
+from bot.config import Settings
+from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
+from engine.config import EngineConfig, HostConfig, LearnConfig
+from engine.errors import EngineStartError, ModelNotFoundError
+from storage.database import Database
+from storage.errors import DataDirectoryLocked, StorageNotWritable
+from tests.bot.fake_engine import FakeEngine
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A folder that looks like a model."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({}))
+    return str(folder)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, model: str) -> Settings:
+    """A heed on a free port with a data directory that does not exist yet."""
+    return Settings(data_dir=tmp_path / "data", model=model, http={"port": 0})
+
+
+class Started:
+    """A running App with what it said."""
+
+    def __init__(
+        self, settings: Settings, factory: Callable[[EngineConfig, Database], FakeEngine] = FakeEngine
+    ) -> None:
+        self.lines: list[str] = []
+        self.engines: list[FakeEngine] = []
+        self.ready = asyncio.Event()
+
+        def made(config: EngineConfig, database: Database) -> FakeEngine:
+            self.engines.append(factory(config, database))
+            return self.engines[-1]
+
+        self.app = App(settings, self._hear, made)  # type: ignore[arg-type]
+
+    def _hear(self, line: str) -> None:
+        self.lines.append(line)
+        if line.startswith("ready"):
+            self.ready.set()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Started]:
+    """A heed from ready to stopped."""
+    started = Started(settings)
+    task = asyncio.create_task(started.app.run())
+    await asyncio.wait_for(started.ready.wait(), 20)
+    try:
+        yield started
+    finally:
+        started.app.stop()
+        await asyncio.wait_for(task, 20)
+
+
+async def test_a_start_says_where_to_go(settings: Settings) -> None:
+    """Progress, then ready with the address, where the page answers."""
+    async with running(settings) as started, aiohttp.ClientSession() as session:
+        assert started.lines[0].startswith("loading")
+        assert started.lines[-1].endswith(started.app.url)
+        async with session.get(started.app.url) as response:
+            assert response.status == 200
+    assert started.lines[-1] == "stopping"
+
+
+async def test_http_answers_while_the_model_loads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the engine is ready, /readyz says so instead of refusing the connection; stop ends a start, too."""
+
+    async def slow_start(self: FakeEngine, progress: Callable[[str], None]) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(FakeEngine, "start", slow_start)
+    started = Started(settings)
+    task = asyncio.create_task(started.app.run())
+    for _ in range(200):
+        if started.engines:
+            break
+        await asyncio.sleep(0.02)
+    async with HeedClient(started.app.url) as client:
+        assert (await client.ready())["status"] == "not ready"
+    started.app.stop()
+    await asyncio.wait_for(task, 10)
+    assert "ready" not in " ".join(started.lines)
+
+
+async def test_a_stop_lets_running_answers_end(settings: Settings) -> None:
+    """An answer being written when heed is told to stop comes out whole."""
+    async with running(settings) as started:
+        started.engines[0].token_delay_s = 0.02
+        async with HeedClient(started.app.url) as client:
+            pieces = client.ask("bees")
+            await anext(pieces)
+            started.app.stop()
+            reasons = [choice["finish_reason"] async for chunk in pieces for choice in chunk["choices"]]
+    assert reasons[-1] == "stop"
+
+
+async def test_pending_feedback_is_taken_up_after_a_restart(settings: Settings) -> None:
+    """Feedback that waited for its update when heed stopped is learned by the next one."""
+    async with running(settings) as started, HeedClient(started.app.url, "ana") as client:
+        chunks = [chunk async for chunk in client.ask("bees")]
+        started.engines[0].learn_delay_s = 60
+        body = {"completion_id": chunks[0]["id"], "kind": "correction", "text": "too long", "wait": False}
+        assert (await client.feedback(body))["status"] == "queued"
+    async with running(settings) as started, HeedClient(started.app.url, "ana") as client:
+        assert (await client.get())["active_version"] == 1
+
+
+async def test_a_foreground_that_ends_ends_heed(settings: Settings) -> None:
+    """When the terminal chat is closed, heed stops."""
+
+    async def chat(app: App) -> None:
+        async with HeedClient(app.url) as client:
+            await client.ready()
+
+    await asyncio.wait_for(Started(settings).app.run(chat), 20)
+
+
+async def test_a_port_in_use_changes_nothing(settings: Settings) -> None:
+    """The message names the port and the setting; no data directory is made."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        busy = settings.model_copy(update={"http": settings.http.model_copy(update={"port": port})})
+        with pytest.raises(PortInUse, match=f"port {port} .*HEED_HTTP_PORT"):
+            await Started(busy).app.run()
+    assert not settings.data_dir.exists()
+
+
+async def test_a_second_heed_on_the_data_is_refused(settings: Settings) -> None:
+    """The first one goes on, its data directory stays."""
+    async with running(settings) as started:
+        with pytest.raises(DataDirectoryLocked):
+            await Started(settings).app.run()
+        async with HeedClient(started.app.url) as client:
+            assert (await client.ready())["status"] == "ready"
+
+
+@pytest.mark.parametrize("where", ["/proc/heed-data", "FILE/data"])
+async def test_a_data_directory_without_permission_is_refused(settings: Settings, tmp_path: Path, where: str) -> None:
+    """One error with the remedy, and the port is free again."""
+    (tmp_path / "file").write_text("")
+    denied = settings.model_copy(update={"data_dir": Path(where.replace("FILE", str(tmp_path / "file")))})
+    with pytest.raises(StorageNotWritable, match="HEED_DATA_DIR"):
+        await Started(denied).app.run()
+    async with running(settings):
+        pass
+
+
+@pytest.mark.parametrize("error", [ModelNotFoundError("no such model"), EngineStartError("no memory")])
+async def test_a_first_start_that_fails_leaves_nothing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A data directory this start made goes again; one that was there stays with everything in it."""
+
+    async def fails(self: FakeEngine, progress: Callable[[str], None]) -> None:
+        raise error
+
+    async with running(settings.model_copy(update={"data_dir": settings.data_dir.with_name("old")})):
+        pass
+    monkeypatch.setattr(FakeEngine, "start", fails)
+    for data_dir, remains in ((settings.data_dir, False), (settings.data_dir.with_name("old"), True)):
+        with pytest.raises(type(error)):
+            await Started(settings.model_copy(update={"data_dir": data_dir})).app.run()
+        assert data_dir.exists() is remains
+
+
+@pytest.mark.parametrize("model", ["nonsense", "./no/such/folder", "/no/such/folder", ".", "a/b/c"])
+async def test_a_model_that_cannot_be_is_refused_first(settings: Settings, model: str) -> None:
+    """Before the port, the data directory and the engine; the message names the setting."""
+    with pytest.raises(ModelNotFound, match="HEED_MODEL"):
+        await Started(settings.model_copy(update={"model": model})).app.run()
+    assert not settings.data_dir.exists()
+
+
+def test_a_name_on_a_hub_is_left_to_the_engine() -> None:
+    """Only the engine can tell whether it is reachable."""
+    assert model_path("Qwen/Qwen3-8B") == "Qwen/Qwen3-8B"
+
+
+async def test_settings_that_contradict_each_other_are_named(settings: Settings) -> None:
+    """What only the engine's whole configuration sees is a settings error, too."""
+    wrong = settings.model_copy(update={"learn": LearnConfig(lora_rank=64), "host": HostConfig(max_lora_rank=16)})
+    with pytest.raises(SettingsError, match="lora_rank"):
+        await Started(wrong).app.run()
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "words"), [("no.such.host.invalid", 0, "HEED_HTTP_HOST"), ("192.0.2.1", 0, "HEED_HTTP_HOST")]
+)
+def test_a_host_that_is_not_here_is_named(host: str, port: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that resolves to nothing, and an address of another machine."""
+
+    def resolve(name: str, *args: object, **kwargs: object) -> list[tuple[object, ...]]:
+        if name[0].isdigit():
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (name, 0))]
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(StartError, match=words):
+        listen(host, port)
+
+
+def test_the_address_can_be_opened() -> None:
+    """An IPv6 host is put in brackets."""
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert composition.address(listener, "::1") == f"http://[::1]:{port}"
+
+
+def test_a_forked_child_does_not_keep_the_port() -> None:
+    """A child that outlives a killed heed must not block the next one's port."""
+    code = (
+        "import os, time\nfrom bot.app import listen\n"
+        "first = listen('127.0.0.1', 0); port = first.getsockname()[1]\n"
+        "child = os.fork()\n"
+        "if child == 0: time.sleep(30); os._exit(0)\n"
+        "time.sleep(0.3); first.close(); listen('127.0.0.1', port).close(); os.kill(child, 9); print('free')\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "free\n", done.stderr
+
+
+def test_the_chat_side_brings_no_model_libraries() -> None:
+    """Importing everything of bot/ imports neither torch nor vLLM, so that commands start quickly."""
+    code = "import sys, bot.cli; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"

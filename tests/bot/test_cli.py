@@ -1,0 +1,131 @@
+"""bot.cli: exit codes, and one line where something is wrong."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from bot.cli import cli
+from tests.bot.conftest import Heed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def heed_command(
+    *arguments: str, cwd: Path, stdin: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """`heed ...` as a process of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HEED_")}
+    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "200", **variables}
+    return await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "bot", *arguments],
+        input=stdin, capture_output=True, text=True, cwd=cwd, env=environment, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def port(heed: Heed) -> str:
+    """The port of a running heed."""
+    await heed.client.start_server()
+    return str(heed.client.make_url("/").port)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"HEED_HTTP_PORT": "abc"}, "HEED_HTTP_PORT"),
+        ({"HEED_MODEL": "./no/such/model"}, "HEED_MODEL"),
+    ],
+)
+async def test_what_cannot_start_says_so_in_one_line(tmp_path: Path, variables: dict[str, str], words: str) -> None:
+    """Exit code 2, one line on stderr that names the setting, nothing left behind."""
+    done = await heed_command("run", "--no-terminal", cwd=tmp_path, **variables)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("heed: ")
+    assert words in done.stderr
+    assert not any(Path(tmp_path).iterdir())  # noqa: ASYNC240  a test may wait for its own directory
+
+
+async def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+    """Exit code 2 and the port's setting."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = await heed_command("run", cwd=tmp_path, HEED_HTTP_PORT=port, HEED_MODEL="model")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "HEED_HTTP_PORT" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("arguments", [["chat"], ["notes"], ["rollback", "0"], ["forget", "--yes"], ["export"]])
+def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    """Every command that needs one exits with 2 and names `heed run`."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        monkeypatch.setenv("HEED_HTTP_PORT", str(free.getsockname()[1]))
+    done = CliRunner().invoke(cli, arguments)
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "`heed run`" in done.stderr
+
+
+async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:
+    """Lines in, answers out: ask, correct, list what was learned, take it back."""
+    lines = "bees\n/feedback too long\n/notes\n/undo\nsay it like this: Buzz.\n/dance\n"
+    done = await heed_command("chat", "--user", "ana", cwd=tmp_path, stdin=lines, HEED_HTTP_PORT=port)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("I could go on", "learned: v1 in 1.2 s (/undo)", "1. too long", "taken back", "Buzz.", "/help lists"):
+        assert words in done.stdout
+
+
+async def invoke(*arguments: str, typed: str = "") -> Result:
+    """A command in a thread of its own, with an event loop of its own."""
+    return await asyncio.to_thread(CliRunner().invoke, cli, arguments, input=typed)
+
+
+async def test_the_small_commands_talk_to_the_running_heed(
+    heed: Heed, port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """notes, rollback, export and forget do what their calls do."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    first = await heed.ask("bees", user="ana")
+    await heed.correct(first["id"], "too long", user="ana")
+    about = ("--user", "ana")
+    assert "too long" in (await invoke("notes", *about)).stdout
+    assert "v0 answers now" in (await invoke("rollback", "0", *about)).stdout
+    assert json.loads((await invoke("export", *about)).stdout)["completions"][0]["id"] == first["id"]
+    assert (await invoke("rollback", "7", *about)).exit_code == 2
+    assert (await invoke("forget", *about, typed="n\n")).exit_code == 1
+    assert (await invoke("forget", "--yes", *about)).exit_code == 0
+    assert (await heed.get("/v1/users/ana/history"))[1]["data"] == []
+
+
+async def test_doctor_reports_a_running_heed(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its findings come as lines; bad ones make the exit code 1."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    assert "running heed" in (await invoke("doctor")).stdout
+    monkeypatch.setenv("HEED_MODEL", "nonsense")
+    bad = await invoke("doctor")
+    assert (bad.exit_code, "HEED_MODEL" in bad.stdout) == (1, True)
+
+
+def test_eval_and_bench_hand_their_arguments_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is theirs; where the package is not there, one line says so."""
+    given: list[list[str]] = []
+    package = types.ModuleType("evals.run")
+    monkeypatch.setattr(package, "main", lambda words: given.append(list(words)) or 3, raising=False)
+    monkeypatch.setitem(sys.modules, "evals.run", package)
+    assert CliRunner().invoke(cli, ["eval", "--seeds", "2", "--help"]).exit_code == 3
+    assert given == [["--seeds", "2", "--help"]]
+    monkeypatch.setitem(sys.modules, "bench.run", None)
+    missing = CliRunner().invoke(cli, ["bench"])
+    assert (missing.exit_code, len(missing.stderr.splitlines())) == (2, 1)

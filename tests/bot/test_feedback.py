@@ -1,0 +1,70 @@
+"""bot.feedback: the one table from what a person does to what it says about an answer."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import InvalidField
+from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
+from bot.feedback import FeedbackRecord, ideal_text, record
+from storage.tables import FeedbackKind
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "text"),
+    [
+        (Reply("c", " too long "), FeedbackKind.CORRECTION, "too long"),
+        (Command("feedback", "no emoji", "c"), FeedbackKind.CORRECTION, "no emoji"),
+        (Reply("c", "say it like this: Hi."), FeedbackKind.IDEAL, "Hi."),
+        (Reply("c", "No, put it this way:\nHi\nthere"), FeedbackKind.IDEAL, "Hi\nthere"),
+        (Edit("c", "Hi."), FeedbackKind.IDEAL, "Hi."),
+        (Reaction("c", "👎", "too long"), FeedbackKind.CORRECTION, "too long"),
+        (Reaction("c", "-1", "say it like this: Hi."), FeedbackKind.IDEAL, "Hi."),
+        (Reaction("c", "-1"), FeedbackKind.REACTION, ""),
+        (Reaction("c", "🍕"), FeedbackKind.REACTION, ""),
+        (Reaction("c", "👍🏽"), FeedbackKind.APPROVAL, ""),
+        (Reaction("c", "❤️"), FeedbackKind.APPROVAL, ""),
+        (Reaction("c", "+1"), FeedbackKind.APPROVAL, ""),
+        (Press("c", "approve"), FeedbackKind.APPROVAL, ""),
+        (Command("note", "call me Ana"), FeedbackKind.NOTE, "call me Ana"),
+    ],
+)
+def test_each_signal_becomes_its_kind(event: FeedbackEvent, kind: FeedbackKind, text: str) -> None:
+    """The table of DESIGN section 3, row by row."""
+    made = record(event)
+    assert (made.kind, made.text) == (kind, text)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Reply("c", "  "), Edit("c", ""), Command("note", ""), Reaction("c", " "), Press("c", "dance"), Command("help")],
+)
+def test_what_says_nothing_is_refused(event: FeedbackEvent) -> None:
+    """Empty words, an unknown button and a command that is no feedback raise InvalidField."""
+    with pytest.raises(InvalidField):
+        record(event)
+
+
+def test_only_words_and_notes_are_lessons() -> None:
+    """Reactions and approvals never reach the engine by themselves."""
+    lessons = {kind for kind in FeedbackKind if FeedbackRecord(kind, "c", "x").is_lesson}
+    assert lessons == {FeedbackKind.CORRECTION, FeedbackKind.IDEAL, FeedbackKind.NOTE}
+
+
+def test_a_bare_thumb_down_asks_for_a_reason() -> None:
+    """A thumb down alone wants a reason; one with a reason, or a neutral emoji, does not."""
+    assert record(Reaction("c", "👎")).wants_reason
+    assert not record(Reaction("c", "👎", "too long")).wants_reason
+    assert not record(Reaction("c", "🍕")).wants_reason
+
+
+@pytest.mark.parametrize("text", ["say it like this", "I like this: bees", "say it like this:  ", "do it like this: x"])
+def test_other_texts_are_no_rewrites(text: str) -> None:
+    """Only "say it like this: ..." with something after it is a rewrite."""
+    assert ideal_text(text) is None
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_any_words_become_feedback(text: str) -> None:
+    """No text a person can write makes the mapping fail, and none comes out empty."""
+    assert record(Reply("c", text)).text
