@@ -136,6 +136,13 @@ def install(lora_manager: Any, registry: LoraRegistry) -> None:
     lora_manager._load_adapter = _loader(lora_manager, registry)
 
 
+def check_servable(lora_manager: Any, adapter: AdapterTensors) -> None:
+    """Raises ValueError when vLLM would refuse the adapter's kind or rank."""
+    from vllm.lora.peft_helper import PEFTHelper
+
+    PEFTHelper.from_dict(adapter.config).validate_legal(lora_manager.lora_config)
+
+
 def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
     def load_adapter(lora_request: Any) -> Any:
         adapter = registry.get_or_zero(lora_request.lora_int_id, lora_request.lora_path)

@@ -19,7 +19,11 @@ Context = Literal["student", "teacher", "behaviour"]
 
 @dataclass(frozen=True)
 class Sample:
-    """One response with its contexts. `behaviour_ids` is the prompt it was sampled with, None: the student's."""
+    """One response with its contexts.
+
+    `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
+    reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
+    """
 
     kind: Literal["correction", "counterfactual", "anchor"]
     student_ids: list[int]
@@ -28,6 +32,7 @@ class Sample:
     weight: float = 1.0
     behaviour_logprobs: list[float] | None = None
     behaviour_ids: list[int] | None = None
+    temperature: float = 1.0
     teacher: Teacher | None = None
 
     def __post_init__(self) -> None:

@@ -102,6 +102,14 @@ def token_logprobs(logprobs_NV: Tensor, token_ids_N: Tensor) -> Tensor:
     return logprobs_NV.gather(-1, token_ids_N.unsqueeze(-1)).squeeze(-1)
 
 
+def at_temperature(logprobs_NV: Tensor, temperature_N: Tensor) -> Tensor:
+    """Log-probabilities after dividing the logits by a temperature per position; 0 is greedy and counts as 1."""
+    divisor = torch.where(temperature_N > 0, temperature_N, torch.ones_like(temperature_N))
+    if bool((divisor == 1).all()):
+        return logprobs_NV
+    return (logprobs_NV / divisor.unsqueeze(-1)).log_softmax(-1)
+
+
 def mix_logits(reference_logits_NV: Tensor, student_logits_NV: Tensor, mix: float) -> Tensor:
     """(1 - mix) reference + mix student, on logits, detached: the trust-region teacher (arXiv 2601.20802)."""
     return torch.lerp(reference_logits_NV.detach(), student_logits_NV.detach(), mix)

@@ -8,9 +8,10 @@ leaves serving untouched; a version that is not finite is never registered.
 
 import functools
 import logging
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ import torch
 from engine import punica
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
-from engine.lora_registry import AdapterTensors, LoraRegistry, install, require_fitting
+from engine.lora_registry import AdapterTensors, LoraRegistry, check_servable, install, require_fitting
 from engine.samples import Sample
 from engine.scoring import score_samples
 from engine.training_model import TrainingModel, load_training_model
 from engine.update_run import UpdateRun
 from engine.watchdog import ProcessId, family, watch
+
+WARM_UP_TOKENS = (8, 16, 32, 64)
 
 log = logging.getLogger(__name__)
 Record = dict[str, Any]
@@ -73,6 +76,12 @@ class Trainer:
         return self.registry.get(reference["lora_int_id"], reference["path"]) if reference else None
 
 
+def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
+    """One step over samples of several lengths, thrown away: the first pass through each kernel is slow."""
+    samples = [Sample("correction", [1] * size, [1] * 2 * size, [1] * size) for size in WARM_UP_TOKENS]
+    UpdateRun(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
+
+
 class TrainerExtension:
     """Mixed into vLLM's worker: `self.model_runner` is the worker's. Only `heed_*` names, so that nothing clashes."""
 
@@ -106,6 +115,7 @@ class TrainerExtension:
         lora_manager = self.heed_model_runner.lora_manager
         install(lora_manager, registry)
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"])
+        warm_up(model, LearnConfig.from_dict(spec["learn"]))
         return {
             "duration_ms": (time.perf_counter() - started) * 1e3,
             "vocab_size": model.vocab_size,
@@ -178,16 +188,15 @@ class TrainerExtension:
 
     @_guarded
     def heed_register(self, lora_int_id: int, path: str) -> Record:
-        """Makes sure the version can be served: in memory, else read from disk and checked."""
-        registry = self.heed_require().registry
-        registry.failed.pop(lora_int_id, None)
-        registry.get(lora_int_id, path)
-        return {}
+        """Makes sure the version can be served: in memory, else read from disk and checked.
 
-    @_guarded
-    def heed_mark_on_disk(self, lora_int_id: int) -> Record:
-        """The version is on disk now: it may leave memory when room is needed."""
-        self.heed_require().registry.mark_on_disk(lora_int_id)
+        A version that is on disk by now may leave memory when room is needed.
+        """
+        trainer = self.heed_require()
+        trainer.registry.failed.pop(lora_int_id, None)
+        check_servable(trainer.lora_manager, trainer.registry.get(lora_int_id, path))
+        if (Path(path) / TENSORS_FILE).is_file():
+            trainer.registry.mark_on_disk(lora_int_id)
         return {}
 
     @_guarded

@@ -58,6 +58,7 @@ class StudentBatch:
     weights_N: Tensor  # c_i / (R_i sum c): what a position counts
     kl_weights_N: Tensor  # the same, zero on anchors
     behaviour_N: Tensor  # vLLM's log-probabilities, NaN where none are stored
+    temperature_N: Tensor  # what each position was sampled at
     importance_N: Tensor  # truncated importance weights; measured in the first pass, 1 until then
     rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
 
@@ -86,6 +87,7 @@ class UpdateRun:
             foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
         )
         self._make_targets()
+        self._temperatures = torch.tensor([s.temperature for s in samples], device=model.device)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
         self._student = [self._student_batch(batch) for batch in self._plan(range(len(samples)), "student")]
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
@@ -184,7 +186,8 @@ class UpdateRun:
         wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
         for batch in self._plan(wanted, "behaviour"):
             logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
-            chosen = sdpo.token_logprobs(logprobs, batch.token_ids_N)
+            tempered = sdpo.at_temperature(logprobs, self._temperatures[batch.owners_N])
+            chosen = sdpo.token_logprobs(tempered, batch.token_ids_N)
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
 
@@ -257,7 +260,8 @@ class UpdateRun:
         """Before anything is trained: importance weights of these positions, and the correction's heat."""
         tokens = student.batch.token_ids_N[chunk]
         chosen = sdpo.token_logprobs(logprobs, tokens)
-        student.importance_N[chunk] = self._importance(student, chunk, chosen)
+        at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
+        student.importance_N[chunk] = self._importance(student, chunk, at_sampling)
         heat = sdpo.token_logprobs(teacher, tokens) - chosen
         is_corrected = student.batch.owners_N[chunk] == self._corrected
         pairs = zip(tokens[is_corrected].tolist(), heat[is_corrected].tolist(), strict=True)
@@ -359,6 +363,7 @@ class UpdateRun:
             weights_N=torch.tensor(per_position, device=device)[batch.owners_N],
             kl_weights_N=torch.tensor(without_anchors, device=device)[batch.owners_N],
             behaviour_N=torch.tensor(stored, device=device),
+            temperature_N=self._temperatures[batch.owners_N],
             importance_N=torch.ones(len(stored), device=device),
         )
 

@@ -11,14 +11,14 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
-from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError
+from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.model_files import local_model_folder
 from engine.requests import Sampling
 from engine.vllm_settings import engine_args, set_environment
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
+STATUS_INTERVAL_S = 10.0  # how often it asks the worker for versions that could not be loaded
 STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
 WARM_UP_TOKENS = 8
 
@@ -73,6 +74,7 @@ class VllmHost:
         self._in_flight: Counter[int] = Counter()
         self._is_idle = asyncio.Condition()
         self._restarts: deque[float] = deque(maxlen=config.host.max_restarts)
+        self._has_died = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         self._tokenizer: Any = None
 
@@ -124,6 +126,7 @@ class VllmHost:
             "target_modules": list(self._config.learn.target_modules),
             "max_rank": self._config.host.max_lora_rank,
             "registry_size": self._config.host.registry_size,
+            "learn": self._config.learn.to_dict(),
         }
         record = await self._call(running, "heed_prepare", spec)
         if not record["ok"]:
@@ -147,18 +150,36 @@ class VllmHost:
             await asyncio.wait_for(asyncio.to_thread(running.llm.shutdown), STOP_TIMEOUT_S)
         except TimeoutError:
             log.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
+        running.llm.shutdown = lambda: None  # its __del__ would call it again, when the interpreter is half gone
         await asyncio.to_thread(end_all, running.children)
 
     async def _watch_engine(self) -> None:
+        last_status = time.monotonic()
         while not self._is_stopping:
-            await asyncio.sleep(HEALTH_INTERVAL_S)
-            if self._running is not None and self._running.llm.errored:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_died.wait(), HEALTH_INTERVAL_S)
+            if self._has_died.is_set() or (self._running is not None and self._running.llm.errored):
                 await self._restart("the model process died")
+            elif time.monotonic() - last_status > STATUS_INTERVAL_S:
+                last_status = time.monotonic()
+                with suppress(EngineRestarting):
+                    await self._forget_failed()
+
+    async def _forget_failed(self) -> None:
+        """A version that vLLM wanted again and that could not be read: the next request for it is told so."""
+        running = await self._current()
+        record = await self._call(running, "heed_status")
+        for lora_int_id in map(int, record.get("failed", {})):
+            running.loaded.discard(lora_int_id)
+            async with self._rpc_lock:
+                with self._watched(running):
+                    await running.llm.remove_lora(lora_int_id)
 
     async def _restart(self, reason: str) -> None:
         log.warning("restarting the engine: %s", reason)
         self._on_state("restarting", reason)
         await self._end()
+        self._has_died.clear()
         try:
             self._count_restart()
             await self._launch(lambda _line: None)
@@ -212,6 +233,8 @@ class VllmHost:
         return int(self._running.llm.model_config.max_model_len) if self._running else 0
 
     async def _current(self) -> _Running:
+        if self._running is not None and self._running.llm.errored:
+            self._note_death()
         await self._ready.wait()
         if self._down_reason:
             raise EngineDown(self._down_reason)
@@ -231,8 +254,10 @@ class VllmHost:
     ) -> AsyncGenerator[HostChunk, None]:
         """Streams an answer; leaving the iteration aborts it. Waits while the engine restarts.
 
-        Raises AdapterLoadError before the first chunk, EngineRestarting (retryable) or EngineDown at any point.
+        Raises PromptTooLongError or AdapterLoadError at first, EngineRestarting (retryable) or EngineDown at any point.
         """
+        if len(prompt_token_ids) >= self.max_model_len > 0:
+            raise PromptTooLongError(f"{len(prompt_token_ids)} tokens; the model takes {self.max_model_len - 1}")
         await self.add_adapter(adapter)
         running = await self._current()
         async with self._counted(adapter):
@@ -243,7 +268,7 @@ class VllmHost:
                 lora_request=self._lora_request(adapter),
                 priority=priority,
             )
-            with _death_as_restarting():
+            with self._watched(running):
                 async with aclosing(outputs):
                     async for output in outputs:
                         yield _chunk(output, sampling)
@@ -267,10 +292,29 @@ class VllmHost:
     async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
         timeout_s = self._config.host.rpc_timeout_s
         async with self._rpc_lock:
-            with _death_as_restarting():
+            with self._watched(running):
                 results = await asyncio.wait_for(running.llm.collective_rpc(method, args=args), timeout_s)
         record: dict[str, Any] = results[0]
         return record
+
+    @contextmanager
+    def _watched(self, running: _Running) -> Iterator[None]:
+        """Turns the engine's death, and a call that hangs, into the retryable EngineRestarting."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            yield
+        except EngineDeadError as error:
+            self._note_death()
+            raise EngineRestarting("the model process died and is being restarted; ask again") from error
+        except TimeoutError as error:
+            end_all(running.children)
+            self._note_death()
+            raise EngineRestarting("the model process does not answer and is being restarted; ask again") from error
+
+    def _note_death(self) -> None:
+        self._ready.clear()
+        self._has_died.set()
 
     async def add_adapter(self, adapter: AdapterRef) -> None:
         """Verifies the version in the worker and gives it to vLLM. Raises AdapterLoadError; others are not affected."""
@@ -286,7 +330,7 @@ class VllmHost:
         if not record["ok"]:
             raise AdapterLoadError(f"{adapter.name}: {record['error']}")
         async with self._rpc_lock:
-            with _death_as_restarting():
+            with self._watched(running):
                 is_added = await running.llm.add_lora(self._lora_request(adapter))
         if not is_added:
             raise AdapterLoadError(f"{adapter.name}: vLLM did not take it")
@@ -299,7 +343,7 @@ class VllmHost:
         running = await self._current()
         running.loaded.discard(adapter.lora_int_id)
         async with self._rpc_lock:
-            with _death_as_restarting():
+            with self._watched(running):
                 await running.llm.remove_lora(adapter.lora_int_id)
         await self._call(running, "heed_drop", adapter.lora_int_id)
 
@@ -312,17 +356,6 @@ class VllmHost:
         from vllm.lora.request import LoRARequest
 
         return LoRARequest(adapter.name, adapter.lora_int_id, adapter.path)
-
-
-@contextmanager
-def _death_as_restarting() -> Iterator[None]:
-    """Turns vLLM's EngineDeadError into the retryable EngineRestarting."""
-    from vllm.v1.engine.exceptions import EngineDeadError
-
-    try:
-        yield
-    except EngineDeadError as error:
-        raise EngineRestarting("the model process died and is being restarted; ask again") from error
 
 
 def _sampling_params(sampling: Sampling) -> Any:
