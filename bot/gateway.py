@@ -98,8 +98,15 @@ class Gateway:
         """A conversation's turns, oldest first; each with all its answers, the one that counts last."""
         wanted = self._chat.history_turns if limit is None else limit
         rows = await self._database.read(lambda s: chats.turns(s, chat_id, wanted))
-        turns = [await self._answers(row) for row in rows]
+        turns = [await self.answers(row) for row in rows]
         return sorted(turns, key=lambda answers: answers[0].seq or 0)
+
+    async def answers(self, newest: Completion) -> list[Completion]:
+        """All answers of a turn up to `newest`, the first one first."""
+        answers = [newest]
+        while (earlier := answers[0].retry_of) is not None:
+            answers.insert(0, await self.completion(newest.user_id, earlier))
+        return answers
 
     async def turns(self, chat_id: str) -> list[Completion]:
         """What the model would see of a conversation: the answer that counts of every turn, oldest first."""
@@ -114,7 +121,7 @@ class Gateway:
         return Turn(user_id, messages, sampling or self.sampling(), chat.id, **wishes)
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
-        """A turn that answers the same conversation once more, in place of `completion`."""
+        """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
         return Turn(completion.user_id, completion.messages, sampling, completion.chat_id, retry_of=completion.id)
 
     def sampling(self) -> Sampling:
@@ -183,12 +190,6 @@ class Gateway:
                 if delta is None:
                     return
                 yield delta
-
-    async def _answers(self, newest: Completion) -> list[Completion]:
-        answers = [newest]
-        while (earlier := answers[0].retry_of) is not None:
-            answers.insert(0, await self.completion(newest.user_id, earlier))
-        return answers
 
     async def _store(self, turn: Turn, result: GenerateResult) -> None:
         row = completion_row(turn, result)

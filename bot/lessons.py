@@ -156,7 +156,8 @@ class Lessons:
         if given is not None:
             return given
         corrected = await self._gateway.completion(row.user_id, row.completion_id)
-        return await self._gateway.answer(self._gateway.again(corrected, sampling_of(corrected)))
+        first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
+        return await self._gateway.answer(self._gateway.again(corrected, sampling_of(first)))
 
     async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
         recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))

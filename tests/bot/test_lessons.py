@@ -43,6 +43,16 @@ async def test_a_correction_is_learned_and_answered_again(heed: Heed) -> None:
     assert len(lesson.retry.text) < len(row.text)
 
 
+async def test_a_warm_answer_is_answered_again_as_the_first_was(heed: Heed) -> None:
+    """Correcting an answer that was asked for once more gives the next one its turn's own sampling."""
+    gateway = heed.services.gateway
+    row = await answer(heed)
+    warm = await gateway.answer(gateway.again(row, gateway.varied(row)))
+    lesson = await heed.services.lessons.teach(row.user_id, correction(warm), retry=True)
+    assert lesson.retry is not None
+    assert lesson.retry.sampling["temperature"] == 0.0
+
+
 async def test_feedback_is_committed_before_it_is_learned(heed: Heed) -> None:
     """While the update runs, the feedback is in storage already."""
     row = await answer(heed)
