@@ -49,7 +49,7 @@ def load_training_model(folder: Path, base_name: str) -> TrainingModel:
     """The trainer's own float32 copy of the model, in the implementation that suits it. Blocking."""
     from engine import lean_model
 
-    base = _load(folder)
+    base = load_base(folder)
     num_parameters = sum(p.numel() for p in base.parameters())
     if lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
         return lean_model.LeanModel(base, base_name)
@@ -58,7 +58,8 @@ def load_training_model(folder: Path, base_name: str) -> TrainingModel:
     return PeftTrainingModel(base, base_name)
 
 
-def _load(folder: Path) -> Any:
+def load_base(folder: Path) -> Any:
+    """The Hugging Face model of a folder, float32, frozen. Blocking."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.engine.pocket_model import pocket_folder
+from tests.tiny_model import save_tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +22,15 @@ def pocket_tokenizer(pocket: Path) -> Any:
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(pocket)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Small products on a shared machine: a second OpenMP thread mostly waits for the first."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random model in the pocket model's shape."""
+    return save_tiny_model(tmp_path_factory.mktemp("tiny-model"))

@@ -1,0 +1,91 @@
+"""The engine's settings: good defaults, and refusals that name the setting."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import ConfigError, EngineConfig, GateConfig, HostConfig, LearnConfig
+
+
+def test_the_learning_settings_survive_the_way_into_the_worker() -> None:
+    """to_dict holds plain values only and from_dict gives back the same record."""
+    learn = LearnConfig(top_k=20, divergence="jsd", seed=7)
+    plain = learn.to_dict()
+    assert all(isinstance(v, int | float | str | bool | list | type(None)) for v in plain.values())
+    assert LearnConfig.from_dict(plain) == learn
+
+
+def test_the_learning_rate_of_the_request_wins() -> None:
+    """A request-level override replaces the default and nothing else."""
+    merged = LearnConfig().merged({"learning_rate": 1e-4})
+    assert merged.learning_rate == 1e-4
+    assert merged.steps == LearnConfig().steps
+
+
+def test_no_override_changes_nothing() -> None:
+    """None and {} are the defaults."""
+    assert LearnConfig().merged(None) == LearnConfig().merged({}) == LearnConfig()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"learning_rate": 0.0},
+        {"learning_rate": float("nan")},
+        {"learning_rate": "fast"},
+        {"learning_rate": True},
+        {"steps": 0},
+        {"steps": 2.5},
+        {"divergence": "euclid"},
+        {"teacher": "me"},
+        {"jsd_alpha": 1.0},
+        {"top_k": 1},
+        {"top_k": "all"},
+        {"is_clip": 0.5},
+        {"max_grad_norm": 0.0},
+        {"anchor_weight": -1.0},
+        {"adam_betas": [0.9]},
+        {"target_modules": ["lm_head"]},
+        {"micro_batch_tokens": 1},
+        {"no_such_setting": 1},
+    ],
+)
+def test_a_learning_setting_that_cannot_work_is_refused_by_name(values: dict[str, Any]) -> None:
+    """The message names the setting, so that the sender can correct it."""
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        LearnConfig().merged(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"max_num_seqs": 0},
+        {"block_size": 24},
+        {"max_lora_rank": 24},
+        {"max_cpu_loras": 4},
+        {"gpu_memory_utilization": 1.5},
+        {"watch_interval_s": 60.0},
+    ],
+)
+def test_a_host_setting_that_vllm_would_refuse_is_refused_before_it_starts(values: dict[str, Any]) -> None:
+    """Loading a large model only to be told would cost minutes."""
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        HostConfig(**values)
+
+
+def test_a_rank_above_the_slots_is_refused() -> None:
+    """vLLM pads slots to max_lora_rank; a larger adapter could be trained but never served."""
+    with pytest.raises(ConfigError, match="lora_rank"):
+        EngineConfig(model="m", data_dir=Path(), learn=LearnConfig(lora_rank=64))
+
+
+def test_an_engine_without_a_model_is_refused() -> None:
+    """An empty name would otherwise become the current folder."""
+    with pytest.raises(ConfigError, match="model"):
+        EngineConfig(model="", data_dir=Path())
+
+
+def test_the_defaults_are_valid() -> None:
+    """Every group accepts its own defaults."""
+    assert EngineConfig(model="m", data_dir=Path()).gate == GateConfig()

@@ -1,0 +1,37 @@
+"""Samples and updates on the tiny model, for the tests of the trainer's parts."""
+
+from typing import Any
+
+import torch
+
+from engine.config import LearnConfig
+from engine.samples import Sample
+from engine.training_model import TrainingModel
+from engine.update_run import UpdateRun
+
+
+def token_ids(length: int, seed: int) -> list[int]:
+    """Random ids of the tiny model's ordinary tokens."""
+    return torch.randint(3, 400, (length,), generator=torch.Generator().manual_seed(seed)).tolist()  # type: ignore[no-any-return]
+
+
+def sample(kind: Any = "correction", seed: int = 0, length: int = 12, **fields: Any) -> Sample:
+    """A sample whose teacher sees ten tokens more than the student; an anchor's sees the same."""
+    prompt = token_ids(9 + seed % 5, seed)
+    context = [] if kind == "anchor" else token_ids(10, seed + 1000)
+    defaults = {"teacher_ids": context + prompt, "response_ids": [*token_ids(length - 1, seed + 2000), 2]}
+    return Sample(kind, prompt, **(defaults | fields))
+
+
+def correction_with_company() -> list[Sample]:
+    """One correction, two counterfactual rollouts, two anchors, of different lengths."""
+    kinds = ["correction", "counterfactual", "counterfactual", "anchor", "anchor"]
+    return [sample(kind, seed=i, length=8 + 3 * i) for i, kind in enumerate(kinds)]
+
+
+def run_update(model: TrainingModel, samples: list[Sample], parent: Any = None, **learn: Any) -> UpdateRun:
+    """An update worked off to its end."""
+    run = UpdateRun(model, LearnConfig(**learn), samples, parent)
+    while not run.is_done:
+        run.advance(0.01)
+    return run
