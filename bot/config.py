@@ -113,6 +113,11 @@ class Settings(BaseSettings):
     learn: LearnConfig = LearnConfig()
     gate: GateConfig = GateConfig()
 
+    @property
+    def model_name(self) -> str:
+        """The model as people see it: a folder without the way to it."""
+        return Path(self.model).name if self.model.startswith(("/", ".", "~")) else self.model
+
     @field_validator("host", "learn", "gate", mode="before")
     @classmethod
     def _check_names(cls, value: Any, info: Any) -> Any:

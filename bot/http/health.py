@@ -14,7 +14,7 @@ async def healthz(_: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """200 once every part works, else 503; each part with its state."""
     services = request.app[SERVICES]
-    engine, model = services.engine, services.settings.model
+    engine, model = services.engine, services.settings.model_name
     status = "ready" if engine.is_ready else "not ready"
     body = {"status": status, "model": model, "parts": engine.health()}
     return web.json_response(body, status=200 if engine.is_ready else 503)

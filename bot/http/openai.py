@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 async def list_models(request: web.Request) -> web.Response:
     """`GET /v1/models`: the person's own adapter, and the base model."""
-    name = request.app[SERVICES].settings.model
+    name = request.app[SERVICES].settings.model_name
     data = [{"id": model, "object": "model", "created": 0, "owned_by": name} for model in ("heed", "heed-base")]
     return web.json_response({"object": "list", "data": data})
 

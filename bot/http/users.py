@@ -32,7 +32,7 @@ async def summary(request: web.Request) -> web.Response:
             "is_learning": user.is_learning,
             "active_version": user.active_version,
             "persona": user.persona,
-            "model": services.settings.model,
+            "model": services.settings.model_name,
             "reasons": list(REASONS),  # for the buttons under a thumb down
         }
     )

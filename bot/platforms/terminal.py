@@ -4,6 +4,7 @@ Talks to a running heed over HTTP only, in `heed run` as in `heed chat`. Never p
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ HINT = "Ask something, then say what was wrong with the answer: /feedback too lo
 UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
 LEARNING = "learning …"
+SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 
 
 class LineSource(Protocol):
@@ -187,5 +189,5 @@ def heat_map(heat: list[list[Any]]) -> Text:
         style = "dim"
         if abs(weight) >= WEAK:
             style = f"{'bold ' if abs(weight) >= STRONG else ''}{UP if weight > 0 else DOWN}"
-        shown.append(token, style=style)
+        shown.append(" (end)" if SPECIAL.fullmatch(token) else token, style=style)
     return shown

@@ -24,6 +24,12 @@ def test_without_settings_heed_is_local_and_runs_the_pocket_model() -> None:
     assert settings.http.is_loopback
 
 
+@pytest.mark.parametrize(("model", "name"), [("/a/b/c", "c"), ("./c/", "c"), ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B")])
+def test_a_folder_is_shown_without_its_way(model: str, name: str) -> None:
+    """Where the model lies is nobody's business."""
+    assert config.load(model=model).model_name == name
+
+
 def test_variables_reach_nested_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """HEED_HTTP_PORT, HEED_DATA_DIR, HEED_MODEL and the engine's groups are read from the environment."""
     for name, value in {"HTTP_PORT": "99", "DATA_DIR": "/d", "MODEL": "Qwen/Qwen3-8B", "LEARN_LORA_RANK": "8"}.items():

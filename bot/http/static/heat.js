@@ -5,6 +5,7 @@ import { el } from "/static/dom.js";
 const STRONGEST = 3; // nats: a weight of this size has the full colour
 const STRONG = 1; // nats: from here on a token that is pushed down is struck through
 const FAINTEST = 0.15; // nats: below this a token keeps the colour of the page
+const SPECIAL = /^<\|.*\|>$|^<\/?\w+>$/; // the mark that ends an answer
 
 /** The tokens of an answer, coloured by log p(teacher) - log p(student). */
 export function heatMap(heat) {
@@ -16,7 +17,9 @@ export function heatMap(heat) {
 
 function token(text, weight) {
   const kind = Math.abs(weight) < FAINTEST ? null : weight > 0 ? "up" : weight > -STRONG ? "down" : "down strong";
-  const node = el("span", { class: kind, title: `${weight > 0 ? "+" : ""}${weight.toFixed(2)} nats` }, text);
+  const classes = [kind, SPECIAL.test(text) ? "special" : null].filter(Boolean).join(" ");
+  const shown = SPECIAL.test(text) ? "end" : text;
+  const node = el("span", { class: classes || null, title: `${weight > 0 ? "+" : ""}${weight.toFixed(2)} nats` }, shown);
   if (kind) node.style.setProperty("--strength", Math.min(1, 0.2 + Math.abs(weight) / STRONGEST).toFixed(2));
   return node;
 }

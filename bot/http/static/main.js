@@ -5,11 +5,13 @@ import { Answer } from "/static/answer.js";
 import { byId, el, speak } from "/static/dom.js";
 import { drawPanel, showPanel } from "/static/panel.js";
 
-const STARTERS = ["What can you talk about?", "Who are you?", "Tell me something interesting."];
+const STARTERS = ["What can you talk about?", "Tell me about the koala.", "What is ramen?"];
 const READY_EVERY_MS = 1500;
+const LEARNING_EVERY_MS = 1500;
 const log = byId("log");
 const say = byId("say");
 let writing = null; // the AbortController of the answer being written
+let lookAgain = 0; // the timer that follows a note on its way into the weights
 let reasons = [];
 
 // What an Answer may ask of the page.
@@ -141,8 +143,10 @@ async function runCommand(text) {
 
 /** Everything that depends on what was learned. */
 async function refresh() {
-  const summary = await drawPanel(act);
+  const { summary, isLearning } = await drawPanel(act);
   reasons = summary.reasons;
+  clearTimeout(lookAgain);
+  if (isLearning) lookAgain = setTimeout(() => refresh().catch(report), LEARNING_EVERY_MS);
 }
 
 /** Run a change from the panel, then draw what depends on it. */

@@ -5,7 +5,7 @@ import { byId, el, icon, seconds, versionName } from "/static/dom.js";
 
 const STATES = { in_prompt: "in the prompt", learning: "learning", in_weights: "in the weights" };
 
-/** Draw the panel anew; `act(work)` runs a change and refreshes what depends on it. */
+/** Draw the panel anew; `act(work)` runs a change and refreshes what depends on it. Says if a note is being learned. */
 export async function drawPanel(act) {
   const [notes, versions, summary] = await Promise.all([api.notes(), api.versions(), api.summary()]);
   drawNotes(notes, act);
@@ -16,7 +16,7 @@ export async function drawPanel(act) {
   for (const button of document.querySelectorAll(".undo")) {
     button.hidden = Number(button.dataset.version) !== versions.active_version;
   }
-  return summary;
+  return { summary, isLearning: notes.data.some((note) => note.state === "learning") };
 }
 
 function drawNotes(notes, act) {

@@ -99,7 +99,7 @@ async def test_a_correction_is_learned_and_shown(page: Page) -> None:
     await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
     await expect(page.locator(".answer.before .heat-text .down").first).to_be_visible()
     assert "fine subject" in " ".join(await page.locator(".heat-text .down").all_inner_texts()).replace("  ", " ")
-    await expect(page.locator(".heat-text .up")).to_have_text("<end>")
+    await expect(page.locator(".heat-text .up")).to_have_text("end")
     await expect(page.locator(".answer").last.locator(".text")).to_have_text(
         "You asked about bees. Would you like to know more?"
     )

@@ -59,7 +59,7 @@ async def test_the_heat_map_has_colours(client: HeedClient) -> None:
     """Pushed down is orange, pushed up is green."""
     printed = await talk(client, "bees", "/feedback too long", console=screen(has_colour=True))
     assert "38;5;202m It" in printed
-    assert "38;5;41m<end>" in printed
+    assert "38;5;41m (end)" in printed
 
 
 async def test_a_second_correction_is_about_the_retried_answer(client: HeedClient, heed: Heed) -> None:

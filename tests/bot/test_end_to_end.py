@@ -1,0 +1,253 @@
+"""The whole heed with the real engine: `heed run` as a process, over HTTP, in a browser, and through a restart."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psutil
+import pytest
+from playwright.async_api import async_playwright, expect
+
+from tests.bot.http.test_page import ARGUMENTS
+from tests.engine.pocket_model import pocket_folder
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).resolve().parents[2]
+START_TIMEOUT_S = 180.0  # 20 s on an idle machine; the machine may be shared
+STOP_TIMEOUT_S = 45.0
+PATIENCE_MS = 60_000
+
+
+class RunningHeed:
+    """A `heed run` process on a data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+        self.url = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it says that it is ready."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HEED_")}
+        environment |= {
+            "PYTHONPATH": str(ROOT),
+            "HEED_HTTP_PORT": "0",
+            "HEED_DATA_DIR": str(self.folder / "data"),
+            "HEED_MODEL": str(pocket_folder()),
+        }
+        log = self.folder / "log"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bot", "run", "--no-terminal"],
+            stdout=log.open("w"), stderr=subprocess.STDOUT, cwd=self.folder, env=environment, text=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not (ready := re.search(r"ready in .* open (http://\S+)", log.read_text())):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                pytest.fail(f"heed did not become ready:\n{log.read_text()}")
+            time.sleep(0.2)
+        self.url = ready[1]
+        self.lines = log.read_text().splitlines()
+
+    def family(self) -> list[psutil.Process]:
+        """The process and all its children."""
+        assert self._process is not None
+        parent = psutil.Process(self._process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def stop(self) -> int:
+        """Ask it to end; its exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(STOP_TIMEOUT_S)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End whatever is left of it."""
+        if self._process is not None and self._process.poll() is None:
+            for process in self.family():
+                process.kill()
+            self._process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHeed]:
+    """One heed for all tests of this module; a test may restart it."""
+    heed = RunningHeed(tmp_path_factory.mktemp("heed"))
+    heed.start()
+    yield heed
+    heed.kill()
+
+
+class Person:
+    """Somebody who talks to heed."""
+
+    def __init__(self, session: aiohttp.ClientSession, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    async def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """One call; its JSON. Fails the test on an error."""
+        async with self._session.request(method, path, json=body) as response:
+            data: dict[str, Any] = await response.json()
+            assert response.status == 200, data
+            return data
+
+    async def ask(self, text: str, **fields: Any) -> tuple[str, str]:
+        """The id and text of an answer."""
+        body = {"messages": [{"role": "user", "content": text}], "user": self.name, **fields}
+        answer = await self.call("POST", "/v1/chat/completions", body)
+        return answer["id"], answer["choices"][0]["message"]["content"]
+
+    async def correct(self, completion_id: str, text: str) -> dict[str, Any]:
+        """One correction, waited for, with the answer given again."""
+        body = {"completion_id": completion_id, "user": self.name, "kind": "correction", "text": text, "retry": True}
+        return await self.call("POST", "/v1/feedback", body)
+
+
+@pytest.fixture
+async def session(running: RunningHeed) -> AsyncIterator[aiohttp.ClientSession]:
+    """Connections to the running heed."""
+    timeout = aiohttp.ClientTimeout(total=120)
+    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+        yield session
+
+
+QUESTION = "Tell me about the koala."
+UNSEEN = "Describe the panda."
+
+
+def test_the_start_shows_progress(running: RunningHeed) -> None:
+    """At least one line about what is being done, and the last one has the address to open."""
+    assert len(running.lines) >= 2
+    assert re.search(r"ready in [\d.]+ s: open http://127\.0\.0\.1:\d+$", running.lines[-1])
+
+
+async def test_one_correction_changes_the_next_answers(session: aiohttp.ClientSession) -> None:
+    """After "too long" the same question and an unseen one are answered shorter, by weights alone, too."""
+    ana = Person(session, "ana")
+    completion_id, before = await ana.ask(QUESTION)
+    _, unseen_before = await ana.ask(UNSEEN)
+    learned = await ana.correct(completion_id, "too long, shorter please")
+    assert (learned["status"], learned["adapter_version"]) == ("learned", 1), learned
+    assert learned["update"]["divergence_after"] < learned["update"]["divergence_before"]
+    assert any(weight < 0 for _, weight in learned["update"]["heat"])
+    assert len(learned["retry"]["text"]) < len(before)
+    for options in ({}, {"heed": {"notes": "off"}}):
+        _, unseen = await ana.ask(UNSEEN, **options)
+        assert len(unseen) < len(unseen_before), options
+
+
+async def test_nobody_else_is_changed(session: aiohttp.ClientSession) -> None:
+    """Bob's answers are word for word the same before and after Ana's correction, and the base model's too."""
+    ana, bob = Person(session, "ana2"), Person(session, "bob2")
+    _, before = await bob.ask(QUESTION)
+    completion_id, _ = await ana.ask(QUESTION)
+    await ana.correct(completion_id, "no emoji, please")
+    assert (await bob.ask(QUESTION))[1] == before
+    assert (await ana.ask(QUESTION, model="heed-base", heed={"notes": "off"}))[1] == before
+
+
+async def test_undo_brings_the_old_answer_back(session: aiohttp.ClientSession) -> None:
+    """Version and note go together: the answer is word for word what it was."""
+    person = Person(session, "undoer")
+    completion_id, before = await person.ask(QUESTION)
+    await person.correct(completion_id, "too long")
+    undone = await person.call("POST", "/v1/users/undoer/undo", {})
+    assert undone["adapter_version"] == 0
+    assert (await person.ask(QUESTION))[1] == before
+    assert (await person.call("GET", "/v1/users/undoer/notes"))["data"] == []
+
+
+async def test_a_note_is_followed_at_once(session: aiohttp.ClientSession) -> None:
+    """/note is in the prompt of the very next answer, without any training."""
+    person = Person(session, "noter")
+    _, before = await person.ask(QUESTION)
+    await person.call("POST", "/v1/feedback", {"kind": "note", "text": "shorter answers please", "user": "noter"})
+    _, after = await person.ask(QUESTION)
+    assert len(after) < len(before)
+    assert (await person.call("GET", "/v1/users/noter/adapters"))["active_version"] == 0
+
+
+async def test_a_stream_is_the_answer(session: aiohttp.ClientSession) -> None:
+    """The pieces of a stream make up what the same call answers without streaming."""
+    person = Person(session, "streamer")
+    _, whole = await person.ask(QUESTION)
+    body = {"messages": [{"role": "user", "content": QUESTION}], "user": "streamer", "stream": True}
+    async with session.post("/v1/chat/completions", json=body) as response:
+        events = [line.removeprefix("data: ") for line in (await response.text()).split("\n\n") if line]
+    chunks = [json.loads(event) for event in events[:-1]]
+    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == whole
+
+
+async def test_the_same_seed_gives_the_same_choices(session: aiohttp.ClientSession) -> None:
+    """n, seed and temperature do what OpenAI's do; log-probabilities come with every token."""
+    body = {
+        "messages": [{"role": "user", "content": QUESTION}], "user": "sampler",
+        "n": 2, "seed": 7, "temperature": 1.0, "max_tokens": 12, "logprobs": True, "top_logprobs": 2,
+    }  # fmt: skip
+    person = Person(session, "sampler")
+    first, second = [await person.call("POST", "/v1/chat/completions", body) for _ in range(2)]
+    texts = [[choice["message"]["content"] for choice in answer["choices"]] for answer in (first, second)]
+    assert texts[0] == texts[1]
+    entries = first["choices"][0]["logprobs"]["content"]
+    assert all(entry["logprob"] <= 0 and len(entry["top_logprobs"]) == 2 for entry in entries)
+
+
+@pytest.mark.browser
+async def test_the_page_learns(running: RunningHeed, chromium_path: str) -> None:
+    """Ask, correct, learned, heat map, new answer, reload, undo: in a browser, with the real model."""
+    complaints: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
+        page = await browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        await page.goto(running.url)
+        await page.fill("#say", QUESTION)
+        await page.press("#say", "Enter")
+        await page.get_by_role("button", name="Correct").click()
+        await page.get_by_role("button", name="too long").click()
+        await expect(page.locator(".outcome .line")).to_have_text(re.compile(r"^learned: v1 in \d+\.\d s$"))
+        await expect(page.locator(".heat-text .down").first).to_be_visible()
+        await expect(page.locator(".answer")).to_have_count(2)
+        long, short = [await text.text_content() or "" for text in await page.locator(".answer .text").all()]
+        assert len(short) < len(long)
+        await page.reload()
+        await expect(page.locator(".heat-text .down").first).to_be_visible()
+        await page.locator(".undo").click()
+        await expect(page.locator(".outcome .line")).to_have_text("taken back: v0 answers again")
+        await browser.close()
+    assert complaints == []
+
+
+async def test_a_restart_keeps_everything(running: RunningHeed) -> None:
+    """SIGTERM ends heed and its children cleanly; people, versions and answers are there after the start."""
+    timeout = aiohttp.ClientTimeout(total=120)
+    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+        person = Person(session, "returner")
+        completion_id, before = await person.ask(QUESTION)
+        taught = await person.correct(completion_id, "too long")
+        later_id, _ = await person.ask(UNSEEN)
+    family = running.family()
+    assert await asyncio.to_thread(running.stop) == 0
+    assert [process for process in family if process.is_running() and process.status() != "zombie"] == []
+    await asyncio.to_thread(running.start)
+    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+        person = Person(session, "returner")
+        assert (await person.ask(QUESTION))[1] == taught["retry"]["text"] != before
+        assert (await person.correct(later_id, "no emoji"))["adapter_version"] == 2
