@@ -9,7 +9,9 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import asdict
+from typing import Literal
 
 from engine import history, notes
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
@@ -17,6 +19,7 @@ from engine.adapters import AdapterStore
 from engine.bank import load_bank
 from engine.candidates import Candidates
 from engine.config import EngineConfig
+from engine.errors import EngineError
 from engine.hindsight import with_notes
 from engine.history import NothingToUndo, UndoResult
 from engine.learner import Learner
@@ -34,6 +37,14 @@ from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteSta
 
 Progress = Callable[[str], None]
 _TRAINS_AT_ONCE = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+_OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
+_ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
+    FeedbackStatus.LEARNED: "learned",
+    FeedbackStatus.KEPT: "kept",
+    FeedbackStatus.UNDONE: "kept",
+    FeedbackStatus.REJECTED: "rejected",
+    FeedbackStatus.FAILED: "rejected",
+}
 
 
 class Engine:
@@ -49,6 +60,7 @@ class Engine:
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Starts vLLM, warms it up, sweeps what a crash left. Raises ModelNotFoundError or EngineStartError."""
+        await self._database.write(_give_up_candidates)
         await self._adapters.sweep()
         await self._host.start(progress)
         self._prompts = PromptBuilder(
@@ -86,8 +98,8 @@ class Engine:
 
     async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
         """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
-        standing = await self._notes_for(request)
         ref = await self._adapter_for(request)
+        standing = await self._notes_for(request, ref)
         longest = request.sampling.max_tokens
         prompt = self._prompts.prompt_token_ids(
             with_notes(request.messages, standing), reserve_tokens=min(longest or 64, self._host.max_model_len // 2)
@@ -99,11 +111,11 @@ class Engine:
         async for chunk in stream:
             yield answer.take(chunk)
 
-    async def _notes_for(self, request: GenerateRequest) -> list[str]:
+    async def _notes_for(self, request: GenerateRequest, ref: AdapterRef) -> list[str]:
         if request.notes == "off" or request.adapter == "base":
             return []
         live = await self._database.read(lambda s: note_rows.live(s, request.user_id))
-        return notes.prompt_notes(live)
+        return notes.prompt_notes(live, has_adapter=ref.number > 0)
 
     async def _adapter_for(self, request: GenerateRequest) -> AdapterRef:
         if request.adapter == "base":
@@ -113,16 +125,25 @@ class Engine:
     # -- learning ----------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
-        """What becomes of committed feedback; returns when its update has ended."""
-        row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        """What becomes of committed feedback; returns when its update has ended.
+
+        Feedback that has ended before is not taken up again. Raises FeedbackNotFound.
+        """
+        outcome = await self._take_up(await self._database.read(lambda s: feedback.get(s, feedback_id)))
+        return outcome if isinstance(outcome, LearnOutcome) else await asyncio.shield(outcome)
+
+    async def _take_up(self, row: Feedback) -> "LearnOutcome | asyncio.Future[LearnOutcome]":
+        """Ends feedback that needs no update, queues the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
+        if row.status not in _OPEN:
+            return LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
         if row.kind == FeedbackKind.NOTE:
             return await self._keep_note(row, user.active_version)
         if row.kind not in _TRAINS_AT_ONCE or row.completion_id is None:
             return await self._keep(row, user.active_version, "")
         if not user.is_learning:
             return await self._keep(row, user.active_version, "learning is off: /learning on turns it on")
-        return await asyncio.shield(self._scheduler.submit(row.user_id, feedback_id))
+        return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
         """After a start: takes up the feedback that an earlier heed left pending; returns how many pieces."""
@@ -133,9 +154,9 @@ class Engine:
             feedback.requeue_interrupted(s, max_attempts=MAX_ATTEMPTS)
             return feedback.pending(s)
 
-        waiting = [f for f in await self._database.write(interrupted) if f.kind in _TRAINS_AT_ONCE]
+        waiting = await self._database.write(interrupted)
         for row in waiting:
-            self._scheduler.submit(row.user_id, row.id)
+            await self._take_up(row)
         return len(waiting)
 
     async def settled(self) -> None:
@@ -162,16 +183,16 @@ class Engine:
     async def _park(self, feedback_id: str, reason: str) -> LearnOutcome:
         """Gives an update up after its last attempt; an admin finds it among the failed ones."""
         row = await self._database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
-        await self._database.write(lambda s: _close_failed(s, row.user_id, feedback_id, reason))
         version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
         return LearnOutcome(feedback_id, "rejected", version, reason=f"the update failed: {reason}")
 
     # -- taking back -------------------------------------------------------------------------------------------------
 
     async def undo(self, user_id: str) -> UndoResult:
-        """Takes back the last lesson, version and note together. Raises NothingToUndo."""
-        result = await self._database.write(lambda s: history.undo(s, user_id))
-        self._scheduler.submit_chore(user_id)
+        """Takes back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
+        async with self._scheduler.turn(user_id):
+            result = await self._database.write(lambda s: history.undo(s, user_id))
+        self._scheduler.submit_chore(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def rollback(self, user_id: str, version: int) -> int:
@@ -179,7 +200,8 @@ class Engine:
 
         Raises VersionNotFound, VersionStateError.
         """
-        await self._database.write(lambda s: history.return_to(s, user_id, version))
+        async with self._scheduler.turn(user_id):
+            await self._database.write(lambda s: history.return_to(s, user_id, version))
         self._scheduler.submit_chore(user_id)
         return version
 
@@ -188,20 +210,23 @@ class Engine:
 
         Raises NoteNotFound.
         """
-        is_learned = await self._database.write(lambda s: history.delete_note(s, user_id, note_id))
+        async with self._scheduler.turn(user_id):
+            is_learned = await self._database.write(lambda s: history.delete_note(s, user_id, note_id))
         if is_learned:
             self._scheduler.submit_chore(user_id, "rebuild")
 
     async def forget(self, user_id: str) -> None:
-        """Removes everything of a person: rows, notes, adapters on disk and in memory."""
-        self._scheduler.drop(user_id)
-        known = await self._database.read(lambda s: versions.history(s, user_id))
-        await erasure.forget_person(self._database, user_id)
+        """Removes everything of a person: rows, notes, adapters on disk and in memory. Waits for a running lesson."""
+        async with self._scheduler.turn(user_id):
+            self._scheduler.drop(user_id)
+            known = await self._database.read(lambda s: versions.history(s, user_id))
+            await erasure.forget_person(self._database, user_id)
+            await self._adapters.erase(user_id)
         for version in known:
             ref = self._adapters.ref(version)
             self._rollouts.drop(ref.name)
-            await self._host.remove_adapter(ref)
-        await self._adapters.erase(user_id)
+            with suppress(EngineError):  # a dead engine remembers nothing
+                await self._host.remove_adapter(ref)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -274,10 +299,10 @@ class _Answer:
         )
 
 
-def _close_failed(s: Session, user_id: str, feedback_id: str, reason: str) -> None:
-    for run in updates.recent(s, user_id, 20):
-        if run.feedback_id == feedback_id and run.status == "running":
-            updates.finish(s, run.id, status="failed", error=reason)
+def _give_up_candidates(s: Session) -> None:
+    """Candidates whose update died with an earlier heed: nothing will ever accept them."""
+    for version in versions.unfinished(s):
+        versions.reject(s, version.user_id, version.number)
 
 
 __all__ = ["Engine", "NothingToUndo", "UndoResult"]

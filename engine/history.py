@@ -1,8 +1,9 @@
 """Going back and forth between a person's versions, notes and feedback together.
 
-Every function runs inside one transaction. Invariant: after it, the lessons in force are exactly those on the path
-from the zero adapter to the active version, plus notes that never had a version; notes go back into the prompt and
-the next probe decides which of them the weights hold.
+Every function runs inside one transaction, between two updates of the person. Invariant: after it, the lessons in
+force are exactly those on the path from the zero adapter to the active version, plus notes that never had a version;
+every note that holds is in the prompt, and the next probe decides which of them the weights hold. Order comes from
+the sequence in which feedback arrived, never from a clock.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from storage import feedback, people, versions
 from storage import notes as note_rows
 from storage.database import Session
-from storage.tables import AdapterVersion, FeedbackStatus, Note, NoteState
+from storage.tables import AdapterVersion, FeedbackStatus, Note, NoteState, VersionState
 
 
 class NothingToUndo(LookupError):
@@ -23,32 +24,52 @@ class UndoResult:
 
     version: int
     note: str | None = None
+    must_rebuild: bool = False  # the notes that are left have to be learned again
 
 
 def undo(s: Session, user_id: str) -> UndoResult:
     """Takes back the newest lesson: a note that came after the active version, else the version with its note.
 
-    Raises NothingToUndo.
+    A rebuilt version holds many lessons: there the newest note goes, and the base model serves until the others are
+    learned again. Raises NothingToUndo.
     """
     active = people.get(s, user_id).active_version
     version = versions.get(s, user_id, active) if active else None
-    newest = _newest_note(s, user_id)
-    if newest is not None and (version is None or newest.created_at > version.created_at):
-        _take_back(s, newest)
-        return UndoResult(active, newest.text)
-    if version is None:
+    live = note_rows.live(s, user_id)
+    if live and _arrived(s, live[-1].feedback_id) > _arrived(s, version.feedback_id if version else None):
+        return _undo_note(s, live[-1], version)
+    if version is None or version.feedback_id is None:
         raise NothingToUndo("there is no lesson to take back")
-    taught = _note_of(s, version)
-    return_to(s, user_id, version.parent)
-    return UndoResult(version.parent, taught.text if taught else None)
+    return _undo_version(s, version)
+
+
+def _undo_note(s: Session, note: Note, version: AdapterVersion | None) -> UndoResult:
+    note_rows.set_state(s, note.id, NoteState.DELETED)
+    if note.feedback_id is not None:
+        feedback.set_status(s, note.feedback_id, FeedbackStatus.UNDONE)
+    is_rebuilt = version is not None and version.feedback_id is None
+    if is_rebuilt:
+        versions.activate(s, note.user_id, 0)
+    _into_prompt(s, note.user_id)
+    return UndoResult(people.get(s, note.user_id).active_version, note.text, must_rebuild=is_rebuilt)
+
+
+def _undo_version(s: Session, version: AdapterVersion) -> UndoResult:
+    user_id, note = version.user_id, _note_of(s, version)
+    was_live = note is not None and note.state in note_rows.LIVE
+    _set_lesson(s, version, FeedbackStatus.UNDONE, NoteState.DELETED)
+    versions.activate(s, user_id, _good_ancestor(s, version))
+    _into_prompt(s, user_id)
+    return UndoResult(people.get(s, user_id).active_version, note.text if note is not None and was_live else None)
 
 
 def delete_note(s: Session, user_id: str, note_id: str) -> bool:
     """Takes a note out of force; returns whether an update was taught it. Raises NoteNotFound."""
     note = note_rows.get(s, user_id, note_id)
+    was_live = note.state in note_rows.LIVE
     note_rows.set_state(s, note.id, NoteState.DELETED)
     taught = {v.feedback_id for v in _path(s, user_id, people.get(s, user_id).active_version)}
-    return note.learned_version is not None or note.feedback_id in taught - {None}
+    return was_live and (note.learned_version is not None or note.feedback_id in taught - {None})
 
 
 def return_to(s: Session, user_id: str, number: int) -> None:
@@ -62,8 +83,31 @@ def return_to(s: Session, user_id: str, number: int) -> None:
         _set_lesson(s, version, FeedbackStatus.UNDONE, NoteState.DELETED)
     for version in kept:
         _set_lesson(s, version, FeedbackStatus.LEARNED, NoteState.IN_PROMPT)
-    for note in note_rows.in_state(s, user_id, NoteState.SUPERSEDED):
-        note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
+    _into_prompt(s, user_id)
+
+
+def fall_back(s: Session, user_id: str, number: int) -> int:
+    """Gives a damaged version up; returns the one that is active now. Its lessons hold on as notes in the prompt."""
+    active = versions.mark_damaged(s, user_id, number)
+    _into_prompt(s, user_id)
+    return active
+
+
+def _into_prompt(s: Session, user_id: str) -> None:
+    """The weights have changed: what they held, and what a newer note had replaced, counts as said again."""
+    for state in (NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
+        for note in note_rows.in_state(s, user_id, state):
+            note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
+
+
+def _arrived(s: Session, feedback_id: str | None) -> int:
+    """The place of a piece of feedback in the order of arrival; 0 for none."""
+    return (feedback.get(s, feedback_id).seq or 0) if feedback_id is not None else 0
+
+
+def _good_ancestor(s: Session, version: AdapterVersion) -> int:
+    """The nearest version below this one that can be served, 0 at worst."""
+    return next((v.number for v in _path(s, version.user_id, version.parent) if v.state == VersionState.ACCEPTED), 0)
 
 
 def _path(s: Session, user_id: str, number: int) -> list[AdapterVersion]:
@@ -87,14 +131,3 @@ def _note_of(s: Session, version: AdapterVersion) -> Note | None:
     if version.feedback_id is None:
         return None
     return next(iter(note_rows.by_feedback(s, version.user_id, version.feedback_id)), None)
-
-
-def _newest_note(s: Session, user_id: str) -> Note | None:
-    live = note_rows.live(s, user_id)
-    return live[-1] if live else None
-
-
-def _take_back(s: Session, note: Note) -> None:
-    note_rows.set_state(s, note.id, NoteState.DELETED)
-    if note.feedback_id is not None:
-        feedback.set_status(s, note.feedback_id, FeedbackStatus.UNDONE)

@@ -5,8 +5,10 @@ the files are `engine.candidates`'. Invariants: feedback is in storage before an
 is in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,7 +27,7 @@ from engine.vllm_host import VllmHost
 from storage import completions, feedback, updates, versions
 from storage import notes as note_rows
 from storage.database import Database, Session
-from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun
+from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun, VersionState
 
 _RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
@@ -82,6 +84,10 @@ class Learner:
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
         lesson = await self._lesson(row)
         update = await self._begin(row, lesson)
+        async with self._closed_on_failure(update):
+            return await self._teach(lesson, update)
+
+    async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         others = await self._counterfactuals(lesson, update)
         update.lap("rollouts")
         if await self._is_standing(lesson, update, others):
@@ -102,11 +108,12 @@ class Learner:
     async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
         parent = await self._served.active(row.user_id)
+        learn = self._config.learn.merged(row.training)
         run = UpdateRun(user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number)
         update = _Update(
             run=await self._database.write(lambda s: updates.start(s, run)),
             parent=parent,
-            learn=self._config.learn.merged(row.training),
+            learn=learn,
             notes=[n.text for n in live if n.feedback_id != lesson.feedback_id],
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
@@ -162,6 +169,11 @@ class Learner:
         run = UpdateRun(user_id=user_id, kind="rebuild")
         started = await self._database.write(lambda s: updates.start(s, run))
         update = _Update(started, ZERO_ADAPTER, self._config.learn, [n.text for n in live])
+        async with self._closed_on_failure(update):
+            await self._teach_again(update)
+
+    async def _teach_again(self, update: _Update) -> None:
+        user_id = update.run.user_id
         rollouts = await self._rollouts.take(
             ZERO_ADAPTER, await self._recent(user_id), 2 * update.learn.num_counterfactuals
         )
@@ -171,6 +183,16 @@ class Learner:
         await self._activate(update, await self._train(update, taught))
 
     # -- common to both ----------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _closed_on_failure(self, update: _Update) -> AsyncIterator[None]:
+        """An update that cannot finish leaves a row that says so, no candidate, and its note in the prompt."""
+        try:
+            yield
+        except (Exception, asyncio.CancelledError) as error:
+            reason = str(error) or type(error).__name__
+            await self._database.write(lambda s: _record_failure(s, update, reason))
+            raise
 
     async def _train(self, update: _Update, taught: list[dict[str, Any]]) -> Trained:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
@@ -239,9 +261,7 @@ class Learner:
         state = notes.next_state(note, probe, self._config.note, is_newest=note.id == live[-1].id)
         share = notes.held_share(probe, self._config.note)
         learned = ref.number if state == NoteState.IN_WEIGHTS else None
-        await self._database.write(
-            lambda s: note_rows.set_state(s, note.id, state, probe=share, learned_version=learned)
-        )
+        await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
 
 
 _ROW_STATUS = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
@@ -269,10 +289,25 @@ def _record(s: Session, outcome: LearnOutcome, version: int | None) -> None:
         version=version,
         error=outcome.reason,
     )
-    if outcome.feedback_id:
+    if outcome.feedback_id:  # none on a rebuild
         feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
     if outcome.note_id is not None and outcome.status != "learned":
         note_rows.set_state(s, outcome.note_id, NoteState.IN_PROMPT)
+
+
+def _record_failure(s: Session, update: _Update, reason: str) -> None:
+    updates.finish(s, update.run.id, status="failed", duration_ms=update.duration_ms, error=reason)
+    for version in versions.history(s, update.run.user_id):
+        if version.update_id == update.run.id and version.state == VersionState.CANDIDATE:
+            versions.reject(s, version.user_id, version.number)
+    if update.note is not None:
+        note_rows.set_state(s, update.note.id, NoteState.IN_PROMPT)
+
+
+def _move(s: Session, note: Note, state: NoteState, *, probe: float | None, learned_version: int | None) -> None:
+    """Moves a probed note, unless it was taken back while it was probed."""
+    if note_rows.get(s, note.user_id, note.id).state in note_rows.LIVE:
+        note_rows.set_state(s, note.id, state, probe=probe, learned_version=learned_version)
 
 
 def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:

@@ -34,9 +34,9 @@ class Probe:
     alones: list[float]  # nats per token
 
 
-def prompt_notes(notes: Sequence[Note]) -> list[str]:
-    """The texts that stand in the prompt, oldest first."""
-    return [n.text for n in notes if n.state in IN_PROMPT_STATES]
+def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[str]:
+    """The texts that stand in the prompt, oldest first; without an adapter no weights hold any, so all of them do."""
+    return [n.text for n in notes if n.state in IN_PROMPT_STATES or not has_adapter]
 
 
 def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[dict[str, Any]]:

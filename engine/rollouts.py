@@ -2,7 +2,8 @@
 
 Owns what is ready for the next update: for each person some of their recent prompts and prompts of the bank, answered
 by their active version without notes in the prompt; and the base model's answers to the anchors. Invariants: a
-rollout is used only with the version that made it; making them never delays a chat (background priority).
+rollout is used only with the version that made it; nobody's prompts are ever used for somebody else, so what is made
+with the base model, which all share, comes from the bank alone; making rollouts never delays a chat.
 """
 
 import asyncio
@@ -66,9 +67,9 @@ class RolloutStore:
         return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
 
     async def prepare(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
-        """Makes this version's rollouts and keeps them for the next update."""
+        """Makes this version's rollouts and keeps them for the next update; `recent` are its person's answers."""
         count = self._config.num_counterfactuals
-        own = _distinct_prompts(recent)[: count // 2]
+        own = _distinct_prompts(recent)[: count // 2] if ref.number else []
         conversations = [*own, *self._bank.sample_topics(count, self._rng)]
         self._ready[ref.name] = await self._answer(ref, conversations, self._config.rollout_temperature)
         self._ready.move_to_end(ref.name)

@@ -1,11 +1,12 @@
 """Which adapter a person is answered with: the active version, verified and in vLLM, or the nearest good one.
 
 Invariant: a request never names a version that was not verified and added first; a damaged one is flagged once, in
-storage, and its nearest accepted ancestor takes its place (0, the base model, at worst).
+storage, and its nearest accepted ancestor takes its place (0, the base model, at worst), with its notes in the prompt.
 """
 
 import logging
 
+from engine import history
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import AdapterStore
 from engine.errors import AdapterDamaged, AdapterLoadError
@@ -39,7 +40,7 @@ class ServedAdapters:
             except (AdapterDamaged, AdapterLoadError) as error:
                 log.warning("version %d of a person cannot be served: %s", version.number, error)
                 number = version.number
-                await self._database.write(lambda s, n=number: versions.mark_damaged(s, user_id, n))  # type: ignore[misc]
+                await self._database.write(lambda s, n=number: history.fall_back(s, user_id, n))  # type: ignore[misc]
 
     async def ready(self, version: AdapterVersion) -> AdapterRef:
         """Verifies a version once and gives it to vLLM. Raises AdapterDamaged, AdapterLoadError."""

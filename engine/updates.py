@@ -1,8 +1,9 @@
 """Which update runs next: one at a time, corrections before chores.
 
 Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
-loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, then parked; a chore (preparing
-rollouts, probing notes) gives way to the next correction and is done again after it.
+loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
+engine is noticed, then parked; a chore (preparing rollouts, probing notes) gives way to the next correction and is
+done again after it; whatever changes a person's versions holds that person's turn; no failure ends the worker.
 """
 
 import asyncio
@@ -10,12 +11,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal
+from weakref import WeakValueDictionary
 
-from engine.errors import EngineError
 from engine.requests import LearnOutcome
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
+RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
 Learn = Callable[[str], Awaitable[LearnOutcome]]
 Chore = Literal["rebuild", "settle"]
@@ -27,11 +29,14 @@ Park = Callable[[str, str], Awaitable[LearnOutcome]]
 class UpdateScheduler:
     """The queue of updates and the task that works it off."""
 
-    def __init__(self, prepare: Prepare, learn: Learn, chores: Chores, park: Park) -> None:
+    def __init__(
+        self, prepare: Prepare, learn: Learn, chores: Chores, park: Park, *, retry_after_s: float = RETRY_AFTER_S
+    ) -> None:
         """`prepare` runs once, first; `learn` runs one update; `chores` run behind every lesson.
 
         `park(feedback_id, reason)` gives an update up.
         """
+        self._retry_after_s = retry_after_s
         self._prepare = prepare
         self._learn = learn
         self._kinds = chores
@@ -39,6 +44,7 @@ class UpdateScheduler:
         self._lessons: deque[tuple[str, str, asyncio.Future[LearnOutcome]]] = deque()
         self._waiting: dict[str, asyncio.Future[LearnOutcome]] = {}
         self._chores: dict[tuple[str, Chore], None] = {}  # in order of asking
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -78,9 +84,14 @@ class UpdateScheduler:
         self._chores |= {(user_id, chore): None, (user_id, "settle"): None}
         self._rouse()
 
+    def turn(self, user_id: str) -> asyncio.Lock:
+        """Held by whatever changes a person's versions: a lesson, a rebuild, an undo. Those who wait go in order."""
+        return self._turns.setdefault(user_id, asyncio.Lock())
+
     def drop(self, user_id: str) -> None:
         """Forgets what waits for a person who is gone."""
         self._chores = {key: None for key in self._chores if key[0] != user_id}
+        self._give_way()
         for lesson in [item for item in self._lessons if item[0] == user_id]:
             self._lessons.remove(lesson)
             self._waiting.pop(lesson[1]).cancel()
@@ -118,27 +129,37 @@ class UpdateScheduler:
             log.warning("preparing the first update failed", exc_info=True)
 
     async def _one_lesson(self, user_id: str, feedback_id: str, future: "asyncio.Future[LearnOutcome]") -> None:
-        outcome = await self._attempts(feedback_id)
+        async with self.turn(user_id):
+            result = await self._result(feedback_id)
         self._waiting.pop(feedback_id, None)
-        if not future.done():
-            future.set_result(outcome)
+        _end(future, result)
         self.submit_chore(user_id)
+
+    async def _result(self, feedback_id: str) -> LearnOutcome | Exception:
+        try:
+            return await self._attempts(feedback_id)
+        except Exception as error:  # a named edge: it could not even be given up, and stays open in storage
+            self.num_failures += 1
+            log.warning("feedback %s stays open", feedback_id, exc_info=True)
+            return error
 
     async def _attempts(self, feedback_id: str) -> LearnOutcome:
         reason = ""
-        for _ in range(MAX_ATTEMPTS):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 return await self._learn(feedback_id)
             except Exception as error:
                 self.num_failures += 1
                 reason = str(error) or type(error).__name__
                 log.warning("update for %s failed: %s", feedback_id, reason, exc_info=True)
-                if not (isinstance(error, EngineError) and error.retryable):
+                if not getattr(error, "retryable", False):
                     break
+            if attempt < MAX_ATTEMPTS:
+                await asyncio.sleep(self._retry_after_s * attempt)
         return await self._park(feedback_id, reason)
 
     async def _one_chore(self, user_id: str, kind: Chore) -> None:
-        self._chore = asyncio.create_task(self._kinds[kind](user_id), name=f"heed-{kind}")
+        self._chore = asyncio.create_task(self._do(user_id, kind), name=f"heed-{kind}")
         try:
             await asyncio.wait({self._chore})
         except asyncio.CancelledError:
@@ -152,3 +173,20 @@ class UpdateScheduler:
         if chore.exception() is not None:
             self.num_failures += 1
             log.warning("chores for a person failed", exc_info=chore.exception())
+
+    async def _do(self, user_id: str, kind: Chore) -> None:
+        if kind == "settle":
+            await self._kinds[kind](user_id)
+            return
+        async with self.turn(user_id):
+            await self._kinds[kind](user_id)
+
+
+def _end(future: "asyncio.Future[LearnOutcome]", result: LearnOutcome | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+        future.exception()  # asyncio need not complain where nobody waits for it
+    else:
+        future.set_result(result)

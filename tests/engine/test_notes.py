@@ -1,0 +1,139 @@
+"""engine.notes: when a note leaves the prompt, when it comes back, when a newer one has replaced it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import NoteConfig
+from engine.notes import (
+    Probe,
+    held_share,
+    is_superseded,
+    next_state,
+    probe_of,
+    probe_samples,
+    prompt_notes,
+)
+from engine.prompts import PromptBuilder
+from engine.rollouts import Rollout
+from storage.tables import Note, NoteState
+
+CONFIG = NoteConfig(min_gain=0.5, held_share=0.75, inert_effect=0.02, moving_effect=0.05)
+gains = st.lists(st.floats(-20, 20), min_size=1, max_size=8)
+
+
+def note(text: str, state: NoteState = NoteState.IN_PROMPT) -> Note:
+    """A note of somebody."""
+    return Note(user_id="u", text=text, state=state)
+
+
+def probe(gains: list[float], effect: float = 1.0, alone: float = 1.0) -> Probe:
+    """A probe with the same effects on every rollout."""
+    return Probe(gains, [effect] * len(gains), [alone] * len(gains))
+
+
+def test_a_note_stands_in_the_prompt_until_the_weights_hold_it() -> None:
+    """New notes and notes being learned are said, oldest first; what weights hold and what is replaced is not."""
+    notes = [
+        note("a"),
+        note("b", NoteState.IN_WEIGHTS),
+        note("c", NoteState.LEARNING),
+    ]
+    assert prompt_notes(notes, has_adapter=True) == ["a", "c"]
+
+
+def test_without_an_adapter_every_note_is_said() -> None:
+    """The base model holds nothing: after a roll back or a change of model no lesson is lost."""
+    assert prompt_notes([note("a"), note("b", NoteState.IN_WEIGHTS)], has_adapter=False) == ["a", "b"]
+
+
+def test_a_probe_compares_a_note_beside_the_others_and_alone(pocket_tokenizer: Any) -> None:
+    """The first pair differs by the note among the others, the second by the note alone, over the same answer."""
+    prompts = PromptBuilder(pocket_tokenizer, 2048)
+    notes = [note("alpha"), note("beta"), note("gamma")]
+    rollout = Rollout([{"role": "user", "content": "hi"}], [1], [7, 8], [-0.1, -0.2])
+    beside, alone = probe_samples(notes[1], notes, rollout, prompts)
+    words = ("alpha", "beta", "gamma")
+    said = [
+        [w for w in words if w in pocket_tokenizer.decode(pair[side])]
+        for pair in (beside, alone)
+        for side in ("student_ids", "teacher_ids")
+    ]
+    assert said == [["alpha", "gamma"], ["alpha", "beta", "gamma"], [], ["beta"]]
+    assert beside["response_ids"] == alone["response_ids"] == [7, 8]
+
+
+def test_a_probe_reads_the_trainers_scores() -> None:
+    """Gain is the log-likelihood ratio of the whole answer, effect and alone are the divergences."""
+    beside = {"student_logprobs": [-2.0, -1.0], "teacher_logprobs": [-0.5, -0.5], "divergence": 0.3}
+    alone = {"student_logprobs": [-9.0, -9.0], "teacher_logprobs": [0.0, 0.0], "divergence": 0.7}
+    assert probe_of([[beside, alone]]) == Probe([2.0], [0.3], [0.7])
+
+
+@pytest.mark.parametrize(
+    ("measured", "share"),
+    [
+        ([3.0, 3.0, 3.0, 3.0], 1.0),
+        ([3.0, 3.0, 3.0, -3.0], 0.75),
+        ([-3.0, -3.0], 0.0),
+        ([3.0, 0.1, -0.1], 1.0),
+        ([0.1, -0.4, 0.0], None),
+    ],
+)
+def test_the_share_counts_the_answers_on_which_the_note_shows(measured: list[float], share: float | None) -> None:
+    """Answers that the note hardly touches say nothing; of the others those that follow it count."""
+    assert held_share(probe(measured), CONFIG) == share
+
+
+@pytest.mark.parametrize(
+    ("effect", "alone", "is_replaced"),
+    [(0.01, 0.5, True), (0.03, 0.5, False), (0.01, 0.01, False)],
+)
+def test_a_note_is_replaced_when_it_is_inert_beside_the_others_only(
+    effect: float, alone: float, is_replaced: bool
+) -> None:
+    """It must move the model alone and no longer do so beside the newer ones."""
+    assert is_superseded(probe([0.0, 0.0], effect, alone), CONFIG) is is_replaced
+
+
+@pytest.mark.parametrize("state", [NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS])
+def test_a_held_note_leaves_the_prompt_and_a_failed_one_comes_back(state: NoteState) -> None:
+    """Where it was does not matter: the probe decides."""
+    said = note("a", state)
+    assert next_state(said, probe([3.0] * 4), CONFIG, is_newest=True) == NoteState.IN_WEIGHTS
+    assert next_state(said, probe([3.0, -3.0]), CONFIG, is_newest=True) == NoteState.IN_PROMPT
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (NoteState.IN_PROMPT, NoteState.IN_PROMPT),
+        (NoteState.IN_WEIGHTS, NoteState.IN_WEIGHTS),
+        (NoteState.LEARNING, NoteState.IN_PROMPT),
+    ],
+)
+def test_a_note_that_shows_nowhere_stays_where_it_is(before: NoteState, after: NoteState) -> None:
+    """A fact that no probe asks about proves nothing either way; only "learning" is over."""
+    assert next_state(note("my dog is Rex", before), probe([0.0, 0.1]), CONFIG, is_newest=True) == after
+
+
+def test_the_newest_note_is_never_replaced() -> None:
+    """What is inert beside older notes has not been replaced by them: the newest wins."""
+    inert = probe([0.0, 0.0], effect=0.0, alone=1.0)
+    assert next_state(note("a"), inert, CONFIG, is_newest=False) == NoteState.SUPERSEDED
+    assert next_state(note("a"), inert, CONFIG, is_newest=True) != NoteState.SUPERSEDED
+
+
+@given(gains, st.booleans(), st.sampled_from((NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS)))
+def test_only_answers_that_follow_it_move_a_note_into_the_weights(
+    measured: list[float], is_newest: bool, state: NoteState
+) -> None:
+    """A note enters the weights only when enough of the answers that show it follow it, and never stays "learning"."""
+    after = next_state(note("a", state), probe(measured), CONFIG, is_newest=is_newest)
+    shown = [g for g in measured if abs(g) >= CONFIG.min_gain]
+    assert after != NoteState.LEARNING
+    if shown:
+        is_held = sum(g > 0 for g in shown) >= CONFIG.held_share * len(shown)
+        assert (after == NoteState.IN_WEIGHTS) is is_held
