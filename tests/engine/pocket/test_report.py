@@ -13,7 +13,6 @@ from engine.pocket.style import DIRECTIONS, PREFERENCES, Direction, render
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 ways = pytest.mark.parametrize("way", WAYS)
 
 

@@ -15,7 +15,6 @@ from engine.pocket import train
 from engine.pocket.train import TrainConfig
 from engine.pocket.world import Sample, Turn, sample_conversation
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 TINY = TrainConfig(
     hidden_size=32,
     num_layers=1,

@@ -1,0 +1,116 @@
+"""The running engine as tests use it: people, questions, feedback."""
+
+import asyncio
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from engine.engine import Engine
+from engine.requests import GenerateRequest, GenerateResult, LearnOutcome, Sampling
+from engine.vllm_host import VllmHost
+from storage import completions, feedback, notes, people, versions
+from storage.database import Database
+from storage.tables import AdapterVersion, Completion, Feedback, Note, User
+
+ChatMessage = dict[str, str]
+GREEDY = Sampling()
+
+
+@dataclass
+class Live:
+    """One engine with the pocket model for all tests; each test brings people of its own."""
+
+    engine: Engine
+    database: Database
+    data_dir: Path
+
+    @property
+    def host(self) -> VllmHost:
+        """vLLM and the trainer, for what the engine does not offer."""
+        return self.engine._host
+
+    async def person(self, *, is_learning: bool = True) -> str:
+        """A new person's id."""
+        account = uuid.uuid4().hex
+        return (await self.database.write(lambda s: people.resolve(s, "http", account, is_learning=is_learning))).id
+
+    async def result(
+        self,
+        user_id: str,
+        text: str,
+        *,
+        notes: Literal["auto", "off"] = "auto",
+        adapter: Literal["active", "base"] = "active",
+        sampling: Sampling = GREEDY,
+        prior: tuple[ChatMessage, ...] = (),
+    ) -> GenerateResult:
+        """A finished answer."""
+        messages = [*prior, {"role": "user", "content": text}]
+        request = GenerateRequest(user_id, messages, sampling, notes=notes, adapter=adapter)
+        async for delta in self.engine.generate(request):
+            if delta.result is not None:
+                return delta.result
+        raise AssertionError("a stream ended without a result")
+
+    async def ask(self, user_id: str, text: str, **options: Any) -> Completion:
+        """A finished answer, stored as the chat side stores it."""
+        result = await self.result(user_id, text, **options)
+        row = Completion(
+            user_id=user_id,
+            messages=result.messages,
+            notes=result.notes,
+            prompt_token_ids=result.prompt_token_ids,
+            completion_token_ids=result.completion_token_ids,
+            logprobs=result.logprobs,
+            text=result.text,
+            adapter_version=result.adapter_version,
+            sampling=result.sampling,
+            finish_reason=result.finish_reason,
+        )
+        return await self.database.write(lambda s: completions.add(s, row))
+
+    async def say(
+        self, answer: Completion, text: str, *, kind: str = "correction", training: dict[str, Any] | None = None
+    ) -> Feedback:
+        """Committed feedback on an answer, not learned yet."""
+        row = Feedback(user_id=answer.user_id, completion_id=answer.id, kind=kind, text=text, training=training)
+        stored, _ = await self.database.write(lambda s: feedback.add(s, row))
+        return stored
+
+    async def teach(self, answer: Completion, text: str, **options: Any) -> LearnOutcome:
+        """Feedback on an answer, learned."""
+        return await self.engine.learn((await self.say(answer, text, **options)).id)
+
+    async def pupil(self, text: str = "no emoji please") -> tuple[str, LearnOutcome]:
+        """A new person who has taught one lesson."""
+        user_id = await self.person()
+        outcome = await self.teach(await self.ask(user_id, "Tell me about the koala"), text)
+        assert outcome.status == "learned", outcome
+        return user_id, outcome
+
+    async def user(self, user_id: str) -> User:
+        """The person's row."""
+        return await self.database.read(lambda s: people.get(s, user_id))
+
+    async def notes(self, user_id: str) -> list[Note]:
+        """The person's live notes."""
+        return await self.database.read(lambda s: notes.live(s, user_id))
+
+    async def version(self, user_id: str, number: int) -> AdapterVersion:
+        """A version's row."""
+        return await self.database.read(lambda s: versions.get(s, user_id, number))
+
+    async def feedback(self, feedback_id: str) -> Feedback:
+        """A piece of feedback as it stands."""
+        return await self.database.read(lambda s: feedback.get(s, feedback_id))
+
+    def folder(self, user_id: str, number: int | None = None) -> Path:
+        """Where a person's adapters lie, or one version."""
+        person = self.data_dir / "adapters" / user_id
+        return person if number is None else person / str(number)
+
+    async def alone(self) -> None:
+        """Returns when nothing runs any more and no prompt is cached."""
+        await asyncio.wait_for(self.engine.settled(), 60)
+        await self.host.reset_prefix_cache()
