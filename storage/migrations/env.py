@@ -1,4 +1,4 @@
-"""What Alembic runs around the migrations: they work on the connection that storage.migrations hands over."""
+"""What Alembic runs around the migrations: they work in the transaction that storage.migrations has begun."""
 
 from alembic import context
 from sqlmodel import SQLModel
@@ -9,7 +9,6 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=SQLModel.metadata,
     render_as_batch=True,  # SQLite alters a table by making it anew
-    transactional_ddl=True,  # Alembic takes SQLite for a database without; it has it once BEGIN is ours
 )
 with context.begin_transaction():
     context.run_migrations()

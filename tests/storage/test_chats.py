@@ -58,6 +58,13 @@ def test_turns_of_other_chats_stay_out(store: Store, ana: str, ben: str) -> None
     assert _texts(store, chat_id) == ["here"]
 
 
+def test_a_row_of_somebody_else_in_a_chat_is_no_context(store: Store, ana: str, ben: str) -> None:
+    """Even if another person's answer got into the chat's rows, it never reaches this person's prompt."""
+    chat_id = _chat(store, ana)
+    store.write(lambda s: s.add(rows.completion(ben, "ben's", chat_id=chat_id)))
+    assert _texts(store, chat_id) == []
+
+
 def test_an_answer_given_again_replaces_the_first(store: Store, ana: str) -> None:
     """After two retries, of whichever of the answers, only the newest is context; other turns stay in place."""
     chat_id = _chat(store, ana)

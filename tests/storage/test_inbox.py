@@ -44,6 +44,13 @@ def test_each_chat_hands_out_its_oldest(store: Store) -> None:
     assert _next(store, limit=2) == ["1", "3"]
 
 
+def test_chats_of_two_bots_and_platforms_do_not_wait_for_one_another(store: Store) -> None:
+    """The same chat key means another chat for another bot or platform."""
+    for update_id, other in (("1", {}), ("2", {"bot_id": "8"}), ("3", {"platform": "discord"})):
+        _take(store, update_id, "a", **other)
+    assert _next(store) == ["1", "2", "3"]
+
+
 def test_a_chat_whose_oldest_is_in_hand_waits(store: Store) -> None:
     """While an update is being handled no later one of its chat comes out."""
     first = _take(store, "1", "a")

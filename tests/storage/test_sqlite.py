@@ -1,6 +1,7 @@
 """The SQLite file: settings, checks, marker, backups, error names."""
 
 import contextlib
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -94,6 +95,24 @@ def test_a_start_after_a_crash_checks_the_file(tmp_path: Path) -> None:
     with pytest.raises(DatabaseCorrupt, match=r"heed\.db is damaged.*restore the file from a backup"):
         file.prepare()
     assert file.path.read_bytes() == before
+
+
+def test_a_refused_file_keeps_its_log(tmp_path: Path) -> None:
+    """What a crash left in the write-ahead log beside a damaged file is still there for a rescue."""
+    file = _filled(tmp_path / "heed.db")
+    _damage(file.path)
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    with _engine(file.writer_engine()) as engine:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE late (id INTEGER)")
+        for path in tmp_path.glob("heed.db*"):
+            shutil.copy(path, crashed)
+    before = {name: (crashed / name).read_bytes() for name in ("heed.db", "heed.db-wal")}
+    assert before["heed.db-wal"]
+    with pytest.raises(DatabaseCorrupt):
+        SqliteFile(crashed / "heed.db").prepare()
+    assert {name: (crashed / name).read_bytes() for name in before} == before
 
 
 def test_a_refused_file_is_refused_again(tmp_path: Path) -> None:

@@ -44,9 +44,11 @@ def test_a_copy_has_the_values_and_its_own_life() -> None:
     assert answer.text == "a llama"
 
 
-def test_a_forgotten_required_value_is_refused(store: Store, ana: str) -> None:
+@pytest.mark.parametrize("given", [{}, {"prompt_token_ids": None}])
+def test_a_forgotten_required_value_is_refused(store: Store, ana: str, given: dict[str, None]) -> None:
     """A row without its token ids is refused by the database, not kept with JSON's null."""
-    incomplete = Completion(user_id=ana, messages=[], notes=[], completion_token_ids=[], logprobs=[], sampling={})
+    rest = {"messages": [], "notes": [], "completion_token_ids": [], "logprobs": [], "sampling": {}}
+    incomplete = Completion(user_id=ana, **rest, **given)
     with pytest.raises(ConstraintViolated, match="prompt_token_ids"):
         store.write(lambda s: completions.add(s, incomplete))
 

@@ -100,6 +100,13 @@ def test_after_a_roll_back_the_next_number_is_new(store: Store, ana: str) -> Non
     assert _allocate(store, ana, first).number == 3
 
 
+def test_a_number_is_not_given_out_again_after_its_row_is_gone(store: Store, ana: str) -> None:
+    """Numbers come from the person, not from the rows that happen to be left."""
+    newest = _allocate(store, ana).number
+    store.write(lambda s: s.delete(versions.get(s, ana, newest)))
+    assert _allocate(store, ana).number == newest + 1
+
+
 @pytest.mark.parametrize("spoil", [None, versions.reject, versions.mark_damaged])
 def test_only_an_accepted_version_is_activated(store: Store, ana: str, spoil: object) -> None:
     """A candidate, a rejected and a damaged version are refused."""

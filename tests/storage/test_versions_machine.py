@@ -128,6 +128,6 @@ def test_versions_keep_their_invariants_in_any_order(new_data_dir: Path) -> None
     run_state_machine_as_test(
         lambda: VersionsMachine(new_data_dir),
         settings=settings(
-            max_examples=8, stateful_step_count=35, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

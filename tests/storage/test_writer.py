@@ -249,6 +249,20 @@ async def test_a_database_held_by_another_program_is_busy_and_then_not(
     await database.close()
 
 
+async def test_nobody_writes_between_what_a_work_reads_and_what_it_writes(database: Database, data_dir: Path) -> None:
+    """A work has the write lock from its beginning: another program's write waits, and the work succeeds."""
+
+    def work(s: Session) -> None:
+        settings.get(s, "n")
+        other = sqlite3.connect(data_dir / "heed.db", timeout=0)
+        with contextlib.closing(other), pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("INSERT INTO setting VALUES ('other', '1')")
+        settings.put(s, "n", 1)
+
+    await database.write(work)
+    assert await _stored(database, "n", "other") == ["n"]
+
+
 @pytest.mark.parametrize("value", ["\ud800", 2**70, [float("nan")], {"x": float("inf")}])
 async def test_values_no_column_can_hold_are_refused_by_name(database: Database, value: object) -> None:
     """Lone surrogates, too large integers and non-finite numbers are NotStorable, and change nothing."""
