@@ -27,10 +27,11 @@ PARTS: dict[str, ModuleType] = {"start": start, "latency": latency, "throughput"
 
 def main(words: Sequence[str]) -> int:
     """The command line; returns the exit code."""
-    return command.execute("heed bench", BenchConfig, words, _main)
+    return command.execute("heed bench", BenchConfig, words, run_bench)
 
 
-async def _main(config: BenchConfig, console: Console) -> int:
+async def run_bench(config: BenchConfig, console: Console) -> int:
+    """Measures, writes and prints; returns the exit code."""
     with command.progress_bar() as progress:
         samples = await measure(config, command.Bar(progress, _units(config)))
     rows = rows_of(config, samples)

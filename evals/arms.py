@@ -71,7 +71,7 @@ class Person:
             status=outcome["status"],
             version=outcome["adapter_version"],
             reason=outcome.get("reason", ""),
-            seconds=round(seconds, 3),
+            seconds=round(seconds, 6),
             settle_s=round(time.perf_counter() - started_s - seconds, 3),
             is_settled="learning" not in states,
             note_states=tuple(states),

@@ -22,6 +22,7 @@ Notes = Literal["auto", "off"]
 Messages = Sequence[dict[str, str]]
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,12 @@ class Client:
         await self._call("POST", f"/v1/users/{quote(user, safe='')}/rollback", {"version": version})
 
     async def forget(self, user: str) -> None:
-        """Erases the person."""
-        await self._call("DELETE", f"/v1/users/{quote(user, safe='')}")
+        """Erases the person; somebody heed never met is forgotten already."""
+        try:
+            await self._call("DELETE", f"/v1/users/{quote(user, safe='')}")
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
 
     async def _call(self, method: str, path: str, body: Json | None = None) -> Json:
         async with self._request(method, path, body) as response:

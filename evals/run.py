@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
+from typing import TextIO
 
 from rich.console import Console
 
@@ -18,7 +19,7 @@ from evals import adoption, command, notes, retention, reversal, score, server, 
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.score import Figure
-from evals.study import Advance, Record, Study, rehearsed_prompts
+from evals.study import Advance, Record, Sink, Study, rehearsed_prompts
 
 RUNNERS: dict[ModuleType, tuple[str, ...]] = {
     teacher: ("teacher",),
@@ -31,17 +32,19 @@ RUNNERS: dict[ModuleType, tuple[str, ...]] = {
 
 def main(words: Sequence[str]) -> int:
     """The command line; returns the exit code."""
-    return command.execute("heed eval", EvalConfig, words, _main)
+    return command.execute("heed eval", EvalConfig, words, run_eval)
 
 
-async def _main(config: EvalConfig, console: Console) -> int:
+async def run_eval(config: EvalConfig, console: Console) -> int:
+    """Measures, writes and prints; returns the exit code."""
     started_s = time.time()
+    folder = Path(config.out)
     with command.progress_bar() as progress:
         bar = command.Bar(progress, _units(config))
         async with server.running(config.url) as url:
-            records, model = await evaluate(config, url, bar)
+            with (folder / "steps.jsonl").open("w", encoding="utf-8") as steps:
+                records, model = await evaluate(config, url, bar, lambda record: _write_line(steps, record))
     rows = score.figures(records, config.only)
-    folder = Path(config.out)
     save(folder, config, model, records, rows, time.time() - started_s)
     report(console, config, records, rows)
     console.print(f"written to {folder / 'summary.json'} and {folder / 'steps.jsonl'}")
@@ -49,14 +52,17 @@ async def _main(config: EvalConfig, console: Console) -> int:
     return 1 if config.check and is_missed else 0
 
 
-async def evaluate(config: EvalConfig, url: str, advance: Advance) -> tuple[list[Record], str]:
+async def evaluate(
+    config: EvalConfig, url: str, advance: Advance, sink: Sink = lambda _record: None
+) -> tuple[list[Record], str]:
     """Runs the wanted parts against the heed at `url`; their records, and the model's name."""
     async with Client(url, config.parallel) as client:
         model = await client.model()
-        study = Study(config, client, secrets.token_hex(3), advance, rehearsed_prompts(model))
+        study = Study(config, client, secrets.token_hex(3), advance, rehearsed_prompts(model), sink)
         for runner, parts in RUNNERS.items():
             if config.wants(*parts):
                 await runner.run(study)
+        await study.close()
     return study.records, model
 
 
@@ -72,7 +78,7 @@ def report(console: Console, config: EvalConfig, records: Sequence[Record], rows
 def save(
     folder: Path, config: EvalConfig, model: str, records: Sequence[Record], rows: Sequence[Figure], seconds: float
 ) -> None:
-    """Writes summary.json (the figures) and steps.jsonl (one line per judged answer or lesson)."""
+    """Writes summary.json: the figures, and how they were made."""
     summary = {
         "command": "heed eval",
         "config": asdict(config),
@@ -83,8 +89,12 @@ def save(
         "figures": [row.to_json() for row in rows],
     }
     command.write_json(folder / "summary.json", summary)
-    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    (folder / "steps.jsonl").write_text(lines, encoding="utf-8")
+
+
+def _write_line(steps: TextIO, record: Record) -> None:
+    """One judged answer or lesson, as soon as it is known."""
+    steps.write(json.dumps(record, ensure_ascii=False) + "\n")
+    steps.flush()
 
 
 def _units(config: EvalConfig) -> int:

@@ -34,11 +34,18 @@ class Figure:
     unit: str = "%"  # "%": shares; "points": percentage points; otherwise a count, such as "of 12"
 
     def is_met(self, values: Mapping[str, float]) -> bool | None:
-        """Whether `values` (the medians or the worst) reach the target; None where there is none to reach."""
-        found = [values[arm] for arm in self.judged if arm in values]
-        if self.target is None or not found:
+        """Whether `values` (the medians or the worst) reach the target; None where there is none.
+
+        An arm that is judged and has no value (nothing it could have shown) has not reached it.
+        """
+        if self.target is None:
             return None
-        return all(value >= self.target if self.is_at_least else value <= self.target for value in found)
+        return all(arm in values and self.reaches(values[arm]) for arm in self.judged)
+
+    def reaches(self, value: float) -> bool:
+        """Whether one value is as good as the target."""
+        assert self.target is not None
+        return value >= self.target if self.is_at_least else value <= self.target
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for summary.json."""

@@ -39,8 +39,9 @@ def cell(row: Figure, arm: str) -> Text:
         return Text(NO_VALUE, style="dim")
     text = Text(number(row.median[arm], row.unit))
     text.append(f" ({number(row.worst[arm], row.unit)})", style="dim")
-    if arm in row.judged:
-        text.stylize("green" if row.is_met({arm: row.median[arm]}) else "bold red", 0, text.plain.index(" ("))
+    if row.target is not None and arm in row.judged:
+        style = "green" if row.reaches(row.median[arm]) else "bold red"
+        text.stylize(style, 0, text.plain.index(" ("))
     return text
 
 

@@ -34,7 +34,7 @@ async def run(study: Study) -> None:
 
 
 async def _judge(study: Study, seed: int, told: Told) -> None:
-    answer = await study.client.chat("eval-teacher", told.messages, notes="off", model=BASE_MODEL)
+    answer = await study.client.chat(study.base_user, told.messages, notes="off", model=BASE_MODEL)
     study.record(
         "teacher", seed, arm=BASE, way=told.way, preference=told.wish.preference, side=told.wish.direction[1],
         wish=told.wish.text, text=answer.text, holds=follows(answer.text, told.wish),

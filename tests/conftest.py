@@ -5,12 +5,15 @@ import os
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
+from evals.server import HeedServer
+from tests.engine.pocket_model import pocket_folder
 from tests.network_guard import NetworkGuard
 from tools import chromium
 
@@ -80,3 +83,14 @@ def chromium_path() -> str:
     if path is None:
         pytest.fail("no Chromium on PATH: install it (apt install chromium)")
     return path
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def live_heed() -> AsyncIterator[str]:
+    """The address of a real heed with the pocket model, started once for all tests that talk to one."""
+    server = HeedServer({"HEED_MODEL": str(pocket_folder())})
+    try:
+        await server.start()
+        yield server.url
+    finally:
+        await server.stop()

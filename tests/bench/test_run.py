@@ -1,0 +1,59 @@
+"""The command `heed bench`, as a whole."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bench import run
+from bench.config import BenchConfig
+from tests.evals.fake_heed import FakeHeed, serving
+
+SMALL: dict[str, Any] = {"updates": 2, "streams": 2, "rounds": 1, "questions": 2, "watched": 2}
+
+
+async def test_rows_and_samples_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every row can be made again from the samples beside it; the machine's load is on record."""
+    async with serving(FakeHeed()) as url:
+        config = BenchConfig(**SMALL, only=("latency", "throughput"), url=url, out=str(tmp_path))
+        assert await run.run_bench(config, Console(width=150)) == 0
+    written = json.loads((tmp_path / "summary.json").read_text())
+    again = run.rows_of(config, written["samples"])
+    assert [row.to_json() for row in again] == written["rows"]
+    assert written["machine"]["cpus"] >= 1
+    assert written["samples"]["model"] == "fake"
+    assert "How fast heed is" in capsys.readouterr().out
+
+
+async def test_a_missed_target_is_an_exit_code_only_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Measuring is the job; judging is an option."""
+    monkeypatch.setattr("bench.latency.TARGET_S", -1.0)
+    async with serving(FakeHeed()) as url:
+        for check, code in ((False, 0), (True, 1)):
+            config = BenchConfig(**SMALL, only=("latency",), url=url, out=str(tmp_path), check=check)
+            assert await run.run_bench(config, Console(width=150)) == code
+
+
+def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """Named with what there is."""
+    assert run.main(["only=speed"]) == 2
+    assert capsys.readouterr().err.startswith("heed bench: only wants some of start, latency")
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_real_heed_can_be_benchmarked(live_heed: str, tmp_path: Path) -> None:
+    """Updates are timed by phase, streams are counted, gaps are seen, on the real engine."""
+    words = [f"{key}={value}" for key, value in SMALL.items()]
+    assert run.main([*words, "only=latency,throughput,gaps", f"url={live_heed}", f"out={tmp_path}"]) == 0
+    written = json.loads((tmp_path / "summary.json").read_text())
+    names = [row["name"].strip() for row in written["rows"]]
+    assert {"correction sent to new adapter serving", "phase train", "adapters / base", "p95 during / without"} <= {
+        *names
+    }
+    assert all(sample["is_served"] for sample in written["samples"]["latency"])

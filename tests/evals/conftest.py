@@ -1,0 +1,26 @@
+"""What the tests of the evaluation share: measuring a fake heed."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from evals.config import EvalConfig
+from evals.run import evaluate
+from evals.study import Record
+from tests.evals.fake_heed import FakeHeed, serving
+
+Measure = Callable[..., Awaitable[list[Record]]]
+
+
+@pytest.fixture
+def measure() -> Measure:
+    """Measures a fake heed with the given arguments; returns the records."""
+
+    async def measured(fake: FakeHeed, **arguments: Any) -> list[Record]:
+        config = EvalConfig(**{"seeds": 2, "probes": 4, "skills": 10, **arguments})
+        async with serving(fake) as url:
+            records, _ = await evaluate(config, url, lambda _part: None)
+        return records
+
+    return measured

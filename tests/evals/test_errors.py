@@ -1,0 +1,20 @@
+"""The errors a measurement ends with."""
+
+import pytest
+
+from evals.errors import ArgumentError, EvalError, Refused, StartFailed, Unreachable
+
+
+@pytest.mark.parametrize(
+    ("leaf", "stdlib"),
+    [(ArgumentError, ValueError), (StartFailed, RuntimeError), (Unreachable, ConnectionError), (Refused, RuntimeError)],
+)
+def test_every_leaf_is_one_of_ours_and_of_the_standard_library(leaf: type[EvalError], stdlib: type[Exception]) -> None:
+    """A caller can catch either family."""
+    assert issubclass(leaf, EvalError)
+    assert issubclass(leaf, stdlib)
+
+
+def test_a_refusal_carries_its_status() -> None:
+    """The HTTP status is kept beside the message."""
+    assert Refused("no", 422).status == 422
