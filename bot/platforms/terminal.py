@@ -43,7 +43,11 @@ class PromptLines:
         words = [f"/{name}" for name in COMMANDS]
         completer = WordCompleter(words, sentence=True)
         self._session: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), completer=completer, complete_while_typing=False, **options
+            history=InMemoryHistory(),
+            completer=completer,
+            complete_while_typing=False,
+            reserve_space_for_menu=4,
+            **options,
         )
 
     async def read(self) -> str:
@@ -126,19 +130,20 @@ class TerminalChat:
             async for chunk in chunks:
                 for choice in chunk["choices"]:
                     self._raw(choice["delta"].get("content", ""))
-                self._last_id = chunk["id"]
+                if "heed" in chunk:  # the last piece: from here on it is stored
+                    self._last_id = chunk["id"]
         self._raw("\n")
 
     async def _teach(self, body: Json) -> None:
         with self._console.status(LEARNING):
             given = await self._client.feedback({"completion_id": self._last_id, "retry": True, **body})
-        self._show_lesson(given)
+        self._show_lesson(given, body["text"])
 
     async def _command(self, line: str) -> None:
         with self._console.status("…"):
             said = await self._client.command(line, self._last_id if line.startswith("/feedback") else None)
         if said["feedback"]:
-            self._show_lesson(said["feedback"])
+            self._show_lesson(said["feedback"], line.partition(" ")[2])
         else:
             self._say(said["text"])
         if said["command"] in ("reset", "forget"):
@@ -146,12 +151,12 @@ class TerminalChat:
         if said["answer"] and not said["feedback"]:
             self._show_retry(said["answer"])
 
-    def _show_lesson(self, given: Json) -> None:
+    def _show_lesson(self, given: Json, said: str) -> None:
         update = given.get("update") or {}
         if update.get("heat"):
             self._console.print(heat_map(update["heat"]))
         self._say(lesson_line(given), "bold green" if given["status"] == "learned" else "yellow")
-        if given.get("note"):
+        if given.get("note") not in (None, said):
             self._say(f"keeps in mind: {given['note']}", "dim")
         if given.get("retry"):
             self._show_retry(given["retry"])

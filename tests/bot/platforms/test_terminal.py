@@ -2,7 +2,12 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable
+import os
+import select
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from prompt_toolkit.input import create_pipe_input
@@ -13,7 +18,7 @@ from bot.client import HeedClient
 from bot.platforms.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
 from tests.bot.conftest import Heed
 
-Talk = Callable[..., "asyncio.Future[str]"]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -135,6 +140,68 @@ async def test_lines_come_from_a_prompt() -> None:
         keys.send_text("\x04")
         with pytest.raises(EOFError):
             await lines.read()
+
+
+async def test_a_stopped_answer_is_not_corrected(client: HeedClient, heed: Heed) -> None:
+    """What was stopped half-way is not stored: the next words are about the answer before it."""
+    chunks = [chunk async for chunk in client.ask("ants")]
+    chat = TerminalChat(client, screen(), PipedLines(iter(["bees\n", "/feedback too long\n", ""]).__next__))
+    heed.engine.token_delay_s = 0.05
+    running = asyncio.create_task(chat.run())
+    for _ in range(200):
+        if chat.interrupt():
+            break
+        await asyncio.sleep(0.02)
+    heed.engine.token_delay_s = 0
+    await asyncio.wait_for(running, 10)
+    _, export = await heed.get("/v1/users/ana/export")
+    assert [row["completion_id"] for row in export["feedback"]] == [chunks[0]["id"]]
+
+
+async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
+    """`heed chat` on a pseudo-terminal: prompt, answer, correction in colour, Ctrl-D."""
+    master, slave = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    command = ["-m", "bot", "chat", "--user", "ana", "--url", client.url]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdin=slave, stdout=slave, stderr=slave, env=environment
+    )
+    os.close(slave)
+    terminal = Terminal(master)
+    try:
+        for keys, words in (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "learned: v1")):
+            await asyncio.to_thread(terminal.type_until, keys, words)
+        for _ in range(100):  # what is typed before the prompt is back is lost, as on any terminal
+            if process.returncode is not None:
+                break
+            await asyncio.to_thread(terminal.type_until, "\x04", "")
+            await asyncio.sleep(0.2)
+        assert process.returncode == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        os.close(master)
+    assert "\x1b[1;38;5;202m" in terminal.seen
+
+
+class Terminal:
+    """The other side of a pseudo-terminal."""
+
+    def __init__(self, master: int) -> None:
+        self.seen = ""
+        self._master = master
+
+    def type_until(self, keys: str, words: str) -> None:
+        """Type, then read until the words are on the screen; answers the question where the cursor is."""
+        os.write(self._master, keys.encode())
+        start, deadline = len(self.seen), time.monotonic() + 30
+        while words not in self.seen[start:] and time.monotonic() < deadline:
+            if select.select([self._master], [], [], 0.1)[0]:
+                new = os.read(self._master, 65536).decode("utf-8", "replace")
+                self.seen += new
+                if "\x1b[6n" in new:
+                    os.write(self._master, b"\x1b[1;1R")
+        assert words in self.seen[start:], self.seen[start:]
 
 
 @pytest.mark.parametrize(
