@@ -99,6 +99,7 @@ class LearnConfig:
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
     num_counterfactuals: int = 4  # K: the person's recent prompts answered again [learning 0]
+    num_teacher_rollouts: int = 5  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     num_anchors: int = 6  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -157,6 +158,8 @@ class GateConfig:
 class NoteConfig:
     """When a standing note leaves the prompt and when a newer one has replaced it (`engine.notes`)."""
 
+    max_notes: int = 16  # said at once, in the prompt or to the teacher: as many as the pocket model was made for
+    prompt_share: float = 0.25  # of the context that they may take together; what does not fit waits, newest first
     standing_share: float = 0.1  # of the move on the corrected prompt that must show on other prompts too
     probe_rollouts: int = 4  # fresh answers a note is judged on
     min_gain: float = 0.5  # nats per answer; a smaller log-likelihood ratio says nothing
@@ -166,6 +169,8 @@ class NoteConfig:
 
     def __post_init__(self) -> None:
         """Refuses shares outside 0 to 1."""
+        _require_range("note.max_notes", self.max_notes, 1, 1000)
+        _require_range("note.prompt_share", self.prompt_share, 0, 0.5)
         _require_range("note.standing_share", self.standing_share, 0, 1)
         _require_range("note.held_share", self.held_share, 0, 1)
         _require_range("note.probe_rollouts", self.probe_rollouts, 1, 64)

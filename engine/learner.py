@@ -6,6 +6,7 @@ is in the prompt from before its update runs until a probe shows that the weight
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.candidates import Candidates, Trained, checked
 from engine.config import EngineConfig, LearnConfig
 from engine.gates import Verdict
-from engine.hindsight import Hindsight
+from engine.hindsight import Hindsight, teacher_messages
 from engine.lessons import Lesson
 from engine.prompts import PromptBuilder
 from engine.requests import LearnOutcome
@@ -93,11 +94,25 @@ class Learner:
         if await self._is_standing(lesson, update, others):
             await self._take_note(lesson, update)
         update.lap("standing")
-        trained = await self._train(update, lessons.samples(lesson, update.notes, others, self._prompts))
+        shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
+        update.lap("teacher rollouts")
+        taught = lessons.samples(lesson, update.notes, others, self._prompts)
+        trained = await self._train(update, [*taught, *shown])
         if trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
             return await self._end(update, trained, "kept", _NOTHING)
         return await self._activate(update, trained)
+
+    async def _teacher_rollouts(
+        self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
+    ) -> list[dict[str, Any]]:
+        """The same prompts answered by the teacher: what the student says once it has begun to follow."""
+        asked = [r.messages for r in rollouts[: update.learn.num_teacher_rollouts]]
+        seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
+        ref = ZERO_ADAPTER if update.learn.teacher == "base" else update.parent
+        responses = await self._rollouts.by_teacher(ref, seen)
+        pairs = zip(asked, seen, responses, strict=True)
+        return [lessons.teacher_sample(*pair, self._prompts) for pair in pairs if pair[2]]
 
     async def _lesson(self, row: Feedback) -> Lesson:
         if row.completion_id is None:
@@ -114,10 +129,13 @@ class Learner:
             run=await self._database.write(lambda s: updates.start(s, run)),
             parent=parent,
             learn=learn,
-            notes=[n.text for n in live if n.feedback_id != lesson.feedback_id],
+            notes=self._said([n for n in live if n.feedback_id != lesson.feedback_id]),
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
         return update
+
+    def _said(self, live: Sequence[Note]) -> list[str]:
+        return [n.text for n in notes.fitting(live, self._config.note, self._host.max_model_len)]
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
         recent = await self._recent(lesson.user_id)
@@ -168,7 +186,7 @@ class Learner:
             return
         run = UpdateRun(user_id=user_id, kind="rebuild")
         started = await self._database.write(lambda s: updates.start(s, run))
-        update = _Update(started, ZERO_ADAPTER, self._config.learn, [n.text for n in live])
+        update = _Update(started, ZERO_ADAPTER, self._config.learn, self._said(live))
         async with self._closed_on_failure(update):
             await self._teach_again(update)
 
@@ -177,10 +195,11 @@ class Learner:
         rollouts = await self._rollouts.take(
             ZERO_ADAPTER, await self._recent(user_id), 2 * update.learn.num_counterfactuals
         )
-        update.lap("rollouts")
         nothing_new = Hindsight()
+        shown = await self._teacher_rollouts(update, rollouts, nothing_new)
+        update.lap("rollouts")
         taught = [lessons.sample("counterfactual", r, update.notes, nothing_new, self._prompts) for r in rollouts]
-        await self._activate(update, await self._train(update, taught))
+        await self._activate(update, await self._train(update, [*taught, *shown]))
 
     # -- common to both ----------------------------------------------------------------------------------------------
 
@@ -226,12 +245,14 @@ class Learner:
             note_id=update.note.id if update.note else None,
             reason=reason,
             steps=trained.steps,
-            divergence_before=trained.divergence_before,
-            divergence_after=trained.divergence_after,
+            divergence_before=_number(trained.divergence_before),
+            divergence_after=_number(trained.divergence_after),
             duration_ms=update.duration_ms,
             phases_ms=update.phases_ms,
             gate=verdict.to_dict() if verdict else {},
-            heat=[(self._prompts.token_text(int(token)), round(value, 3)) for token, value in trained.heat],
+            heat=[
+                (self._prompts.token_text(int(token)), round(_number(heat) or 0.0, 3)) for token, heat in trained.heat
+            ],
             update_id=update.run.id,
         )
         await self._database.write(lambda s: _record(s, outcome, version))
@@ -249,7 +270,8 @@ class Learner:
         """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
         ref = await self._served.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id))
-        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+        everything = await self._database.read(lambda s: note_rows.live(s, user_id))
+        live = notes.fitting(everything, self._config.note, self._host.max_model_len)
         for note in live if ref.number else ():
             await self._probe(note, live, fresh[: self._config.note.probe_rollouts], ref)
 
@@ -262,6 +284,11 @@ class Learner:
         share = notes.held_share(probe, self._config.note)
         learned = ref.number if state == NoteState.IN_WEIGHTS else None
         await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
+
+
+def _number(value: float) -> float | None:
+    """What was measured; None where a broken update measured no number, which JSON has no word for."""
+    return value if math.isfinite(value) else None
 
 
 _ROW_STATUS = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}

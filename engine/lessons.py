@@ -98,6 +98,18 @@ def sample(
     }
 
 
+def teacher_sample(
+    asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
+) -> SampleRecord:
+    """An answer the teacher gave itself; no importance weight, it is off-policy on purpose (GKD, arXiv 2306.13649)."""
+    return {
+        "kind": "counterfactual",
+        "student_ids": prompts.prompt_token_ids(asked),
+        "teacher_ids": prompts.prompt_token_ids(seen),
+        "response_ids": response_ids,
+    }
+
+
 def _prompt(
     messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> list[int]:

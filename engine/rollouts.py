@@ -23,6 +23,7 @@ from storage.tables import Completion
 
 ChatMessage = dict[str, str]
 _BACKGROUND = 10
+_IN_AN_UPDATE = 1  # somebody waits for it, yet chats go first
 _KEPT_PEOPLE = 512
 _NUM_ANCHORS_READY = 32
 
@@ -81,20 +82,26 @@ class RolloutStore:
         """Forgets the rollouts of a version that is out of use."""
         self._ready.pop(name, None)
 
+    async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
+        """Response token ids of the teacher, one for each of the conversations as the teacher sees them."""
+        temperature = self._config.rollout_temperature
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
+        return [r.response_token_ids for r in found]
+
     async def _answer(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], temperature: float
     ) -> list[Rollout]:
-        found = await asyncio.gather(*(self._one(ref, c, temperature) for c in conversations))
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _BACKGROUND) for c in conversations))
         return [r for r in found if r.response_token_ids]
 
-    async def _one(self, ref: AdapterRef, messages: list[ChatMessage], temperature: float) -> Rollout:
+    async def _one(self, ref: AdapterRef, messages: list[ChatMessage], temperature: float, priority: int) -> Rollout:
         longest = self._config.max_rollout_tokens
         prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
         sampling = Sampling(temperature=temperature, max_tokens=longest)
         token_ids: list[int] = []
         logprobs: list[float] = []
         request_id = f"rollout-{uuid.uuid4().hex}"
-        async for chunk in self._host.generate(prompt, sampling, ref, request_id, priority=_BACKGROUND):
+        async for chunk in self._host.generate(prompt, sampling, ref, request_id, priority=priority):
             token_ids += chunk.token_ids
             logprobs += chunk.logprobs
         return Rollout(messages, prompt, token_ids, logprobs)
