@@ -115,7 +115,8 @@ class Engine:
         if request.notes == "off" or request.adapter == "base":
             return []
         live = await self._database.read(lambda s: note_rows.live(s, request.user_id))
-        return notes.prompt_notes(live, has_adapter=ref.number > 0)
+        wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
+        return [n.text for n in notes.fitting(wanted, self.config.note, self._host.max_model_len)]
 
     async def _adapter_for(self, request: GenerateRequest) -> AdapterRef:
         if request.adapter == "base":

@@ -34,9 +34,19 @@ class Probe:
     alones: list[float]  # nats per token
 
 
-def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[str]:
-    """The texts that stand in the prompt, oldest first; without an adapter no weights hold any, so all of them do."""
-    return [n.text for n in notes if n.state in IN_PROMPT_STATES or not has_adapter]
+def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
+    """The notes that stand in the prompt, oldest first; without an adapter no weights hold any, so all of them do."""
+    return [n for n in notes if n.state in IN_PROMPT_STATES or not has_adapter]
+
+
+def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[Note]:
+    """The newest notes that may be said at once, oldest first: a long list must not leave a person without answers."""
+    room, kept = int(config.prompt_share * max_model_len), list[Note]()
+    for note in reversed(notes):
+        if note.num_tokens <= room and len(kept) < config.max_notes:
+            room -= note.num_tokens
+            kept.insert(0, note)
+    return kept
 
 
 def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from engine.requests import GenerateRequest, GenerateResult, LearnOutcome, Sampl
 from engine.vllm_host import VllmHost
 from storage import completions, feedback, notes, people, versions
 from storage.database import Database
-from storage.tables import AdapterVersion, Completion, Feedback, Note, User
+from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
 
 ChatMessage = dict[str, str]
 GREEDY = Sampling()
@@ -104,6 +104,11 @@ class Live:
     async def feedback(self, feedback_id: str) -> Feedback:
         """A piece of feedback as it stands."""
         return await self.database.read(lambda s: feedback.get(s, feedback_id))
+
+    async def has_begun(self, feedback_id: str) -> None:
+        """Returns once an update works on a piece of feedback."""
+        while (await self.feedback(feedback_id)).status == FeedbackStatus.PENDING:  # noqa: ASYNC110 - a row tells nobody
+            await asyncio.sleep(0.01)
 
     def folder(self, user_id: str, number: int | None = None) -> Path:
         """Where a person's adapters lie, or one version."""

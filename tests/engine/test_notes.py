@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.config import NoteConfig
 from engine.notes import (
     Probe,
+    fitting,
     held_share,
     is_superseded,
     next_state,
@@ -41,12 +42,26 @@ def test_a_note_stands_in_the_prompt_until_the_weights_hold_it() -> None:
         note("b", NoteState.IN_WEIGHTS),
         note("c", NoteState.LEARNING),
     ]
-    assert prompt_notes(notes, has_adapter=True) == ["a", "c"]
+    assert [n.text for n in prompt_notes(notes, has_adapter=True)] == ["a", "c"]
 
 
 def test_without_an_adapter_every_note_is_said() -> None:
     """The base model holds nothing: after a roll back or a change of model no lesson is lost."""
-    assert prompt_notes([note("a"), note("b", NoteState.IN_WEIGHTS)], has_adapter=False) == ["a", "b"]
+    live = [note("a"), note("b", NoteState.IN_WEIGHTS)]
+    assert prompt_notes(live, has_adapter=False) == live
+
+
+@given(st.lists(st.integers(0, 60), max_size=40))
+def test_notes_never_fill_the_context(sizes: list[int]) -> None:
+    """At most sixteen and at most a quarter of the context are said, in order; what was left out did not fit."""
+    live = [Note(user_id="u", text=str(i), num_tokens=size) for i, size in enumerate(sizes)]
+    kept = fitting(live, CONFIG, 400)
+    assert [int(n.text) for n in kept] == sorted(int(n.text) for n in kept)
+    assert len(kept) <= 16
+    assert sum(n.num_tokens for n in kept) <= 100
+    for left in (n for n in live if n not in kept):
+        newer = [n for n in kept if int(n.text) > int(left.text)]
+        assert len(newer) == 16 or sum(n.num_tokens for n in newer) + left.num_tokens > 100
 
 
 def test_a_probe_compares_a_note_beside_the_others_and_alone(pocket_tokenizer: Any) -> None:

@@ -1,0 +1,454 @@
+"""engine.engine: what the chat side sees, with the real vLLM and the pocket model."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from engine.config import EngineConfig
+from engine.engine import Engine, NothingToUndo
+from engine.errors import ModelNotFoundError, PromptTooLongError
+from engine.requests import Delta, GenerateRequest, Sampling
+from storage import completions, feedback, people, versions
+from storage.database import Database
+from storage.errors import FeedbackNotFound, NoteNotFound, PersonNotFound, VersionNotFound, VersionStateError
+from storage.tables import FeedbackKind, FeedbackStatus, NoteState, VersionState
+from tests.engine.live import Live
+from tests.engine.rows import accepted, opened, person
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+
+QUESTION = "Tell me about the koala"
+
+
+async def deltas(live: Live, user_id: str, text: str = QUESTION, sampling: Sampling | None = None) -> list[Delta]:
+    """A whole stream."""
+    messages = [{"role": "user", "content": text}]
+    request = GenerateRequest(user_id, messages, sampling or Sampling())
+    return [delta async for delta in live.engine.generate(request)]
+
+
+# -- generation ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_stream_comes_in_pieces_and_ends_with_its_result(live: Live) -> None:
+    """The result is the sum of the pieces: text, token ids and one log-probability each."""
+    found = await deltas(live, await live.person())
+    assert len(found) > 5
+    assert all(delta.result is None for delta in found[:-1])
+    result = found[-1].result
+    assert result is not None
+    assert result.text == "".join(d.text for d in found)
+    assert result.completion_token_ids == [t for d in found for t in d.token_ids]
+    assert result.logprobs == [p for d in found for p in d.logprobs]
+    assert len(result.logprobs) == len(result.completion_token_ids)
+    assert all(p <= 0 for p in result.logprobs)
+    assert 0 < result.time_to_first_token_s <= result.duration_s
+
+
+async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> None:
+    """The end-of-turn token is kept, for training, and is no part of the text."""
+    result = await live.result(await live.person(), QUESTION)
+    assert result.finish_reason == "stop"
+    assert result.completion_token_ids[-1] == live.host.tokenizer.eos_token_id
+    assert "<|im_end|>" not in result.text
+
+
+async def test_an_answer_is_as_long_as_it_may_be(live: Live) -> None:
+    """`max_tokens` cuts, and what is stored says what held."""
+    result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=4))
+    assert len(result.completion_token_ids) == 4
+    assert (result.finish_reason, result.sampling["max_tokens"]) == ("length", 4)
+
+
+async def test_more_tokens_than_fit_become_what_fits(live: Live) -> None:
+    """A wish beyond the context is no error."""
+    result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=10**6))
+    assert result.finish_reason == "stop"
+    assert result.sampling["max_tokens"] < live.host.max_model_len
+
+
+async def test_greedy_answers_agree_and_seeds_repeat(live: Live) -> None:
+    """The same question gives the same greedy answer, and the same seed the same sampled one."""
+    user_id = await live.person()
+    greedy = [await live.result(user_id, QUESTION) for _ in range(2)]
+    assert greedy[0].completion_token_ids == greedy[1].completion_token_ids
+    warm = Sampling(temperature=1.5, seed=11)
+    sampled = [await live.result(user_id, QUESTION, sampling=warm) for _ in range(2)]
+    assert sampled[0].completion_token_ids == sampled[1].completion_token_ids
+
+
+async def test_top_log_probabilities_come_when_asked_for(live: Live) -> None:
+    """Each token brings its likeliest alternatives, itself among them when greedy."""
+    found = await deltas(live, await live.person(), sampling=Sampling(top_logprobs=3, max_tokens=3))
+    for delta in found:
+        assert delta.top_logprobs is not None
+        for token, alternatives in zip(delta.token_ids, delta.top_logprobs, strict=True):
+            assert len(alternatives) >= 3
+            assert alternatives[token] == max(alternatives.values())
+
+
+async def test_a_conversation_is_context(live: Live) -> None:
+    """Earlier turns reach the model; what is kept is the conversation as it was said."""
+    prior = ({"role": "user", "content": "my dog is called Bingo"}, {"role": "assistant", "content": "Got it."})
+    result = await live.result(await live.person(), "what is my dog called?", prior=prior)
+    assert result.messages[:2] == [*prior]
+    assert "Bingo" in live.host.tokenizer.decode(result.prompt_token_ids)
+
+
+async def test_a_message_longer_than_the_context_is_refused(live: Live) -> None:
+    """The error says so before anything is generated."""
+    with pytest.raises(PromptTooLongError, match="shorten"):
+        await live.result(await live.person(), "word " * 3000)
+
+
+async def test_a_long_conversation_keeps_its_notes_and_newest_turns(live: Live) -> None:
+    """What does not fit is the oldest talk."""
+    user_id, outcome = await live.pupil()
+    roles = ("user", "assistant")
+    prior = tuple({"role": r, "content": f"{r} turn {i} " + "word " * 20} for i in range(60) for r in roles)
+    result = await live.result(user_id, QUESTION, prior=prior)
+    text = live.host.tokenizer.decode(result.prompt_token_ids)
+    assert len(result.prompt_token_ids) < live.host.max_model_len
+    assert str(outcome.note) in text or (await live.notes(user_id))[0].state == NoteState.IN_WEIGHTS
+    assert "user turn 59 " in text
+    assert "user turn 0 " not in text
+    assert len(result.messages) == 121
+
+
+async def test_long_notes_leave_a_person_their_answers(live: Live) -> None:
+    """However much somebody has noted, the newest notes that fit are said and the question is answered."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    for i in range(5):
+        await live.teach(answer, f"note {i} " + "hello " * 150, kind=FeedbackKind.NOTE)
+    result = await live.result(user_id, QUESTION)
+    assert result.finish_reason == "stop"
+    said = [int(n.split()[1]) for n in result.notes]
+    assert said == [0, 1, 2, 3, 4][-len(said) :]
+    assert 1 <= len(said) < 5
+
+
+async def test_nobody_is_answered_who_is_not_known(live: Live) -> None:
+    """An unknown person is an error."""
+    with pytest.raises(PersonNotFound):
+        await live.result("nobody", QUESTION)
+
+
+async def test_leaving_a_stream_ends_it(live: Live) -> None:
+    """A reader who goes away leaves no stream behind."""
+    request = GenerateRequest(await live.person(), [{"role": "user", "content": QUESTION}])
+    stream = live.engine.generate(request)
+    await anext(stream)
+    assert live.host.num_running == 1
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert live.host.num_running == 0
+
+
+async def test_weights_alone_and_the_base_model_can_be_asked(live: Live) -> None:
+    """`notes` off leaves the notes out; the base adapter leaves both out."""
+    user_id, outcome = await live.pupil()
+    both, weights, base = [
+        await live.result(user_id, QUESTION, **options) for options in ({}, {"notes": "off"}, {"adapter": "base"})
+    ]  # type: ignore[arg-type]
+    assert (both.adapter_version, both.notes) == (1, [outcome.note])
+    assert (weights.adapter_version, weights.notes) == (1, [])
+    assert (base.adapter_version, base.notes) == (0, [])
+    fresh = await live.result(await live.person(), QUESTION)
+    assert base.completion_token_ids == fresh.completion_token_ids
+
+
+# -- what feedback becomes -------------------------------------------------------------------------------------------
+
+
+async def test_with_learning_off_a_correction_is_kept_with_its_reason(live: Live) -> None:
+    """Nothing is trained and nothing noted for a person who has learning off."""
+    user_id = await live.person(is_learning=False)
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please")
+    assert (outcome.status, outcome.adapter_version, outcome.note) == ("kept", 0, None)
+    assert "learning" in outcome.reason
+    assert await live.notes(user_id) == []
+    assert await live.engine.update_log(user_id, 9) == []
+
+
+async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
+    """It stands in the prompt of the next answer, on one line, and nothing is trained."""
+    user_id = await live.person(is_learning=False)
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "be\n brief", kind=FeedbackKind.NOTE)
+    assert (outcome.status, outcome.note) == ("kept", "be brief")
+    assert (await live.result(user_id, QUESTION)).notes == ["be brief"]
+    assert await live.engine.update_log(user_id, 9) == []
+
+
+@pytest.mark.parametrize("kind", [FeedbackKind.APPROVAL, FeedbackKind.REACTION])
+async def test_approval_and_reactions_train_nothing(live: Live, kind: str) -> None:
+    """They are kept."""
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "", kind=kind)
+    assert (outcome.status, outcome.adapter_version) == ("kept", 0)
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
+
+
+async def test_unknown_feedback_is_an_error(live: Live) -> None:
+    """There is nothing to learn from what was never committed."""
+    with pytest.raises(FeedbackNotFound):
+        await live.engine.learn("fb-nothing")
+
+
+async def test_feedback_is_learned_once(live: Live) -> None:
+    """Handed in again, together or later, it is the same update and no second version."""
+    user_id = await live.person()
+    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
+    first, second = await asyncio.gather(live.engine.learn(row.id), live.engine.learn(row.id))
+    later = await live.engine.learn(row.id)
+    assert first == second
+    assert (later.status, later.adapter_version) == ("learned", 1)
+    assert len(await live.database.read(lambda s: versions.history(s, user_id))) == 1
+
+
+async def test_undone_feedback_is_not_learned_again(live: Live) -> None:
+    """A redelivered correction that was taken back stays taken back."""
+    user_id, outcome = await live.pupil()
+    await live.engine.undo(user_id)
+    again = await live.engine.learn(outcome.feedback_id)
+    assert (again.status, again.adapter_version) == ("kept", 0)
+    assert (await live.user(user_id)).active_version == 0
+
+
+async def test_corrections_at_the_same_time_are_learned_one_on_the_other(live: Live) -> None:
+    """Both end up in the newest version's line, in the order in which they came."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcomes = await asyncio.gather(live.teach(answer, "no emoji please"), live.teach(answer, "use bullet points"))
+    assert [o.adapter_version for o in outcomes] == [1, 2]
+    assert (await live.version(user_id, 2)).parent == 1
+    assert live.engine.num_waiting_updates == 0
+
+
+async def test_a_caller_who_gives_up_does_not_stop_the_update(live: Live) -> None:
+    """A cancelled wait leaves the lesson running to its end."""
+    user_id = await live.person()
+    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
+    waiting = asyncio.create_task(live.engine.learn(row.id))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    await live.engine.settled()
+    assert (await live.feedback(row.id)).status == FeedbackStatus.LEARNED
+
+
+# -- taking back -----------------------------------------------------------------------------------------------------
+
+
+async def test_undo_brings_the_base_model_back(live: Live) -> None:
+    """Version and note go together; the next answer is the one from before."""
+    user_id = await live.person()
+    before = await live.ask(user_id, QUESTION)
+    await live.teach(before, "no emoji please")
+    undone = await live.engine.undo(user_id)
+    assert (undone.version, undone.note) == (0, "no emoji please")
+    after = await live.result(user_id, QUESTION)
+    assert (after.adapter_version, after.notes) == (0, [])
+    assert after.completion_token_ids == before.completion_token_ids
+    with pytest.raises(NothingToUndo):
+        await live.engine.undo(user_id)
+
+
+async def test_undo_while_a_lesson_is_learned_takes_that_lesson_back(live: Live) -> None:
+    """It waits for the lesson to end, so that version and note go together."""
+    user_id = await live.person()
+    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
+    learning = asyncio.create_task(live.engine.learn(row.id))
+    await live.has_begun(row.id)
+    undone = await live.engine.undo(user_id)
+    assert (await learning).status == "learned"
+    assert (undone.version, undone.note) == (0, "no emoji please")
+    assert (await live.feedback(row.id)).status == FeedbackStatus.UNDONE
+    assert await live.notes(user_id) == []
+
+
+async def test_rolling_back_and_forward(live: Live) -> None:
+    """Each version answers as it did, with the notes of its line."""
+    user_id, _ = await live.pupil("no emoji please")
+    first = await live.result(user_id, QUESTION, notes="off")
+    await live.teach(await live.ask(user_id, QUESTION), "use bullet points")
+    second = await live.result(user_id, QUESTION, notes="off")
+    assert await live.engine.rollback(user_id, 1) == 1
+    assert (await live.result(user_id, QUESTION, notes="off")).completion_token_ids == first.completion_token_ids
+    assert [n.text for n in await live.notes(user_id)] == ["no emoji please"]
+    assert await live.engine.rollback(user_id, 2) == 2
+    assert (await live.result(user_id, QUESTION, notes="off")).completion_token_ids == second.completion_token_ids
+    assert [n.text for n in await live.notes(user_id)] == ["no emoji please", "use bullet points"]
+
+
+async def test_an_impossible_version_is_refused(live: Live) -> None:
+    """Unknown and never accepted versions are errors, and nothing changes."""
+    user_id, _ = await live.pupil()
+    with pytest.raises(VersionNotFound):
+        await live.engine.rollback(user_id, 7)
+    await live.database.write(lambda s: versions.allocate(s, user_id, 1, "m", None, None))
+    with pytest.raises(VersionStateError):
+        await live.engine.rollback(user_id, 2)
+    await live.database.write(lambda s: versions.reject(s, user_id, 2))
+    assert (await live.user(user_id)).active_version == 1
+
+
+async def test_another_persons_note_cannot_be_deleted(live: Live) -> None:
+    """It is as if it did not exist."""
+    owner, outcome = await live.pupil()
+    with pytest.raises(NoteNotFound):
+        await live.engine.delete_note(await live.person(), outcome.note_id or "")
+    assert len(await live.notes(owner)) == 1
+
+
+async def test_a_note_deleted_while_it_is_probed_stays_deleted(live: Live) -> None:
+    """A probe that ends late brings nothing back."""
+    user_id, outcome = await live.pupil()
+    await asyncio.sleep(0)  # the probe has begun
+    await live.engine.delete_note(user_id, outcome.note_id or "")
+    await live.engine.settled()
+    assert await live.notes(user_id) == []
+
+
+# -- forgetting ------------------------------------------------------------------------------------------------------
+
+
+async def test_forgetting_leaves_no_row_and_no_file(live: Live) -> None:
+    """Rows, adapter directory and the copy in memory are gone; somebody else's are not."""
+    other, _ = await live.pupil("use lowercase")
+    user_id, outcome = await live.pupil("call me Waldemar")
+    row = await live.version(user_id, outcome.adapter_version)
+    await live.engine.settled()
+    await live.engine.forget(user_id)
+    with pytest.raises(PersonNotFound):
+        await live.user(user_id)
+    with pytest.raises(FeedbackNotFound):
+        await live.feedback(outcome.feedback_id)
+    assert not live.folder(user_id).exists()
+    registered = await live.host.rpc("heed_register", row.lora_int_id, str(live.folder(user_id, 1)))
+    assert not registered["ok"]
+    assert b"Waldemar" not in b"".join(f.read_bytes() for f in live.data_dir.glob("*.db*"))
+    assert live.folder(other, 1).exists()
+    assert (await live.result(other, QUESTION, notes="off")).adapter_version == 1
+
+
+async def test_forgetting_during_a_lesson_leaves_nothing_either(live: Live) -> None:
+    """The running lesson ends first, queued ones never run, and no file appears afterwards."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    rows = [await live.say(answer, text) for text in ("no emoji please", "use bullet points")]
+    learning = [asyncio.create_task(live.engine.learn(row.id)) for row in rows]
+    await live.has_begun(rows[0].id)
+    await live.engine.forget(user_id)
+    await asyncio.gather(*learning, return_exceptions=True)
+    await live.engine.settled()
+    assert not live.folder(user_id).exists()
+    assert user_id not in await live.database.read(people.all_ids)
+
+
+# -- after a restart -------------------------------------------------------------------------------------------------
+
+
+async def test_feedback_from_before_a_restart_is_learned(live: Live) -> None:
+    """What was pending, and what an update was working on when heed died, both train."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    waiting, interrupted = [await live.say(answer, text) for text in ("no emoji please", "use bullet points")]
+    await live.database.write(lambda s: feedback.begin_training(s, interrupted.id))
+    assert await live.engine.resume_pending() >= 2
+    await live.engine.settled()
+    statuses = [(await live.feedback(row.id)).status for row in (waiting, interrupted)]
+    assert statuses == [FeedbackStatus.LEARNED] * 2
+    assert (await live.user(user_id)).active_version == 2
+
+
+async def test_a_note_from_before_a_restart_is_kept(live: Live) -> None:
+    """Committed and never handled, it stands in the prompt after the start."""
+    user_id = await live.person()
+    await live.say(await live.ask(user_id, QUESTION), "my dog is Rex", kind=FeedbackKind.NOTE)
+    await live.engine.resume_pending()
+    assert (await live.result(user_id, QUESTION)).notes == ["my dog is Rex"]
+
+
+async def test_who_turned_learning_off_meanwhile_is_not_trained(live: Live) -> None:
+    """Pending feedback of a person without consent is kept, not learned."""
+    user_id = await live.person()
+    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
+    await live.database.write(lambda s: people.set_learning(s, user_id, False))
+    await live.engine.resume_pending()
+    await live.engine.settled()
+    assert (await live.feedback(row.id)).status == FeedbackStatus.KEPT
+    assert (await live.user(user_id)).active_version == 0
+
+
+async def test_feedback_on_an_old_answer_still_trains(live: Live) -> None:
+    """The answer is found by its id and trained on by its stored tokens, however much was said since."""
+    user_id = await live.person()
+    old = await live.ask(user_id, QUESTION)
+    for text in ("What is paella?", "Where is Oslo?"):
+        await live.ask(user_id, text)
+    assert (await live.teach(old, "no emoji please")).status == "learned"
+    stored = await live.database.read(lambda s: completions.get(s, user_id, old.id))
+    assert stored.completion_token_ids == old.completion_token_ids
+
+
+async def test_a_start_gives_up_candidates_of_an_earlier_heed(tmp_path: Path) -> None:
+    """A candidate whose update died is rejected and its directory swept; an accepted version stays."""
+    folder = tmp_path / "data"
+    async with opened(folder) as database:
+        user_id = await database.write(person)
+        await database.write(lambda s: accepted(s, user_id, None))
+        left = await database.write(lambda s: versions.allocate(s, user_id, 1, "m", None, None))
+        for number in (1, left.number):
+            (folder / "adapters" / user_id / str(number)).mkdir(parents=True)
+        engine = Engine(EngineConfig(model=str(tmp_path / "none"), data_dir=folder), database)
+        with pytest.raises(ModelNotFoundError):
+            await engine.start()
+        rows = await database.read(lambda s: versions.history(s, user_id))
+        assert [r.state for r in rows] == [VersionState.REJECTED, VersionState.ACCEPTED]
+        assert [p.name for p in (folder / "adapters" / user_id).iterdir()] == ["1"]
+
+
+# -- state -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_running_engine_says_so(live: Live, pocket: Path) -> None:
+    """Ready, healthy, and named after its model."""
+    assert live.engine.is_ready
+    assert live.engine.health() == {"model": "ok"}
+    assert live.engine.model_name == str(pocket)
+
+
+async def test_a_model_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    """Nothing is started; the message names the folder, and stopping is harmless."""
+    database = Database.open(tmp_path / "data")
+    engine = Engine(EngineConfig(model=str(tmp_path / "none"), data_dir=tmp_path / "data"), database)
+    with pytest.raises(ModelNotFoundError, match="none"):
+        await engine.start()
+    assert not engine.is_ready
+    assert engine.health() == {"model": "starting"}
+    await engine.stop()
+    await database.close()
+
+
+async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(live: Live) -> None:
+    """The update is done again, chats go on, and older versions are served from their files."""
+    earlier, _ = await live.pupil("use lowercase")
+    before = await live.result(earlier, QUESTION, notes="off")
+    user_id = await live.person()
+    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
+    learning = asyncio.create_task(live.engine.learn(row.id))
+    await live.has_begun(row.id)
+    for process in live.host._running.children:  # type: ignore[union-attr]
+        os.kill(process.pid, signal.SIGKILL)
+    outcome = await learning
+    assert (outcome.status, outcome.note) == ("learned", "no emoji please")
+    assert (await live.feedback(row.id)).attempts == 2
+    assert len(await live.notes(user_id)) == 1
+    assert live.engine.is_ready
+    after = await live.result(earlier, QUESTION, notes="off")
+    assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
+    runs = await live.engine.update_log(user_id, 9)
+    assert [r.status for r in runs] == ["accepted", "failed"]
