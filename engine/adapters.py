@@ -103,11 +103,11 @@ class AdapterStore:
 def _check_values(files: dict[str, bytes]) -> None:
     """Raises AdapterDamaged unless the files parse and every value is finite and of a possible size."""
     try:
-        config: dict[str, Any] = json.loads(files[CONFIG_FILE])
+        config: Any = json.loads(files[CONFIG_FILE])
         tensors = load_safetensors(files[TENSORS_FILE])
     except (KeyError, ValueError, SafetensorError) as error:
         raise AdapterDamaged(f"the adapter's files cannot be read: {error}") from error
-    if config.get("peft_type") != "LORA" or not tensors:
+    if not isinstance(config, dict) or config.get("peft_type") != "LORA" or not tensors:
         raise AdapterDamaged("the adapter's files hold no LoRA")
     norm = math.sqrt(sum(float(np.square(t, dtype=np.float64).sum()) for t in tensors.values()))
     if not norm <= MAX_ADAPTER_NORM:  # also refuses NaN

@@ -75,7 +75,7 @@ class UpdateRun:
         self.learn = learn
         self.samples = samples
         self.measured = Measured()
-        self.phase: Phase = "teacher"
+        self.phase: Phase = "teacher"  # of the last piece
         self.slot = open_slot(model, learn, parent)
         self._parent_flat = self.slot.flat.detach().clone()
         self._ema_flat = self._parent_flat.clone()
@@ -96,7 +96,7 @@ class UpdateRun:
 
     def _make_targets(self) -> None:
         positions = sum(len(s.response_ids) for s in self.samples)
-        is_mixed = self.learn.teacher == "trust_region"
+        is_mixed = bool(self._taught_by("trust_region"))
         self._targets = {
             "teacher": Targets(self.model, positions, must_be_logprobs=is_mixed),
             "reference": Targets(self.model, positions),
@@ -117,15 +117,17 @@ class UpdateRun:
     def advance(self, budget_s: float) -> None:
         """Works until one more piece would probably go past `budget_s`; always does at least one."""
         started, longest_s = time.perf_counter(), 0.0
-        while not self.is_done and time.perf_counter() - started + longest_s <= budget_s:
+        while not self.is_done:
             longest_s = max(longest_s, self._one_piece())
+            if time.perf_counter() - started + longest_s > budget_s:
+                return
 
     def _one_piece(self) -> float:
-        phase, started = self.phase, time.perf_counter()
-        if next(self._pieces, None) is None:
-            self.phase = "finished"
+        started = time.perf_counter()
+        self.phase = next(self._pieces, "finished")
         elapsed_s = time.perf_counter() - started
-        self.measured.phases_ms[phase] = self.measured.phases_ms.get(phase, 0.0) + elapsed_s * 1e3
+        if not self.is_done:
+            self.measured.phases_ms[self.phase] = self.measured.phases_ms.get(self.phase, 0.0) + elapsed_s * 1e3
         return elapsed_s
 
     # -- the pieces, in order ----------------------------------------------------------------------------------------
@@ -133,13 +135,11 @@ class UpdateRun:
     def _work(self) -> Iterator[Phase]:
         yield from self._fixed_targets()
         yield from self._behaviour_pass()
-        self.phase = "steps"
         for _ in range(self.learn.steps):
             yield from self._moving_targets()
             yield from self._step()
             if self._is_over():
                 break
-        self.phase = "final"
         yield from self._final_pass()
 
     def _fixed_targets(self) -> Iterator[Phase]:
@@ -157,16 +157,14 @@ class UpdateRun:
 
     def _moving_targets(self) -> Iterator[Phase]:
         """Teachers that follow the student are asked before every step."""
-        with_teacher = {s.teacher_mode(self.learn) for s in self.samples}
-        if "ema" in with_teacher:
+        for batch in self._plan(self._taught_by("ema"), "teacher"):
             with self.slot.holding(self._ema_flat):
-                for _ in self._ask("teacher", "ema", "teacher", self.slot):
-                    pass
+                self._targets["teacher"].put_hidden(batch, self._hidden(batch, self.slot))
             yield "teacher"
         for batch in self._plan(self._taught_by("trust_region"), "teacher"):
             self._mix_in_student(batch)
             yield "teacher"
-        if with_teacher & {"ema", "trust_region"}:
+        if self._taught_by("ema") or self._taught_by("trust_region"):
             for student in self._student:
                 student.rows.pop("teacher", None)
 
@@ -299,7 +297,7 @@ class UpdateRun:
         self._optimizer.step()
         self.measured.steps += 1
         self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())
-        if self.learn.teacher == "ema":
+        if self._taught_by("ema"):
             self._ema_flat.lerp_(self.slot.flat.detach(), self.learn.ema_rate)
 
     def _measure(self, batch: Batch) -> None:

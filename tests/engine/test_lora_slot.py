@@ -78,9 +78,14 @@ def test_held_values_are_given_back_also_after_an_error() -> None:
     slot = make_slot()
     slot.load_fresh(1)
     before = slot.flat.detach().clone()
-    with pytest.raises(RuntimeError, match="in between"), slot.holding(torch.ones_like(before)):
-        assert slot.flat.detach().eq(1).all()
-        raise RuntimeError("in between")
+
+    def fail_in_between() -> None:
+        with slot.holding(torch.ones_like(before)):
+            assert slot.flat.detach().eq(1).all()
+            raise RuntimeError("in between")
+
+    with pytest.raises(RuntimeError, match="in between"):
+        fail_in_between()
     assert torch.equal(slot.flat, before)
 
 

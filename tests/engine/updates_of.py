@@ -19,8 +19,12 @@ def sample(kind: Any = "correction", seed: int = 0, length: int = 12, **fields: 
     """A sample whose teacher sees ten tokens more than the student; an anchor's sees the same."""
     prompt = token_ids(9 + seed % 5, seed)
     context = [] if kind == "anchor" else token_ids(10, seed + 1000)
-    defaults = {"teacher_ids": context + prompt, "response_ids": [*token_ids(length - 1, seed + 2000), 2]}
-    return Sample(kind, prompt, **(defaults | fields))
+    defaults = {
+        "student_ids": prompt,
+        "teacher_ids": context + prompt,
+        "response_ids": [*token_ids(length - 1, seed + 2000), 2],
+    }
+    return Sample(kind, **(defaults | fields))
 
 
 def correction_with_company() -> list[Sample]:

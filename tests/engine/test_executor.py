@@ -1,0 +1,20 @@
+"""vLLM's executors settle in before they start anything."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine import executor
+
+
+@pytest.mark.parametrize(("ours", "vllms"), [("CpuExecutor", "MultiprocExecutor"), ("GpuExecutor", "UniProcExecutor")])
+def test_settling_in_comes_before_the_worker(monkeypatch: pytest.MonkeyPatch, ours: str, vllms: str) -> None:
+    """What the executor starts inherits session and output, and the watchdog runs while the model loads."""
+    order: list[Any] = []
+    monkeypatch.setattr(executor, "settle_in", order.append)
+    monkeypatch.setattr(getattr(executor, vllms), "_init_executor", lambda _self: order.append("worker"))
+    instance = object.__new__(getattr(executor, ours))
+    instance.vllm_config = SimpleNamespace()
+    instance._init_executor()
+    assert order == [instance.vllm_config, "worker"]

@@ -1,0 +1,255 @@
+"""One update: what is trained, against whom, in which pieces, and what is reported."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine import update_run
+from engine.config import LearnConfig
+from engine.lean_model import LeanModel
+from engine.lora_registry import AdapterTensors
+from engine.scoring import score_samples
+from engine.training_model import load_base
+from engine.update_run import UpdateRun
+from tests.engine.updates_of import correction_with_company, run_update, sample
+
+LOSSES = ("forward_kl", "reverse_kl", "jsd", "sampled_token")
+TEACHERS = ("base", "current", "ema", "trust_region")
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> LeanModel:
+    """The tiny model's training forward."""
+    return LeanModel(load_base(tiny_model), "tiny")
+
+
+def divergence_of(model: LeanModel, samples: list[Any], adapter: AdapterTensors | None) -> float:
+    """Mean forward KL, teacher against student, of some samples."""
+    scores = score_samples(model, samples, adapter)
+    return sum(score["divergence"] for score in scores) / len(scores)
+
+
+def test_an_update_moves_the_student_towards_the_teacher(model: LeanModel) -> None:
+    """The reported divergence falls, and so does the one measured afterwards with the exported adapter."""
+    samples = correction_with_company()
+    run = run_update(model, samples)
+    assert run.measured.steps == 10
+    assert run.measured.divergence_after < 0.7 * run.measured.divergence_before  # type: ignore[operator]
+    assert divergence_of(model, samples[:3], run.slot.export()) < divergence_of(model, samples[:3], None)
+    assert run.update_norm > 0
+
+
+@pytest.mark.parametrize("divergence", [kind for kind in LOSSES if kind != "sampled_token"])
+@pytest.mark.parametrize("top_k", [None, 20])
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_every_loss_with_every_teacher_learns(
+    model: LeanModel, divergence: Any, top_k: int | None, teacher: Any
+) -> None:
+    """The configured divergence falls."""
+    run = run_update(model, correction_with_company(), divergence=divergence, top_k=top_k, teacher=teacher)
+    assert run.measured.is_finite
+    assert run.measured.divergence_after < run.measured.divergence_before  # type: ignore[operator]
+
+
+def test_the_sampled_token_estimator_lowers_what_the_teacher_dislikes(model: LeanModel) -> None:
+    """A single token's estimate, so only its direction is certain: tokens with negative heat become less likely."""
+    one = sample()
+    run = run_update(model, [one], divergence="sampled_token", learning_rate=1e-3, steps=5)
+    (before,), (after,) = (score_samples(model, [one], adapter) for adapter in (None, run.slot.export()))
+    moved = torch.tensor(after["student_logprobs"]) - torch.tensor(before["student_logprobs"])
+    heat = torch.tensor([value for _, value in run.measured.heat])
+    assert float((moved * heat).sum()) > 0
+
+
+def test_a_current_teacher_without_feedback_has_nothing_to_teach(model: LeanModel) -> None:
+    """Same context, same weights: zero divergence, zero heat, and no step with a threshold."""
+    parent = run_update(model, correction_with_company(), steps=3).slot.export()
+    same = sample(teacher_ids=sample().student_ids)
+    run = run_update(model, [same], parent, teacher="current", stop_below=1e-6)
+    assert run.measured.divergence_before == pytest.approx(0.0, abs=1e-6)
+    assert all(abs(value) < 1e-4 for _, value in run.measured.heat)
+    assert run.measured.steps == 0
+    assert run.update_norm == 0.0
+
+
+def test_a_base_teacher_does_not_move_with_the_adapter(model: LeanModel) -> None:
+    """CLaaS once scored the teacher with the adapter on: then this divergence would be zero."""
+    parent = run_update(model, correction_with_company()).slot.export()
+    same = sample(teacher_ids=sample().student_ids)
+    run = UpdateRun(model, LearnConfig(), [same], parent)
+    run.advance(1e9)
+    assert run.measured.divergence_before > 0.01  # type: ignore[operator]
+
+
+def test_the_learning_rate_of_the_request_is_the_one_used(model: LeanModel) -> None:
+    """A ten times smaller rate moves the first step ten times less; no state is carried over from an earlier update."""
+    run_update(model, correction_with_company(), learning_rate=0.1, steps=3)
+    small, large = (run_update(model, [sample()], learning_rate=rate, steps=1).update_norm for rate in (1e-4, 1e-3))
+    assert large == pytest.approx(10 * small, rel=1e-2)
+
+
+def test_a_first_adam_step_has_the_size_of_the_learning_rate(model: LeanModel) -> None:
+    """A fresh optimizer moves every value with a gradient by about the learning rate (here only B has one)."""
+    run = run_update(model, [sample()], learning_rate=1e-3, steps=1)
+    b = torch.cat([t.flatten() for name, t in run.slot.parameters.items() if ".lora_B." in name])
+    assert float(b.abs().median()) == pytest.approx(1e-3, rel=0.05)
+
+
+def test_the_end_of_sequence_token_gets_a_gradient(model: LeanModel) -> None:
+    """A response of EOS alone is trained towards the teacher's opinion of ending."""
+    only_eos = sample(response_ids=[2])
+    run = run_update(model, [only_eos])
+    assert run.measured.heat[0][0] == 2.0
+    assert divergence_of(model, [only_eos], run.slot.export()) < divergence_of(model, [only_eos], None)
+
+
+def test_a_sample_without_weight_changes_nothing(model: LeanModel) -> None:
+    """Masked samples give zero loss."""
+    alone = run_update(model, [sample()], steps=3)
+    values = alone.slot.export()
+    with_masked = run_update(model, [sample(), sample("counterfactual", seed=5, weight=0.0)], steps=3)
+    assert with_masked.measured.losses == pytest.approx(alone.measured.losses, rel=1e-4)
+    for name, tensor in with_masked.slot.export().tensors.items():
+        assert torch.allclose(tensor, values.tensors[name], atol=1e-4)
+
+
+def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
+    """Micro-batches, chunks of the vocabulary projection and pauses change the numbers only by rounding."""
+    losses = []
+    for tokens, elements in ((16, 1 << 25), (4096, 1 << 25), (4096, 5 * 413)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(update_run, "CHUNK_ELEMENTS", elements)
+            losses.append(run_update(model, correction_with_company(), micro_batch_tokens=tokens).measured.losses)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+    assert losses[2] == pytest.approx(losses[1], rel=1e-3)
+
+
+def test_it_stops_when_teacher_and_student_agree(model: LeanModel) -> None:
+    """At the first step whose divergence is below the threshold, without taking it."""
+    free = run_update(model, correction_with_company(), steps=20)
+    early = run_update(model, correction_with_company(), steps=20, stop_below=0.5 * free.measured.divergence_before)  # type: ignore[operator]
+    assert 0 < early.measured.steps < 20
+    assert early.measured.divergence_after <= 0.5 * early.measured.divergence_before  # type: ignore[operator]
+
+
+def test_anchors_hold_the_student(model: LeanModel) -> None:
+    """With a large weight, the anchors' divergence from the base stays smaller than without them."""
+    samples = correction_with_company()
+    free = run_update(model, samples[:3])
+    held = run_update(model, samples, anchor_weight=10.0)
+    anchors = samples[3:]
+    assert held.measured.anchor_divergence_after < divergence_of(model, anchors, free.slot.export())  # type: ignore[operator]
+    assert free.measured.anchor_divergence_after is None
+
+
+@pytest.mark.parametrize("name", ["kl_to_parent_weight", "kl_to_base_weight"])
+def test_a_kl_term_holds_the_student_back(model: LeanModel, name: str) -> None:
+    """With a large weight the student stays closer to where it came from."""
+    free, held = (run_update(model, correction_with_company(), **{name: weight}) for weight in (0.0, 5.0))
+    assert held.measured.divergence_after > 1.2 * free.measured.divergence_after  # type: ignore[operator]
+
+
+def test_the_importance_weight_compares_with_the_stored_log_probabilities(model: LeanModel) -> None:
+    """Stored by the same weights: 1. Stored ten nats lower: capped. Not stored: not reported."""
+    one = sample()
+    own = score_samples(model, [one], None)[0]["student_logprobs"]
+    lower = [value - 10 for value in own]
+    for stored, mean in ((own, 1.0), (lower, 2.0)):
+        run = run_update(model, [sample(behaviour_logprobs=stored)], steps=1)
+        assert run.measured.importance["mean"] == pytest.approx(mean, abs=1e-3)
+    assert run_update(model, [one], steps=1).measured.importance == {}
+
+
+def test_the_importance_weight_uses_the_stored_prompt_and_temperature(model: LeanModel) -> None:
+    """Notes were in the stored prompt and are not in the student's: that difference is intended, not corrected for."""
+    stored_prompt = sample(seed=3).student_ids
+    as_sampled = sample(student_ids=stored_prompt)
+    cold = score_samples(model, [as_sampled], None)[0]["student_logprobs"]
+    run = run_update(model, [sample(behaviour_logprobs=cold, behaviour_ids=stored_prompt)], steps=1)
+    assert run.measured.importance["mean_abs_log"] == pytest.approx(0.0, abs=1e-4)
+    other = run_update(model, [sample(behaviour_logprobs=cold, behaviour_ids=stored_prompt, temperature=0.5)], steps=1)
+    assert other.measured.importance["mean_abs_log"] > 0.1
+
+
+def test_the_heat_is_the_teachers_view_of_the_correction(model: LeanModel) -> None:
+    """One pair per response token of the correction, in order: its id and log p_teacher - log p_student before."""
+    samples = correction_with_company()
+    run = run_update(model, samples, steps=1)
+    score = score_samples(model, samples[:1], None)[0]
+    assert [token for token, _ in run.measured.heat] == samples[0].response_ids
+    expected = torch.tensor(score["teacher_logprobs"]) - torch.tensor(score["student_logprobs"])
+    assert torch.allclose(torch.tensor([value for _, value in run.measured.heat]), expected, atol=1e-4)
+
+
+def test_large_vocabularies_keep_hidden_states_instead_and_learn_the_same(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The teacher's log-probabilities are projected again when wanted."""
+    kept = run_update(model, correction_with_company()).measured.losses
+    monkeypatch.setattr("engine.targets.KEPT_ELEMENTS", 1)
+    assert run_update(model, correction_with_company()).measured.losses == pytest.approx(kept, rel=1e-3)
+
+
+def test_an_update_goes_on_from_its_parent(model: LeanModel) -> None:
+    """The second starts with the first one's values, and leaves them as they are."""
+    first = run_update(model, correction_with_company()).slot.export()
+    kept = {name: tensor.clone() for name, tensor in first.tensors.items()}
+    second = run_update(model, correction_with_company(), first, steps=1)
+    assert second.measured.divergence_before < 1.0
+    assert second.measured.losses[0] < 0.7 * run_update(model, correction_with_company(), steps=1).measured.losses[0]
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in first.tensors.items())
+
+
+@pytest.mark.parametrize("where", ["loss", "gradient", "weights"])
+def test_a_value_that_is_not_a_number_ends_the_update(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Wherever it turns up, the update is over and marked."""
+    run = UpdateRun(model, LearnConfig(), [sample()], None)
+    if where == "loss":
+        monkeypatch.setattr(run, "_kl_penalty", lambda *_: torch.tensor(float("nan")))
+    if where == "gradient":
+        monkeypatch.setattr(run, "_note", lambda _loss: run.slot.grad.fill_(float("inf")))
+    if where == "weights":
+        monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
+    run.advance(1e9)
+    assert run.is_done
+    assert not run.measured.is_finite
+    assert run.measured.steps <= 1
+
+
+def test_it_works_in_pieces_no_longer_than_asked(model: LeanModel) -> None:
+    """With no budget each call does one micro-batch; the phases come in order."""
+    run = UpdateRun(model, LearnConfig(micro_batch_tokens=32, steps=2), correction_with_company(), None)
+    phases, calls = [run.phase], 0
+    while not run.is_done:
+        run.advance(0.0)
+        calls += 1
+        if run.phase != phases[-1]:
+            phases.append(run.phase)
+    assert phases == ["teacher", "steps", "final", "finished"]
+    assert calls > 15
+    assert set(run.measured.phases_ms) == {"teacher", "steps", "final"}
+
+
+def test_a_budget_is_kept_to_about_one_piece(model: LeanModel) -> None:
+    """Two large budgets: neither takes much longer than it says."""
+    run = UpdateRun(model, LearnConfig(steps=1000, micro_batch_tokens=64), correction_with_company(), None)
+    run.advance(0.05)
+    started = time.perf_counter()
+    run.advance(0.05)
+    assert time.perf_counter() - started < 0.5  # a shared machine may stop us in between
+
+
+def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
+    """It has a slot of its own."""
+    plain = run_update(model, correction_with_company()).measured.losses
+    run = UpdateRun(model, LearnConfig(), correction_with_company(), None)
+    adapter = run.slot.export()
+    while not run.is_done:
+        run.advance(0.0)
+        score_samples(model, [sample()], adapter)
+    assert run.measured.losses == pytest.approx(plain, rel=1e-5)
