@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOK_AGAIN_S = 3.0  # between two looks at a heed that is still starting
 FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 User = Annotated[str, typer.Option("--user", "-u", help="Which local user this is about.")]
 Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
@@ -183,7 +184,9 @@ async def _chat(connect: Callable[[], HeedClient]) -> None:
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
     async with connect() as client:
-        await client.ready()
+        while (await client.ready())["status"] != "ready":
+            console.print(Text("heed is still loading its model", style="dim"))
+            await asyncio.sleep(LOOK_AGAIN_S)
         talk = TerminalChat(client, console, lines)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
         await talk.run()

@@ -40,8 +40,9 @@ def author(request: web.Request, user: str = "") -> Author:
     if not settings.api_keys:
         return Author("http", name or LOCAL_USER, name or LOCAL_USER)
     key = _key_name(request, settings)
-    account = f"{key}/{name}" if name and name != key else key
-    return Author("http", account, name or key)
+    if name in ("", LOCAL_USER, key):
+        return Author("http", key, key)
+    return Author("http", f"{key}/{name}", name)
 
 
 def _check_name(name: str) -> str:

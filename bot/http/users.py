@@ -1,6 +1,7 @@
 """One person at a time: summary, history, commands, everything as JSON, and erasure."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
@@ -13,8 +14,9 @@ from bot.http import bodies, views
 from bot.http.auth import author
 from bot.http.services import SERVICES, Services
 from bot.lessons import stored_outcome
-from storage import completions, feedback, notes, updates, versions
-from storage.tables import User
+from storage import completions, feedback, notes, people, updates, versions
+from storage.database import Session
+from storage.tables import NoteState, User
 
 Json = dict[str, Any]
 EVERYTHING = 1_000_000
@@ -80,17 +82,8 @@ async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
     services = request.app[SERVICES]
     user = await services.gateway.known(author(request, request.match_info["user"]))
-    user_id = user.id
-    read = services.database.read
-    data = {
-        "exported_at": time.time(),
-        "user": user.model_dump(),
-        "completions": [row.model_dump() for row in await read(lambda s: completions.recent(s, user_id, EVERYTHING))],
-        "feedback": [row.model_dump() for row in await read(lambda s: feedback.history(s, user_id, EVERYTHING))],
-        "notes": [row.model_dump() for row in await read(lambda s: notes.live(s, user_id))],
-        "adapter_versions": [row.model_dump() for row in await read(lambda s: versions.history(s, user_id))],
-        "updates": [row.model_dump() for row in await read(lambda s: updates.recent(s, user_id, EVERYTHING))],
-    }
+    tables = await services.database.read(lambda s: _everything(s, user.id))
+    data = {"exported_at": time.time(), "user": user.model_dump(), **tables}
     return web.json_response(data, headers={"Content-Disposition": 'attachment; filename="heed-export.json"'})
 
 
@@ -102,6 +95,18 @@ async def forget(request: web.Request) -> web.Response:
         raise NotFound("heed does not know this person", "user")
     await services.gateway.forget(user.id)
     return web.json_response({"forgotten": True})
+
+
+def _everything(s: Session, user_id: str) -> Json:
+    tables: dict[str, Sequence[Any]] = {
+        "identities": people.identities(s, user_id),
+        "completions": completions.recent(s, user_id, EVERYTHING),
+        "feedback": feedback.history(s, user_id, EVERYTHING),
+        "notes": [note for state in NoteState for note in notes.in_state(s, user_id, state)],
+        "adapter_versions": versions.history(s, user_id),
+        "updates": updates.recent(s, user_id, EVERYTHING),
+    }
+    return {name: [row.model_dump() for row in rows] for name, rows in tables.items()}
 
 
 async def _feedback(services: Services, user: User, limit: int) -> list[Json]:

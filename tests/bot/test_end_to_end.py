@@ -245,7 +245,8 @@ async def test_a_restart_keeps_everything(running: RunningHeed) -> None:
         later_id, _ = await person.ask(UNSEEN)
     family = running.family()
     assert await asyncio.to_thread(running.stop) == 0
-    assert [process for process in family if process.is_running() and process.status() != "zombie"] == []
+    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 10)
+    assert alive == []
     await asyncio.to_thread(running.start)
     async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
         person = Person(session, "returner")

@@ -86,6 +86,7 @@ function showTurn(answers) {
     if (index < answers.length - 1) answer.retire();
     for (const given of stored.feedback) {
       if (given.kind === "correction" || given.kind === "ideal") answer.learned(given);
+      if (given.kind === "reaction" && ["-1", "👎"].includes(given.value)) answer.down.setAttribute("aria-pressed", "true");
     }
   });
 }

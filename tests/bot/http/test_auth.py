@@ -56,16 +56,16 @@ async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
 
 
 async def test_several_people_behind_one_key_are_apart(start_heed: StartHeed) -> None:
-    """`user` names people of this key; the key's own name is the key itself."""
+    """`user` names people of this key; its own name and "local" are the key itself."""
     heed = await start_heed(http=KEYS)
-    for user in ("", "ana", "carl"):
+    for user in ("", "ana", "local", "carl"):
         body = {"messages": [{"role": "user", "content": "bees"}], "user": user}
         await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
     counts = []
     for user in ("ana", "carl"):
         _, export = await heed.get(f"/v1/users/{user}/export", headers=bearer("a" * 20))
         counts.append(len(export["completions"]))
-    assert counts == [2, 1]
+    assert counts == [3, 1]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::1", ""])

@@ -77,7 +77,9 @@ async def test_export_is_everything(heed: Heed) -> None:
     export = await response.json()
     assert {"user", "completions", "feedback", "notes", "adapter_versions", "updates"} <= set(export)
     assert export["completions"][0]["completion_token_ids"]
-    assert all(export[name] for name in ("feedback", "notes", "adapter_versions", "updates"))
+    assert all(export[name] for name in ("identities", "feedback", "notes", "adapter_versions", "updates"))
+    await heed.client.delete(f"{ME}/notes/{export['notes'][0]['id']}")
+    assert (await heed.get(f"{ME}/export"))[1]["notes"][0]["state"] == "deleted"
 
 
 async def test_forgetting_leaves_nothing(heed: Heed) -> None:
