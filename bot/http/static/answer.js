@@ -5,6 +5,8 @@ import { el, icon, seconds, speak, versionName } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
 
+const ICONS = { learned: "check", rejected: "close", queued: "mind", kept: "mind" };
+
 /** An answer. `page` gives: reasons(), changed(), report(error), regenerate(answer), show(node). */
 export class Answer {
   constructor(page, turn) {
@@ -12,6 +14,7 @@ export class Answer {
     this.turn = turn; // the element all answers to one question are in
     this.id = "";
     this.text = "";
+    this.wasStopped = false;
     this.body = el("div", { class: "text" });
     this.tools = el("div", { class: "tools", role: "group", "aria-label": "About this answer" });
     this.box = el("div", { class: "box" });
@@ -150,10 +153,10 @@ export class Answer {
     const line = lessonLine(given);
     const lesson = el("section", { class: `lesson ${given.status}${given.state === "undone" ? " undone" : ""}`, "aria-label": "What heed learned" },
       el("p", { class: "said-why" }, given.kind === "ideal" ? "You rewrote it" : `You said: ${given.text}`));
-    const chip = el("p", { class: "outcome" }, icon(given.status === "learned" ? "check" : "mind"), el("span", { class: "line" }, line));
+    const chip = el("p", { class: "outcome" }, icon(ICONS[given.status]), el("span", { class: "line" }, line));
     if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
     lesson.append(chip);
-    if (given.note && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, `Keeps in mind: ${given.note}`));
+    if (given.note && given.kind !== "ideal" && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, `Keeps in mind: ${given.note}`));
     if (given.update?.heat?.length) this.showHeat(given.update.heat, lesson);
     this.turn.append(lesson);
     if (isNew) speak(line);

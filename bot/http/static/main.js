@@ -31,7 +31,8 @@ const page = {
   async regenerate(answer) {
     const next = new Answer(page, answer.turn);
     answer.retire();
-    await write(next, (onText, signal) => api.regenerate(answer.id, onText, signal));
+    const hasBegun = await write(next, (onText, signal) => api.regenerate(answer.id, onText, signal));
+    if (!hasBegun) await load();
   },
 };
 
@@ -103,10 +104,18 @@ async function sendMessage(text) {
   if (text.startsWith("/")) return runCommand(text);
   const turn = addTurn(text);
   page.follow();
-  return write(new Answer(page, turn), (onText, signal) => api.ask(text, onText, signal));
+  const hasBegun = await write(new Answer(page, turn), (onText, signal) => api.ask(text, onText, signal));
+  if (!hasBegun) giveBack(turn, text);
 }
 
-/** Stream an answer into `answer`. */
+/** What was not taken goes back into the message box. */
+function giveBack(turn, text) {
+  turn.remove();
+  if (!say.value) say.value = text;
+  fitComposer();
+}
+
+/** Stream an answer into `answer`; false if nothing of it came. */
 async function write(answer, call) {
   writing = new AbortController();
   setWriting(true);
@@ -116,13 +125,15 @@ async function write(answer, call) {
     speak(answer.text);
   } catch (error) {
     const wasStopped = error.name === "AbortError";
-    answer.stop(wasStopped ? undefined : "No answer.");
+    answer.wasStopped = wasStopped;
+    answer.stop(wasStopped ? undefined : "Broken off. heed does not keep this one.");
     if (!wasStopped) report(error);
   } finally {
     writing = null;
     setWriting(false);
     if (nearEnd()) page.follow();
   }
+  return answer.text !== "" || answer.wasStopped;
 }
 
 async function runCommand(text) {
@@ -136,7 +147,7 @@ async function runCommand(text) {
     speak(done.text);
     await refresh();
   } catch (error) {
-    turn.remove();
+    giveBack(turn, text);
     report(error);
   }
   page.follow();
@@ -163,7 +174,7 @@ async function act(work) {
 
 function report(error) {
   if (error.status === 401) {
-    byId("ask-key").showModal();
+    if (!byId("ask-key").open) byId("ask-key").showModal();
     return;
   }
   const text = error.message || "Something went wrong.";

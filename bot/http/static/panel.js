@@ -21,7 +21,7 @@ export async function drawPanel(act) {
 
 function drawNotes(notes, act) {
   const rows = notes.data.map((note) => el("li", { class: "note" },
-    el("span", { class: "note-text" }, note.text),
+    el("span", { class: "note-text", title: note.text }, note.text),
     el("span", { class: `badge ${note.state}` }, STATES[note.state] || note.state),
     el("span", { class: "tokens" }, note.state === "in_weights" ? `${note.num_tokens} tokens saved` : `${note.num_tokens} tokens`),
     el("button", { type: "button", class: "plain small-icon", "aria-label": `Delete the note: ${note.text}`, onclick: () => act(() => api.deleteNote(note.id)) }, icon("trash"))));
@@ -37,7 +37,7 @@ function drawVersions(versions, act) {
     const taught = version.taught_by ? `“${version.taught_by.text}”` : version.version ? "" : "as it came";
     const figures = version.update ? `${seconds(version.update.duration_ms)}, ${version.update.steps} steps` : "";
     return el("li", { class: isActive ? "active" : null, "aria-current": isActive ? "true" : null },
-      el("b", {}, versionName(version.version)), el("span", { class: "taught" }, taught), el("span", { class: "figures" }, figures),
+      el("b", {}, versionName(version.version)), el("span", { class: "taught", title: taught || null }, taught), el("span", { class: "figures" }, figures),
       isActive ? el("span", { class: "badge in_weights" }, "answers now")
         : el("button", { type: "button", class: "link", "aria-label": `Let ${versionName(version.version)} answer`, onclick: () => act(() => api.rollBack(version.version)) }, "use this"));
   });

@@ -263,6 +263,8 @@ async def test_troubles_are_told_kindly(
     await page.fill("#say", "x" * 16_001)
     await page.press("#say", "Enter")
     await expect(page.locator("#banner")).to_contain_text("16001 characters")
+    await expect(page.locator("#say")).to_have_value("x" * 16_001)
+    await expect(page.locator(".turn")).to_have_count(0)
 
     async def gone(route: Route) -> None:
         await route.abort()
