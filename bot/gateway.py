@@ -177,7 +177,7 @@ class Gateway:
     async def _deltas(self, turn: Turn) -> AsyncGenerator[Delta, None]:
         request = GenerateRequest(turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter)
         answer = self._engine.generate(request)
-        async with aclosing(answer) as deltas:  # type: ignore[type-var]  # it is an async generator
+        async with aclosing(answer) as deltas:
             while True:
                 try:
                     async with asyncio.timeout(self._chat.stream_timeout_s) as patience:

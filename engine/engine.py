@@ -8,8 +8,8 @@ only; what is acknowledged is in storage.
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import asdict
 from typing import Literal
 
@@ -96,7 +96,7 @@ class Engine:
 
     # -- generation --------------------------------------------------------------------------------------------------
 
-    async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
         ref = await self._adapter_for(request)
         standing = await self._notes_for(request, ref)
@@ -108,8 +108,9 @@ class Engine:
         sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
         answer = _Answer(request, standing, prompt, ref.number, sampling)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
-        async for chunk in stream:
-            yield answer.take(chunk)
+        async with aclosing(stream):  # a reader who leaves ends the stream at once
+            async for chunk in stream:
+                yield answer.take(chunk)
 
     async def _notes_for(self, request: GenerateRequest, ref: AdapterRef) -> list[str]:
         if request.notes == "off" or request.adapter == "base":

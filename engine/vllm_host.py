@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,8 +172,7 @@ class VllmHost:
         for lora_int_id in map(int, record.get("failed", {})):
             running.loaded.discard(lora_int_id)
             async with self._rpc_lock:
-                with self._watched(running):
-                    await running.llm.remove_lora(lora_int_id)
+                await self._answered(running, running.llm.remove_lora(lora_int_id))
 
     async def _restart(self, reason: str) -> None:
         log.warning("restarting the engine: %s", reason)
@@ -290,12 +289,23 @@ class VllmHost:
         return await self._call(await self._current(), method, *args)
 
     async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
-        timeout_s = self._config.host.rpc_timeout_s
         async with self._rpc_lock:
-            with self._watched(running):
-                results = await asyncio.wait_for(running.llm.collective_rpc(method, args=args), timeout_s)
+            results = await self._answered(running, running.llm.collective_rpc(method, args=args))
         record: dict[str, Any] = results[0]
         return record
+
+    async def _answered(self, running: _Running, call: Coroutine[Any, Any, Any]) -> Any:
+        """What a call into the engine returns. vLLM leaves a call waiting whose engine dies meanwhile: seen here."""
+        answer = asyncio.ensure_future(call)
+        with self._watched(running):
+            try:
+                async with asyncio.timeout(self._config.host.rpc_timeout_s):
+                    while not (await asyncio.wait([answer], timeout=HEALTH_INTERVAL_S))[0]:
+                        if running.llm.errored:
+                            raise running.llm.dead_error
+                return answer.result()
+            finally:
+                answer.cancel()
 
     @contextmanager
     def _watched(self, running: _Running) -> Iterator[None]:
@@ -330,8 +340,7 @@ class VllmHost:
         if not record["ok"]:
             raise AdapterLoadError(f"{adapter.name}: {record['error']}")
         async with self._rpc_lock:
-            with self._watched(running):
-                is_added = await running.llm.add_lora(self._lora_request(adapter))
+            is_added = await self._answered(running, running.llm.add_lora(self._lora_request(adapter)))
         if not is_added:
             raise AdapterLoadError(f"{adapter.name}: vLLM did not take it")
         running.loaded.add(adapter.lora_int_id)
@@ -343,13 +352,13 @@ class VllmHost:
         running = await self._current()
         running.loaded.discard(adapter.lora_int_id)
         async with self._rpc_lock:
-            with self._watched(running):
-                await running.llm.remove_lora(adapter.lora_int_id)
+            await self._answered(running, running.llm.remove_lora(adapter.lora_int_id))
         await self._call(running, "heed_drop", adapter.lora_int_id)
 
     async def reset_prefix_cache(self) -> None:
         """Forgets all cached prompts, of every adapter."""
-        await (await self._current()).llm.reset_prefix_cache()
+        running = await self._current()
+        await self._answered(running, running.llm.reset_prefix_cache())
 
     @staticmethod
     def _lora_request(adapter: AdapterRef) -> Any:

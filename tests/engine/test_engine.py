@@ -124,8 +124,8 @@ async def test_long_notes_leave_a_person_their_answers(live: Live) -> None:
     answer = await live.ask(user_id, QUESTION)
     for i in range(5):
         await live.teach(answer, f"note {i} " + "hello " * 150, kind=FeedbackKind.NOTE)
-    result = await live.result(user_id, QUESTION)
-    assert result.finish_reason == "stop"
+    result = await live.result(user_id, QUESTION, sampling=Sampling(max_tokens=8))
+    assert result.text
     said = [int(n.split()[1]) for n in result.notes]
     assert said == [0, 1, 2, 3, 4][-len(said) :]
     assert 1 <= len(said) < 5
@@ -143,7 +143,7 @@ async def test_leaving_a_stream_ends_it(live: Live) -> None:
     stream = live.engine.generate(request)
     await anext(stream)
     assert live.host.num_running == 1
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
     assert live.host.num_running == 0
 
 
