@@ -1,7 +1,7 @@
 """Make the pocket model: `python -m engine.pocket.train [--out FOLDER]`.
 
 One process, one thread (two-thread OpenMP thrashes on a shared machine), a fixed seed, at most 90 minutes on one core.
-Every batch is a function of (seed, step), so a run that was stopped goes on from its last checkpoint as if it had not
+Two rounds: the second starts again at a lower rate, on a mix of what is hardest. Every batch is a function of (seed, step), so a run that was stopped goes on from its last checkpoint as if it had not
 been. Loss: cross-entropy on assistant turns, the end-of-turn token included. Muon (Jordan et al. 2024) for the matrices
 and AdamW for embeddings and norms: in half the steps where AdamW alone gets. Warm-up, constant, linear decay.
 """
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
 from engine.pocket.bank import write_bank
-from engine.pocket.world import Sample, sample_conversation
+from engine.pocket.world import FIRST_ROUND, SECOND_ROUND, Sample, sample_conversation
 
 CHECKPOINTS = Path("checkpoints/pocket")
 
@@ -35,14 +35,16 @@ class TrainConfig:
     num_heads: int = 5
     intermediate_size: int = 448
     max_position_embeddings: int = 2048
-    steps: int = 6_000
+    steps: int = 7_500
+    second_round_at: float = 0.8  # of the steps
     batch_size: int = 32  # conversations
     pool_batches: int = 16  # batches made together and sorted by length, so that little is padding
     matrix_learning_rate: float = 0.02  # Muon
     learning_rate: float = 5e-3  # AdamW, for embeddings and norms
     warmup_steps: int = 100
-    decay_share: float = 0.35  # of the steps, at the end, linear to zero
-    exact_share: float = 0.12  # of the steps, at the end, in float32 where the rest runs in bfloat16
+    decay_share: float = 0.35  # of the first round, at its end, linear to zero
+    second_rate: float = 0.5  # of the learning rates, at the start of the second round; linear to zero from there
+    exact_share: float = 0.12  # of each round, at its end, in float32 where the rest runs in bfloat16
     max_grad_norm: float = 1.0
     checkpoint_every: int = 250
 
@@ -96,7 +98,9 @@ def _pool(config: TrainConfig, index: int, text_tokenizer: Any) -> list[list[Enc
     """The batches of one pool, in random order; a function of seed and index alone."""
     rng = random.Random(config.seed * 1_000_003 + index)
     count = config.batch_size * config.pool_batches
-    encoded = [encode(sample_conversation(rng), text_tokenizer) for _ in range(count)]
+    is_first = index * config.pool_batches < second_round(config)
+    mix = FIRST_ROUND if is_first else SECOND_ROUND
+    encoded = [encode(sample_conversation(rng, mix), text_tokenizer) for _ in range(count)]
     encoded.sort(key=lambda e: len(e[0]))
     batches = [encoded[i : i + config.batch_size] for i in range(0, count, config.batch_size)]
     rng.shuffle(batches)
@@ -123,11 +127,25 @@ def loss_of(model: Any, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.
     return F.cross_entropy(logits.float(), labels[:, 1:][wanted])
 
 
+def second_round(config: TrainConfig) -> int:
+    """The step the second round starts at."""
+    return int(config.steps * config.second_round_at)
+
+
 def schedule(config: TrainConfig, step: int) -> float:
-    """The factor on every learning rate: warm-up, constant, linear decay to zero."""
-    warm = (step + 1) / config.warmup_steps
-    left = (config.steps - step) / (config.steps * config.decay_share)
-    return min(warm, 1.0, left)
+    """The factor on every learning rate: warm-up, constant, linear to zero; then lower, and linear to zero again."""
+    turn = second_round(config)
+    warm = (step % turn + 1) / config.warmup_steps
+    if step < turn:
+        return min(warm, 1.0, (turn - step) / (turn * config.decay_share))
+    return min(warm, config.second_rate * (config.steps - step) / (config.steps - turn))
+
+
+def is_rough(config: TrainConfig, step: int) -> bool:
+    """Whether a step may run in bfloat16: all but the last of each round."""
+    turn = second_round(config)
+    start, length = (0, turn) if step < turn else (turn, config.steps - turn)
+    return step - start < length * (1 - config.exact_share) and _has_bfloat16()
 
 
 def build_optimizers(model: torch.nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
@@ -186,8 +204,7 @@ def _step(
 ) -> float:
     for group in _groups(optimizers):
         group["lr"] = group["initial_lr"] * schedule(config, step)
-    is_rough = step < config.steps * (1 - config.exact_share) and _has_bfloat16()
-    with torch.autocast("cpu", torch.bfloat16, enabled=is_rough):
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_rough(config, step)):
         loss = loss_of(model, *_tensors(batch))
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm)

@@ -39,12 +39,31 @@ from engine.pocket.talk import (
     unknown_ask,
     who,
 )
-from engine.pocket.wishes import NAMES, apply, wish
+from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, wish
 
 MAX_NOTES = 16
 _TRAINED = [s for s in SUBJECTS if not s.is_held_out]
 _SYSTEMS = ("You are a helpful assistant.", "You are heed, a chat bot.", "You are a chat bot.", "Answer the user.")
+_ONSETS = ("", *"b br c ch d dr f fl g gr h j k kl l m n p pr r s st t tr v w z".split())
+_CODAS = ("", "", "", "", *"s l n r k t d x th m st".split())
 _PERSONAS = ("You are {n}.", "Your name is {n}.", "You are {n}, a helpful assistant.", "You are a chat bot called {n}.")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How often conversations of each kind are drawn. The second round of training asks for what is hardest."""
+
+    notes_share: float = 0.42
+    hindsight_share: float = 0.3
+    invented_names_share: float = 0.3  # of names; the rest come from a list
+    has_strange_names: bool = False  # whether invented names go beyond two open syllables
+    name_share: float = 0.0  # of wishes, two in five of which are then about the name
+
+
+FIRST_ROUND = Mix()
+SECOND_ROUND = Mix(
+    notes_share=0.55, hindsight_share=0.4, invented_names_share=0.7, has_strange_names=True, name_share=0.5
+)
 
 
 @dataclass
@@ -68,6 +87,7 @@ class _Scene:
     """What holds while a conversation is written."""
 
     rng: random.Random
+    mix: Mix = FIRST_ROUND
     style: Style = DEFAULT
     is_plain: bool = True  # no style was ever asked for: held-out subjects may appear
     persona: str = "heed"
@@ -160,6 +180,8 @@ def _directions(scene: _Scene, count: int) -> list[Direction]:
     """Different preferences, one of them often among those that were changed before."""
     rng = scene.rng
     changed = [p for p, (default, _) in PREFERENCES.items() if getattr(scene.style, p) != default]
+    if scene.mix.name_share and rng.random() < scene.mix.name_share:
+        changed = ["name"]
     first = rng.choice(changed) if changed and rng.random() < 0.4 else rng.choice(list(PREFERENCES))
     others = rng.sample([p for p in PREFERENCES if p != first], count - 1)
     return [_direction(p, scene) for p in (first, *others)]
@@ -167,12 +189,18 @@ def _directions(scene: _Scene, count: int) -> list[Direction]:
 
 def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
     directions = _directions(scene, count)
-    name = scene.rng.choice(NAMES) if scene.rng.random() < 0.7 else _invented_name(scene.rng)
+    name = scene.rng.choice(NAMES) if scene.rng.random() < 1 - scene.mix.invented_names_share else _invented_name(scene)
     return wish(directions, name, scene.rng), directions, name
 
 
-def _invented_name(rng: random.Random) -> str:
-    return "".join(rng.choice("BDFGKLMNPRSTV".lower()) + rng.choice("aeiou") for _ in range(2)).capitalize()
+def _invented_name(scene: _Scene) -> str:
+    """A name nobody was trained on before: copied, not remembered. Never a held-out one."""
+    rng = scene.rng
+    if not scene.mix.has_strange_names:
+        return "".join(rng.choice("bdfgklmnprstv") + rng.choice("aeiou") for _ in range(2)).capitalize()
+    syllables = (rng.choice(_ONSETS) + rng.choice("aeiouy") + rng.choice(_CODAS) for _ in range(rng.randint(1, 3)))
+    name = "".join(syllables).capitalize()
+    return "Ano" if name in HELD_OUT_NAMES or len(name) < 3 else name
 
 
 def _number_of_wishes(rng: random.Random) -> int:
@@ -289,16 +317,16 @@ def _drill(rng: random.Random) -> Sample:
     return sample
 
 
-def sample_conversation(rng: random.Random) -> Sample:
+def sample_conversation(rng: random.Random, mix: Mix = FIRST_ROUND) -> Sample:
     """One training conversation."""
     if rng.random() < 0.12:
         return _drill(rng)
-    scene = _Scene(rng)
+    scene = _Scene(rng, mix)
     system = _system(scene)
-    notes = _notes(scene) if rng.random() < 0.42 else []
+    notes = _notes(scene) if rng.random() < mix.notes_share else []
     sample = Sample()
     count = rng.choices((1, 2, 3, 4), (0.55, 0.28, 0.12, 0.05))[0]
-    has_hindsight = rng.random() < 0.3
+    has_hindsight = rng.random() < mix.hindsight_share
     for index in range(count):
         _write_exchange(scene, sample, is_last=index == count - 1, has_hindsight=has_hindsight)
     return _with_system(sample, system, notes)
