@@ -124,3 +124,13 @@ def test_the_corrected_prompt_comes_first_among_the_moves(prompts: PromptBuilder
     """The first pair is the corrected answer's, then one per counterfactual answer."""
     pairs = lessons.moves(lesson(), NOTES, [other(), other()], prompts)
     assert [pair["response_ids"] for pair in pairs] == [[4, 5, 2], [6, 7], [6, 7]]
+
+
+def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """Student and teacher see their own prompts, the response is the teacher's, and no behaviour is compared."""
+    seen = [*CHAT[:1], {"role": "user", "content": "what is a koala? [too long]"}]
+    sample = lessons.teacher_sample(CHAT, seen, [7, 2], prompts)
+    assert sample["student_ids"] == prompts.prompt_token_ids(CHAT)
+    assert "too long" in pocket_tokenizer.decode(sample["teacher_ids"])
+    assert sample["response_ids"] == [7, 2]
+    assert Sample.from_dict(sample).behaviour_logprobs is None

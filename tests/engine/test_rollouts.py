@@ -118,6 +118,17 @@ async def test_rollouts_are_sampled_with_the_set_temperature(live: Live) -> None
     assert LearnConfig().rollout_temperature == 1.0
 
 
+async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
+    """One answer per conversation, in order, each ending its turn; a short one where brevity was asked for."""
+    plain = [{"role": "user", "content": "Tell me about the koala"}]
+    told = [{"role": "system", "content": "keep it short"}, *plain]
+    store = store_of(live, rollout_temperature=0.0)
+    long, short = await store.by_teacher(ZERO_ADAPTER, [plain, told])
+    end = live.host.tokenizer.eos_token_id
+    assert (long[-1], short[-1]) == (end, end)
+    assert len(short) < len(long)
+
+
 async def test_the_draw_is_a_function_of_the_seed() -> None:
     """The same seed draws the same topics from a bank."""
     assert BANK.sample_topics(2, random.Random(4)) == BANK.sample_topics(2, random.Random(4))
