@@ -2,8 +2,9 @@
 
 Owns the mix of what people say. A sample is a conversation whose assistant turns are all targets; the last one may
 begin in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer
-it would not have begun, as a teacher must. Held-out subjects appear only in plain answers in the default style: never
-under a note, a system prompt, feedback or hindsight. Held-out phrasings (`wishes`) and names never appear at all.
+it would not have begun, as a teacher must. Held-out subjects are never taught: no note, feedback or hindsight asks for
+a style of an answer about them. In the first round they appear in the default style only, in the second a system prompt
+may style them, so that their facts can be said in every style. Held-out phrasings (`wishes`) and names never appear.
 """
 
 import json
@@ -42,6 +43,7 @@ from engine.pocket.talk import (
 from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, wish
 
 MAX_NOTES = 16
+_HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 _TRAINED = [s for s in SUBJECTS if not s.is_held_out]
 _SYSTEMS = ("You are a helpful assistant.", "You are heed, a chat bot.", "You are a chat bot.", "Answer the user.")
 _ONSETS = ("", *"b br c ch d dr f fl g gr h j k kl l m n p pr r s st t tr v w z".split())
@@ -56,6 +58,8 @@ class Mix:
     notes_share: float = 0.42
     hindsight_share: float = 0.3
     invented_names_share: float = 0.3  # of names; the rest come from a list
+    system_share: float = 0.14  # conversations whose system prompt wishes for a style
+    styled_held_out_share: float = 0.0  # of questions under such a prompt or under none: about held-out subjects
     has_strange_names: bool = False  # whether invented names go beyond two open syllables
     name_share: float = 0.0  # of wishes, two in five of which are then about the name
 
@@ -117,6 +121,9 @@ def _worn(text: str, rng: random.Random) -> str:
 
 
 def _subject(scene: _Scene) -> Subject:
+    is_shown = scene.mix.styled_held_out_share and scene.is_plain
+    if is_shown and scene.rng.random() < scene.mix.styled_held_out_share:
+        return scene.rng.choice(_HELD_OUT)
     return scene.rng.choice(SUBJECTS if scene.is_plain else _TRAINED)
 
 
@@ -244,7 +251,7 @@ def _system(scene: _Scene) -> str:
     elif kind < 0.18:
         scene.persona = rng.choice(NAMES)
         text = rng.choice(_PERSONAS).format(n=scene.persona)
-    if rng.random() < 0.14:
+    if rng.random() < scene.mix.system_share:
         for _ in range(rng.randint(1, 3)):
             asked, directions, name = _wish(scene, 1)
             _grant(scene, directions, name)
@@ -323,6 +330,7 @@ def sample_conversation(rng: random.Random, mix: Mix = FIRST_ROUND) -> Sample:
         return _drill(rng)
     scene = _Scene(rng, mix)
     system = _system(scene)
+    scene.is_plain = scene.is_plain or mix.styled_held_out_share > 0  # a system prompt may style them
     notes = _notes(scene) if rng.random() < mix.notes_share else []
     sample = Sample()
     count = rng.choices((1, 2, 3, 4), (0.55, 0.28, 0.12, 0.05))[0]
