@@ -21,8 +21,10 @@ from engine import punica
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors, LoraRegistry, check_servable, install, require_fitting
+from engine.peft_model import PeftTrainingModel
 from engine.samples import Sample
 from engine.scoring import score_samples
+from engine.shared_weights import share_weights
 from engine.training_model import TrainingModel, load_training_model
 from engine.update_run import UpdateRun
 from engine.watchdog import ProcessId, family, watch
@@ -96,20 +98,26 @@ class TrainerExtension:
         return super().__new__(cls)
 
     @property
-    def heed_owner(self) -> ProcessId:
-        """The heed process this worker belongs to."""
-        return ProcessId(*self.vllm_config.additional_config["heed"]["owner"])  # type: ignore[attr-defined]
+    def heed_settings(self) -> Record:
+        """What heed's process told its children (`engine.vllm_settings`)."""
+        return self.vllm_config.additional_config["heed"]  # type: ignore[attr-defined, no-any-return]
 
     @property
     def heed_model_runner(self) -> Any:
         """vLLM's model runner, reached in this one place."""
         return self.model_runner  # type: ignore[attr-defined]
 
+    def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
+        """On a GPU a model on vLLM's own tensors, on a CPU a copy."""
+        if self.heed_settings["is_cpu"]:
+            return load_training_model(folder, base_name)
+        return PeftTrainingModel(share_weights(folder, self.heed_model_runner.model), base_name)
+
     @_guarded
     def heed_prepare(self, spec: Record) -> Record:
         """Once after start: loads the training model, installs the registry. spec: model, max_rank, registry_size."""
         started = time.perf_counter()
-        model = load_training_model(Path(spec["model"]), spec["base_name"])
+        model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
         zero = model.zero_adapter(tuple(spec["target_modules"]))
         registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
         lora_manager = self.heed_model_runner.lora_manager
@@ -119,7 +127,9 @@ class TrainerExtension:
         return {
             "duration_ms": (time.perf_counter() - started) * 1e3,
             "vocab_size": model.vocab_size,
-            "processes": [[process.pid, process.started] for process in family(self.heed_owner)],
+            "processes": [
+                [process.pid, process.started] for process in family(ProcessId(*self.heed_settings["owner"]))
+            ],
         }
 
     @_guarded
