@@ -211,7 +211,7 @@ def _step(
     for optimizer in optimizers:
         optimizer.step()
         optimizer.zero_grad()
-    return float(loss)
+    return float(loss.detach())
 
 
 def _tokenizer(folder: Path, config: TrainConfig) -> Any:

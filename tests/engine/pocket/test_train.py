@@ -99,12 +99,16 @@ def test_the_loss_looks_at_targets_only(pocket_tokenizer: Any) -> None:
     assert torch.allclose(loss, by_hand, atol=1e-6)
 
 
-def test_the_learning_rate_warms_up_holds_and_falls_to_zero() -> None:
-    """It rises to the set value, stays, and is zero when training is over."""
-    config = replace(TINY, steps=1000, warmup_steps=100, decay_share=0.25)
+def test_the_learning_rate_warms_up_holds_and_falls_to_zero_twice() -> None:
+    """Each of the two rounds warms up and ends at zero; the second stays below the first."""
+    config = replace(TINY, steps=1000, warmup_steps=100, decay_share=0.25, second_round_at=0.8, second_rate=0.5)
+    assert train.second_round(config) == 800
     assert train.schedule(config, 0) == pytest.approx(0.01)
-    assert train.schedule(config, 99) == train.schedule(config, 740) == 1.0
-    assert train.schedule(config, 875) == pytest.approx(0.5)
+    assert train.schedule(config, 99) == train.schedule(config, 590) == 1.0
+    assert train.schedule(config, 700) == pytest.approx(0.5)
+    assert train.schedule(config, 799) == pytest.approx(0.005)
+    assert train.schedule(config, 800) == pytest.approx(0.01)
+    assert max(train.schedule(config, step) for step in range(800, 1000)) <= 0.5
     assert train.schedule(config, 1000) == 0.0
 
 

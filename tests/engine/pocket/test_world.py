@@ -13,7 +13,16 @@ from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
 from engine.pocket.subjects import DOMAINS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
-from engine.pocket.world import MAX_NOTES, Sample, listing, sample_conversation
+from engine.pocket.world import (
+    FIRST_ROUND,
+    MAX_NOTES,
+    SECOND_ROUND,
+    Mix,
+    Sample,
+    Turn,
+    listing,
+    sample_conversation,
+)
 
 NUM_SAMPLES = 3000
 NOTES = "Notes about this person"
@@ -22,11 +31,22 @@ HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT if s.name != 'iris')})\b")
 
 
-@pytest.fixture(scope="module")
-def samples() -> list[Sample]:
-    """A fixed sample of the training conversations."""
+def drawn(mix: Mix) -> list[Sample]:
+    """A fixed sample of one round's training conversations."""
     rng = random.Random(7)
-    return [sample_conversation(rng) for _ in range(NUM_SAMPLES)]
+    return [sample_conversation(rng, mix) for _ in range(NUM_SAMPLES)]
+
+
+@pytest.fixture(scope="module", params=["first round", "second round"])
+def samples(request: pytest.FixtureRequest) -> list[Sample]:
+    """Conversations of either round."""
+    return drawn(FIRST_ROUND if request.param == "first round" else SECOND_ROUND)
+
+
+@pytest.fixture(scope="module")
+def first_round() -> list[Sample]:
+    """Conversations of the first round."""
+    return drawn(FIRST_ROUND)
 
 
 def said_by_people(samples: list[Sample]) -> list[str]:
@@ -71,12 +91,27 @@ def test_held_out_names_are_never_used(samples: list[Sample]) -> None:
     assert [t for s in samples for t in s.turns if names.search(t.begun + t.content)] == []
 
 
-def test_held_out_subjects_are_answered_in_the_default_style_only(samples: list[Sample]) -> None:
-    """Whatever is said about a held-out subject is exactly its default answer, begun by nobody else."""
+def is_about_held_out(turn: Turn) -> bool:
+    """Whether an answer speaks of a held-out subject."""
+    return turn.role == "assistant" and HELD_OUT_WORDS.search(turn.begun + turn.content) is not None
+
+
+def test_the_first_round_tells_held_out_subjects_in_the_default_style(first_round: list[Sample]) -> None:
+    """Whatever it says about one is exactly its default answer, begun by nobody else."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
-    told = [t for s in samples for t in s.turns if t.role == "assistant" and HELD_OUT_WORDS.search(t.begun + t.content)]
+    told = [t for s in first_round for t in s.turns if is_about_held_out(t)]
     assert len(told) > 100
     assert all(t.content in defaults and not t.begun for t in told)
+
+
+def test_held_out_subjects_are_never_taught(samples: list[Sample]) -> None:
+    """In either round an answer about one that is not its default answer follows no note and no hindsight."""
+    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
+    for sample in samples:
+        styled = [i for i, t in enumerate(sample.turns) if is_about_held_out(t) and t.content not in defaults]
+        for i in styled:
+            assert NOTES not in sample.turns[0].content
+            assert not any(has_hindsight(t.content) for t in sample.turns[: i + 1])
 
 
 def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(samples: list[Sample]) -> None:
