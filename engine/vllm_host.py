@@ -261,7 +261,7 @@ class VllmHost:
         running = await self._current()
         async with self._counted(adapter):
             outputs = running.llm.generate(
-                {"prompt_token_ids": prompt_token_ids},
+                _tokens_input(prompt_token_ids),
                 _sampling_params(sampling),
                 request_id,
                 lora_request=self._lora_request(adapter),
@@ -365,6 +365,13 @@ class VllmHost:
         from vllm.lora.request import LoRARequest
 
         return LoRARequest(adapter.name, adapter.lora_int_id, adapter.path)
+
+
+def _tokens_input(token_ids: list[int]) -> Any:
+    """A prompt that is ready as it is: a raw one would take a detour through vLLM's renderer thread."""
+    from vllm.inputs import tokens_input
+
+    return tokens_input(token_ids)
 
 
 def _sampling_params(sampling: Sampling) -> Any:
