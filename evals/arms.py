@@ -109,16 +109,18 @@ class Pair:
         return await self.trained.correct(question, wish.text)
 
     async def answers(self, questions: Sequence[Question]) -> Texts:
-        """The answers of every arm."""
-        texts = [question.text for question in questions]
-        return {NOTES: await self.noted.answers(texts), **await self.trained_answers(texts)}
+        """The answers of every arm, all asked side by side."""
+        return await self.answers_to([question.text for question in questions])
+
+    async def answers_to(self, texts: Sequence[str]) -> Texts:
+        """The answers of every arm to any texts."""
+        noted, trained = await asyncio.gather(self.noted.answers(texts), self.trained_answers(texts))
+        return {NOTES: noted, **trained}
 
     async def trained_answers(self, texts: Sequence[str]) -> Texts:
         """The answers of the two arms that were trained."""
-        return {
-            WEIGHTS: await self.trained.answers(texts, "off"),
-            BOTH: await self.trained.answers(texts, "auto"),
-        }
+        alone, both = await asyncio.gather(self.trained.answers(texts, "off"), self.trained.answers(texts, "auto"))
+        return {WEIGHTS: alone, BOTH: both}
 
     async def forget(self) -> None:
         """Erases both."""

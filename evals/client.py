@@ -23,6 +23,7 @@ Messages = Sequence[dict[str, str]]
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
 NOT_FOUND = 404
+MAX_TOKENS = 256  # an answer of the pocket world has at most a hundred; one that never ends need not fill the context
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
         "user": user,
         "messages": list(messages),
         "temperature": 0,
+        "max_tokens": MAX_TOKENS,
         "heed": {"notes": notes},
     }
 

@@ -82,8 +82,7 @@ async def _skills(study: Study, seed: int, number: int, pair: Pair) -> None:
     asked = cases.exercises(seed, study.config.skills, study.rehearsed, number)
     texts = [exercise.text for exercise in asked]
     _record_skills(study, seed, number, BASE, asked, await study.before(texts))
-    _record_skills(study, seed, number, "notes", asked, await pair.noted.answers(texts))
-    for arm, answers in (await pair.trained_answers(texts)).items():
+    for arm, answers in (await pair.answers_to(texts)).items():
         _record_skills(study, seed, number, arm, asked, answers)
 
 
