@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 Divergence = Literal["forward_kl", "reverse_kl", "jsd", "sampled_token"]
+Schedule = Literal["constant", "linear"]
 Teacher = Literal["base", "current", "ema", "trust_region"]
 
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -72,8 +73,9 @@ class HostConfig:
 class LearnConfig:
     """What one update does. One frozen record, sent to the worker as a plain dictionary."""
 
-    steps: int = 10  # optimizer steps, each over all samples [learning 0]
+    steps: int = 14  # optimizer steps, each over all samples; ten adopt, four settle (docs/LOG.md)
     learning_rate: float = 3e-3  # AdamW on LoRA parameters of a pocket-sized model [learning 0]
+    schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0  # over all LoRA gradients together
@@ -85,7 +87,8 @@ class LearnConfig:
     teacher: Teacher = "base"  # "base" sees the standing notes instead of carrying them [learning 0]
     ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
-    stop_below: float = 0.0  # nats per token over correction and counterfactual samples; below it, stop stepping
+    stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
+    stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
     anchor_weight: float = 1.0  # times each anchor sample's weight
     kl_to_parent_weight: float = 0.0  # KL(student || parent) on correction and counterfactual samples
     kl_to_base_weight: float = 0.0  # KL(student || base) on the same
@@ -98,9 +101,11 @@ class LearnConfig:
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
-    num_counterfactuals: int = 4  # K: the person's recent prompts answered again [learning 0]
-    num_teacher_rollouts: int = 5  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
-    num_anchors: int = 6  # neutral prompts the student is held to the base on [learning 0]
+    num_counterfactuals: int = (
+        2  # K: the person's recent prompts answered again; the teacher's answers do the rest (ADR 5)
+    )
+    num_teacher_rollouts: int = 10  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    num_anchors: int = 4  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
         """Refuses values that would train nothing, everything, or the wrong way."""
@@ -109,11 +114,13 @@ class LearnConfig:
         _require(len(self.adam_betas) == 2, "learn.adam_betas needs two numbers")
         _require_range("learn.weight_decay", self.weight_decay, 0, 1)
         _require(self.max_grad_norm > 0, "learn.max_grad_norm must be above 0")
+        _require_choice("learn.schedule", self.schedule, get_args(Schedule))
         _require_choice("learn.divergence", self.divergence, get_args(Divergence))
         _require_choice("learn.teacher", self.teacher, get_args(Teacher))
         _require(0 < self.jsd_alpha < 1, f"learn.jsd_alpha is {self.jsd_alpha}: use forward_kl or reverse_kl for 0, 1")
         _require(self.top_k is None or self.top_k >= 2, "learn.top_k must be at least 2, or left out")
         _require_range("learn.is_clip", self.is_clip, 1, 20)
+        _require_range("learn.stop_quantile", self.stop_quantile, 0, 1)
         _require_range("learn.ema_rate", self.ema_rate, 0, 1)
         _require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
         for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
@@ -121,6 +128,10 @@ class LearnConfig:
         _require_range("learn.lora_rank", self.lora_rank, 1, 512)
         _require(set(self.target_modules) <= set(LORA_TARGET_MODULES), f"learn.target_modules: {LORA_TARGET_MODULES}")
         _require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
+
+    def learning_rate_at(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        return self.learning_rate * (1 - step / self.steps if self.schedule == "linear" else 1)
 
     def merged(self, overrides: dict[str, Any] | None) -> "LearnConfig":
         """A copy with request-level `overrides`. Raises ConfigError on an unknown or bad field."""

@@ -106,8 +106,8 @@ class Learner:
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
     ) -> list[dict[str, Any]]:
-        """The same prompts answered by the teacher: what the student says once it has begun to follow."""
-        asked = [r.messages for r in rollouts[: update.learn.num_teacher_rollouts]]
+        """The same prompts and some of the bank, answered by the teacher: where the student is about to go."""
+        asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
         seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.teacher == "base" else update.parent
         responses = await self._rollouts.by_teacher(ref, seen)
@@ -269,7 +269,7 @@ class Learner:
     async def settle(self, user_id: str) -> None:
         """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
         ref = await self._served.active(user_id)
-        fresh = await self._rollouts.prepare(ref, await self._recent(user_id))
+        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
         live = notes.fitting(everything, self._config.note, self._host.max_model_len)
         for note in live if ref.number else ():

@@ -61,15 +61,15 @@ class RolloutStore:
     async def take(self, ref: AdapterRef, recent: Sequence[Completion], count: int) -> list[Rollout]:
         """`count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
         if ref.name not in self._ready:
-            await self.prepare(ref, recent)
+            await self.prepare(ref, recent, count)
         ready = self._ready[ref.name]
         own = own_rollouts(recent, ref.number)[: count // 2]
         texts = {r.messages[-1]["content"] for r in own}
         return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
 
-    async def prepare(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
-        """Makes this version's rollouts and keeps them for the next update; `recent` are its person's answers."""
-        count = self._config.num_counterfactuals
+    async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
+        """Makes at least `count` rollouts of this version and keeps them; `recent` are answers to its person."""
+        count = max(count, self._config.num_counterfactuals)
         own = _distinct_prompts(recent)[: count // 2] if ref.number else []
         conversations = [*own, *self._bank.sample_topics(count, self._rng)]
         self._ready[ref.name] = await self._answer(ref, conversations, self._config.rollout_temperature)
@@ -81,6 +81,11 @@ class RolloutStore:
     def drop(self, name: str) -> None:
         """Forgets the rollouts of a version that is out of use."""
         self._ready.pop(name, None)
+
+    def with_topics(self, conversations: Sequence[list[ChatMessage]], count: int) -> list[list[ChatMessage]]:
+        """The conversations, filled up with topics of the bank to `count`; cut where there are more."""
+        topics = self._bank.sample_topics(max(0, count - len(conversations)), self._rng)
+        return [*conversations, *topics][:count]
 
     async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
         """Response token ids of the teacher, one for each of the conversations as the teacher sees them."""

@@ -47,6 +47,7 @@ class Measured:
     importance: dict[str, float] = field(default_factory=dict)
     phases_ms: dict[str, float] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
+    agreement: list[float] = field(default_factory=list)  # per step: nats at the stop_quantile of taught positions
     is_finite: bool = True
 
 
@@ -91,6 +92,7 @@ class UpdateRun:
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
         self._student = [self._student_batch(batch) for batch in self._plan(range(len(samples)), "student")]
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
+        self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
         self._is_agreed = False
         self._pieces = self._work()
 
@@ -192,6 +194,7 @@ class UpdateRun:
     def _step(self) -> Iterator[Phase]:
         self.slot.grad.zero_()
         self._divergence_S.zero_()
+        self._divergences.clear()
         loss = torch.zeros((), device=self.model.device)
         for student in self._student:
             loss += self._forward_backward(student)
@@ -238,6 +241,7 @@ class UpdateRun:
         tokens = student.batch.token_ids_N[chunk]
         divergence = self._divergence(logprobs, teacher)
         self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence.detach())
+        self._divergences.append(divergence.detach()[student.kl_weights_N[chunk] > 0])
         if self.measured.divergence_before is None:
             self._first_look(student, chunk, logprobs.detach(), teacher)
         per_token = divergence
@@ -282,8 +286,9 @@ class UpdateRun:
         if self.measured.divergence_before is None:
             self.measured.divergence_before = self._mean_divergence(self._not_anchors())
             self.measured.importance = self._importance_summary()
-        is_agreed = self.learn.stop_below > 0 and self._mean_divergence(self._not_anchors()) < self.learn.stop_below
-        self._is_agreed = is_agreed
+        worst = float(torch.cat(self._divergences).quantile(self.learn.stop_quantile))
+        self.measured.agreement.append(worst)
+        self._is_agreed = worst < self.learn.stop_below
         self.measured.is_finite = math.isfinite(loss)
 
     def _apply_gradient(self) -> None:
@@ -294,6 +299,8 @@ class UpdateRun:
             self.measured.is_finite = False
             return
         grad.mul_(min(1.0, self.learn.max_grad_norm / (norm + 1e-6)))
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learn.learning_rate_at(self.measured.steps)
         self._optimizer.step()
         self.measured.steps += 1
         self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())

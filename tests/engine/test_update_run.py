@@ -36,7 +36,7 @@ def test_an_update_moves_the_student_towards_the_teacher(model: LeanModel) -> No
     """The reported divergence falls, and so does the one measured afterwards with the exported adapter."""
     samples = correction_with_company()
     run = run_update(model, samples)
-    assert run.measured.steps == 10
+    assert run.measured.steps == LearnConfig().steps
     assert run.measured.divergence_after < 0.7 * run.measured.divergence_before  # type: ignore[operator]
     assert divergence_of(model, samples[:3], run.slot.export()) < divergence_of(model, samples[:3], None)
     assert run.update_norm > 0
@@ -130,16 +130,17 @@ def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
 def test_it_stops_when_teacher_and_student_agree(model: LeanModel) -> None:
     """At the first step whose divergence is below the threshold, without taking it."""
     free = run_update(model, correction_with_company(), steps=20)
-    early = run_update(model, correction_with_company(), steps=20, stop_below=0.5 * free.measured.divergence_before)  # type: ignore[operator]
+    early = run_update(model, correction_with_company(), steps=20, stop_below=0.5 * free.measured.agreement[0])
     assert 0 < early.measured.steps < 20
     assert early.measured.divergence_after <= 0.5 * early.measured.divergence_before  # type: ignore[operator]
 
 
 def test_anchors_hold_the_student(model: LeanModel) -> None:
-    """With a large weight, the anchors' divergence from the base stays smaller than without them."""
+    """Under a harsh update, the anchors' divergence from the base stays smaller with them than without them."""
     samples = correction_with_company()
-    free = run_update(model, samples[:3])
-    held = run_update(model, samples, anchor_weight=10.0)
+    harsh: dict[str, Any] = {"learning_rate": 2e-2, "steps": 20, "schedule": "constant"}
+    free = run_update(model, samples[:3], **harsh)
+    held = run_update(model, samples, anchor_weight=10.0, **harsh)
     anchors = samples[3:]
     assert held.measured.anchor_divergence_after < divergence_of(model, anchors, free.slot.export())  # type: ignore[operator]
     assert free.measured.anchor_divergence_after is None
