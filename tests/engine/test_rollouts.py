@@ -118,6 +118,18 @@ async def test_rollouts_are_sampled_with_the_set_temperature(live: Live) -> None
     assert LearnConfig().rollout_temperature == 1.0
 
 
+async def test_topics_of_the_bank_fill_up_what_the_teacher_is_asked(live: Live) -> None:
+    """The given conversations come first; with enough of them the bank is not asked, with more they are cut."""
+    given = [[{"role": "user", "content": text}] for text in ("one?", "two?")]
+    store = store_of(live)
+    filled = store.with_topics(given, 4)
+    assert filled[:2] == given
+    assert {c[0]["content"] for c in filled[2:]} <= {*BANK.topics}
+    assert len(filled) == 4
+    assert store.with_topics(given, 2) == given
+    assert store.with_topics(given, 1) == given[:1]
+
+
 async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
     """One answer per conversation, in order, each ending its turn; a short one where brevity was asked for."""
     plain = [{"role": "user", "content": "Tell me about the koala"}]
