@@ -136,13 +136,13 @@ def test_it_stops_when_teacher_and_student_agree(model: LeanModel) -> None:
 
 
 def test_anchors_hold_the_student(model: LeanModel) -> None:
-    """Under a harsh update, the anchors' divergence from the base stays smaller with them than without them."""
+    """With a large weight, the anchors' divergence from the base stays far smaller than without them."""
     samples = correction_with_company()
-    harsh: dict[str, Any] = {"learning_rate": 2e-2, "steps": 20, "schedule": "constant"}
-    free = run_update(model, samples[:3], **harsh)
-    held = run_update(model, samples, anchor_weight=10.0, **harsh)
-    anchors = samples[3:]
-    assert held.measured.anchor_divergence_after < divergence_of(model, anchors, free.slot.export())  # type: ignore[operator]
+    free = run_update(model, samples[:3])
+    drifted = divergence_of(model, samples[3:], free.slot.export())  # before the slot is used again
+    held = run_update(model, samples, anchor_weight=10.0)
+    assert divergence_of(model, samples[3:], held.slot.export()) < 0.3 * drifted
+    assert held.measured.anchor_divergence_after is not None
     assert free.measured.anchor_divergence_after is None
 
 
