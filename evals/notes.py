@@ -1,5 +1,7 @@
 """The fast path: a note is in the prompt of the very next answer. Nothing is trained."""
 
+import asyncio
+
 from engine.pocket.style import DIRECTIONS, Direction
 from evals import cases
 from evals.arms import NOTES
@@ -10,15 +12,16 @@ from evals.verdict import follows
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar."""
+    """Steps of the progress bar: one per direction."""
     return config.seeds * len(_directions(config))
 
 
 async def run(study: Study) -> None:
-    """Records the answers right after a note: each is the very next one, since answers change nothing."""
+    """Records very next answers: every one by a person of its own, told in words of their own."""
     for seed in range(study.config.seeds):
         for direction in _directions(study.config):
-            await _one(study, seed, direction)
+            numbers = range(per_direction(study.config))
+            await asyncio.gather(*(_one(study, seed, direction, number) for number in numbers))
             study.advance("notes")
 
 
@@ -26,17 +29,17 @@ def _directions(config: EvalConfig) -> list[Direction]:
     return [d for d in DIRECTIONS if d[0] in config.preferences]
 
 
-async def _one(study: Study, seed: int, direction: Direction) -> None:
+async def _one(study: Study, seed: int, direction: Direction, number: int) -> None:
+    """A wish towards the default is told by somebody who had wished away from it: the newest note wins."""
     preference, side = direction
-    questions = cases.probes(seed, per_direction(study.config), "notes", *direction)
-    away = cases.wish_for(seed, (preference, 1), "note")
-    wish = away if side == 1 else cases.opposite(seed, away, "note")
-    async with study.pair("notes", seed, preference, side) as pair:
+    question = cases.probes(seed, 1, "notes", *direction, number)[0]
+    away = cases.wish_for(seed, (preference, 1), "note", number)
+    wish = away if side == 1 else cases.opposite(seed, away, "note", number)
+    async with study.pair("notes", seed, preference, side, number) as pair:
         for told in dict.fromkeys((away, wish)):
             await pair.noted.note(told.text)
-        answers = await pair.noted.answers([q.text for q in questions])
-    for question, text in zip(questions, answers, strict=True):
-        study.record(
-            "notes", seed, arm=NOTES, preference=preference, side=side, wish=wish.text, question=question.text,
-            text=text, holds=follows(text, wish),
-        )  # fmt: skip
+        text = (await pair.noted.say(question)).text
+    study.record(
+        "notes", seed, arm=NOTES, preference=preference, side=side, wish=wish.text, question=question.text,
+        text=text, holds=follows(text, wish),
+    )  # fmt: skip

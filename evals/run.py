@@ -46,7 +46,7 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
                 records, model = await evaluate(config, url, bar, lambda record: _write_line(steps, record))
     rows = score.figures(records, config.only)
     save(folder, config, model, records, rows, time.time() - started_s)
-    report(console, config, records, rows)
+    report(console, config.seeds, records, rows)
     console.print(f"written to {folder / 'summary.json'} and {folder / 'steps.jsonl'}")
     is_missed = any(row.is_met(row.median) is False for row in rows)
     return 1 if config.check and is_missed else 0
@@ -66,10 +66,10 @@ async def evaluate(
     return study.records, model
 
 
-def report(console: Console, config: EvalConfig, records: Sequence[Record], rows: Sequence[Figure]) -> None:
+def report(console: Console, seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
     """Prints the tables."""
-    console.print(table.figures(rows, config.seeds))
-    for more in (table.preferences(records, config.histories), table.skills(records)):
+    console.print(table.figures(rows, seeds))
+    for more in (table.preferences(score.columns(records)), table.skills(records)):
         if more is not None:
             console.print(more)
     console.print(table.lessons(score.lessons(records)))
@@ -87,6 +87,7 @@ def save(
         "seconds": round(seconds, 1),
         "lessons": score.lessons(records),
         "figures": [row.to_json() for row in rows],
+        "preferences": [column.to_json() for column in score.columns(records)],
     }
     command.write_json(folder / "summary.json", summary)
 

@@ -127,7 +127,7 @@ def _adoption(records: Sequence[Record]) -> list[Figure]:
     rows = []
     for history in _histories(records):
         told = f"one correction, {history} earlier messages"
-        each = [row for row, _ in adoption_by_preference(records, history)]
+        each = list(_each(_of(records, "adoption", history=history), "holds").values())
         wanted = min(10, len(each))
         rows += [
             figure(f"{told}: mean", _share(_of(records, "adoption", history=history), "holds")),
@@ -135,12 +135,6 @@ def _adoption(records: Sequence[Record]) -> list[Figure]:
             _least(f"{told}: the worst preference", each, target=LEAST_SHARE, judged=(WEIGHTS,)),
         ]
     return rows
-
-
-def adoption_by_preference(records: Sequence[Record], history: int) -> list[tuple[Figure, str]]:
-    """One figure per preference, for people with this many earlier messages."""
-    asked = _of(records, "adoption", history=history)
-    return [(figure(p, _share(_of(asked, "adoption", preference=p), "holds")), p) for p in _preferences(asked)]
 
 
 def _count(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
@@ -213,17 +207,51 @@ def _reversal(records: Sequence[Record]) -> list[Figure]:
     ]
 
 
-def reversal_by_preference(records: Sequence[Record]) -> list[tuple[Figure, str]]:
-    """One figure per preference."""
-    asked = _of(records, "reversal")
-    return [(figure(p, per_seed(_of(asked, "reversal", preference=p), is_back)), p) for p in _preferences(asked)]
+@dataclass(frozen=True)
+class Column:
+    """One way the preferences were measured one by one, in one arm."""
+
+    title: str
+    arm: str
+    rows: Mapping[str, Figure]  # by preference
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for summary.json."""
+        found = {p: row for p, row in self.rows.items() if self.arm in row.median}
+        values = {p: {"median": row.median[self.arm], "worst": row.worst[self.arm]} for p, row in found.items()}
+        return {"title": self.title, "arm": self.arm, "preferences": values}
 
 
-def held_by_preference(records: Sequence[Record]) -> list[tuple[Figure, str]]:
-    """One figure per preference: held at the end of the sequences it was part of."""
-    kept = _of(records, "retention")
-    names = dict.fromkeys(p for r in kept for p in r["held"])
-    return [(figure(p, per_seed(kept, lambda r, p=p: r["held"].get(p))), p) for p in names]  # type: ignore[misc]
+def columns(records: Sequence[Record]) -> list[Column]:
+    """Each preference by itself, in every way it was measured."""
+    adopted = [
+        Column(f"one correction, {history} earlier", WEIGHTS, _each(_of(records, "adoption", history=history), "holds"))
+        for history in _histories(records)
+    ]
+    found = [
+        Column("in context", BASE, _each(_of(records, "teacher"), "holds")),
+        Column("note", NOTES, _each(_of(records, "notes"), "holds")),
+        *adopted,
+        Column("facts lost", WEIGHTS, _each(_of(records, "adoption"), "facts_lost", is_at_least=False)),
+        Column("one of six, at the end", WEIGHTS, _each_held(_of(records, "retention"))),
+        Column("opposite correction", WEIGHTS, _each_back(_of(records, "reversal"))),
+    ]
+    return [column for column in found if column.rows]
+
+
+def _each(records: Sequence[Record], key: str, **fields: Any) -> dict[str, Figure]:
+    names = _preferences(records)
+    return {p: figure(p, _share([r for r in records if r["preference"] == p], key), **fields) for p in names}
+
+
+def _each_held(records: Sequence[Record]) -> dict[str, Figure]:
+    names = dict.fromkeys(p for r in records for p in r["held"])
+    return {p: figure(p, per_seed(records, lambda r, p=p: r["held"].get(p))) for p in names}  # type: ignore[misc]
+
+
+def _each_back(records: Sequence[Record]) -> dict[str, Figure]:
+    names = _preferences(records)
+    return {p: figure(p, per_seed([r for r in records if r["preference"] == p], is_back)) for p in names}
 
 
 def lessons(records: Sequence[Record]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evals import score
-from evals.arms import ARMS, BASE, WEIGHTS
-from evals.score import Figure
+from evals.arms import ARMS, BASE
+from evals.score import Column, Figure
 from evals.study import Record
 
 COLUMNS = {BASE: "no adapter", "notes": "notes only", "weights": "weights only", "both": "both"}
@@ -68,18 +68,22 @@ def figures(rows: Sequence[Figure], seeds: int) -> Table:
     return table
 
 
-def preferences(records: Sequence[Record], histories: Sequence[int]) -> Table | None:
-    """Weights alone, one row per preference; None where no part of it was measured."""
-    columns: dict[str, Mapping[str, Figure]] = {
-        f"one correction, {history} earlier": _named(score.adoption_by_preference(records, history))
-        for history in histories
-    }
-    columns["one of six, at the end"] = _named(score.held_by_preference(records))
-    columns["opposite correction"] = _named(score.reversal_by_preference(records))
-    columns = {title: rows for title, rows in columns.items() if rows}
+def preferences(columns: Sequence[Column]) -> Table | None:
+    """One row per preference, one column per way it was measured; None where none was."""
     if not columns:
         return None
-    return _crossed("Each preference, weights alone, per cent: median (worst seed)", columns)
+    table = Table(title="Each preference, per cent: median (worst seed)", title_justify="left")
+    table.add_column("preference", no_wrap=True)
+    for column in columns:
+        table.add_column(f"{column.title}\n({COLUMNS[column.arm]})", justify="right", no_wrap=True)
+    for preference in dict.fromkeys(p for column in columns for p in column.rows):
+        table.add_row(preference, *(_cell_of(column, preference) for column in columns))
+    return table
+
+
+def _cell_of(column: Column, preference: str) -> Text:
+    row = column.rows.get(preference)
+    return cell(row, column.arm) if row else Text(NO_VALUE, style="dim")
 
 
 def skills(records: Sequence[Record]) -> Table | None:
@@ -102,18 +106,3 @@ def lessons(summary: Mapping[str, Any]) -> str:
     late = f"; {summary['unsettled']} did not settle in time" if summary["unsettled"] else ""
     seconds = f", {summary['median_s']:.2f} s each (median)" if summary["median_s"] is not None else ""
     return f"{summary['corrections']} corrections{f': {states}' if states else ''}{seconds}{late}"
-
-
-def _named(rows: Sequence[tuple[Figure, str]]) -> dict[str, Figure]:
-    return {name: row for row, name in rows}
-
-
-def _crossed(title: str, columns: Mapping[str, Mapping[str, Figure]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("preference", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right")
-    for preference in dict.fromkeys(p for rows in columns.values() for p in rows):
-        found = [rows.get(preference) for rows in columns.values()]
-        table.add_row(preference, *(cell(row, WEIGHTS) if row else Text(NO_VALUE) for row in found))
-    return table

@@ -13,10 +13,18 @@ async def test_the_newest_note_wins_and_nothing_is_trained(measure: Measure) -> 
     fake = FakeHeed("deaf")
     records = await measure(fake, **ARGUMENTS)
     assert all(r["holds"] for r in records)
-    assert {len(user.notes) for name, user in fake.users.items() if name.endswith("-0-n")} == {2}
+    assert {len(user.notes) for name, user in fake.users.items() if "-0-" in name.partition("notes-0")[2]} == {2}
     assert fake.training == []
 
 
-def test_units_count_people() -> None:
-    """One person per direction and seed."""
+async def test_every_answer_is_somebodys_very_first(measure: Measure) -> None:
+    """As many people as answers, each with a phrasing drawn for them."""
+    fake = FakeHeed()
+    records = await measure(fake, **ARGUMENTS | {"probes": 20})
+    assert len(records) == len(fake.asked) == len(fake.users) == 4 * 5
+    assert len({r["wish"] for r in records}) > 8
+
+
+def test_units_count_directions() -> None:
+    """Two per preference and seed."""
     assert units(EvalConfig(seeds=2, preferences=("units",))) == 4

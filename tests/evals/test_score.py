@@ -96,10 +96,9 @@ def test_the_worst_of_a_sequence_is_its_least_held_preference() -> None:
     assert rows["six in a row: held at the end"] == 0.75
     assert rows["six in a row: the worst of them"] == 0.5
     assert rows["six in a row: all in one answer"] == 0.5
-    assert {row.name: row.median["weights"] for row, _ in score.held_by_preference(records)} == {
-        "emoji": 1.0,
-        "units": 0.5,
-    }
+    held = score.columns(records)[0]
+    assert held.title == "one of six, at the end"
+    assert {name: row.median["weights"] for name, row in held.rows.items()} == {"emoji": 1.0, "units": 0.5}
 
 
 def test_skills_lost_are_points_against_the_base_model() -> None:
@@ -119,6 +118,15 @@ def test_only_answers_that_had_gone_away_can_come_back() -> None:
     assert score.is_back({"was_away": True, "is_back": True}) == 1.0
     assert score.is_back({"was_away": True, "is_back": False}) == 0.0
     assert score.is_back({"was_away": False, "is_back": True}) is None
+
+
+def test_each_preference_has_its_columns() -> None:
+    """Only the ways that were measured are there; a preference with nothing to show in an arm is left out of JSON."""
+    records = [*adopted("emoji", 0, True), answer("reversal", 0, preference="units", was_away=False, is_back=True)]
+    columns = {column.title: column.to_json() for column in score.columns(records)}
+    assert list(columns) == ["one correction, 0 earlier", "facts lost", "opposite correction"]
+    assert columns["one correction, 0 earlier"]["preferences"] == {"emoji": {"median": 1.0, "worst": 1.0}}
+    assert columns["opposite correction"] == {"title": "opposite correction", "arm": "weights", "preferences": {}}
 
 
 def test_lessons_are_counted_by_what_became_of_them() -> None:

@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 from rich.table import Table
 
-from evals import table
+from evals import score, table
 from evals.score import Figure, figure
 from tests.evals.test_score import adopted
 
@@ -52,14 +52,16 @@ def test_an_arm_without_a_value_is_a_dash() -> None:
 
 def test_preferences_and_skills_are_left_out_where_they_were_not_measured() -> None:
     """No empty tables."""
-    assert table.preferences([], (0, 4)) is None
+    assert table.preferences([]) is None
     assert table.skills([]) is None
 
 
 def test_preferences_stand_one_by_one() -> None:
     """One row per preference and one column per way it was measured."""
-    text = shown(table.preferences([*adopted("emoji", 0, True), *adopted("units", 0, False)], (0, 4)) or Table())
+    records = [*adopted("emoji", 0, True), *adopted("units", 0, False)]
+    text = shown(table.preferences(score.columns(records)) or Table())
     assert "one correction, 0 earlier" in text
+    assert "(weights only)" in text
     assert "4 earlier" not in text
     assert "100.0 (100.0)" in text
     assert "0.0 (0.0)" in text
