@@ -1,0 +1,421 @@
+"""vLLM with the trainer in its worker, for real: streams, adapters, parity, faults."""
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
+from engine.config import LearnConfig
+from engine.errors import AdapterLoadError, EngineRestarting, PromptTooLongError
+from engine.requests import Sampling
+from engine.vllm_host import HostChunk, VllmHost
+from engine.watchdog import ProcessId
+from storage.atomic import directory_sha256
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
+
+IDS = itertools.count(1_000_000)  # far from what the database gives out
+GREEDY = Sampling(max_tokens=40)
+
+
+@pytest.fixture
+def host(live: Live) -> VllmHost:
+    """The one running host."""
+    return live.host
+
+
+class Answer:
+    """A stream read to its end."""
+
+    def __init__(self, chunks: list[HostChunk]) -> None:
+        self.chunks = chunks
+        self.text = "".join(chunk.text for chunk in chunks)
+        self.token_ids = [token for chunk in chunks for token in chunk.token_ids]
+        self.logprobs = [value for chunk in chunks for value in chunk.logprobs]
+        self.finish_reason = chunks[-1].finish_reason
+
+
+def prompt_of(host: VllmHost, text: str = "Tell me about the koala") -> list[int]:
+    """A chat prompt's ids."""
+    messages = [{"role": "user", "content": text}]
+    ids: list[int] = host.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)[
+        "input_ids"
+    ]
+    return ids
+
+
+async def answer(
+    host: VllmHost, prompt: list[int], adapter: AdapterRef = ZERO_ADAPTER, sampling: Sampling = GREEDY
+) -> Answer:
+    """A finished answer."""
+    request_id = f"test-{random.random()}"
+    return Answer([chunk async for chunk in host.generate(prompt, sampling, adapter, request_id)])
+
+
+def samples_for(prompt: list[int], response: list[int]) -> list[dict[str, Any]]:
+    """A correction whose teacher sees a few words more."""
+    context = [*prompt[: len(prompt) // 2], *prompt]
+    return [{"kind": "correction", "student_ids": prompt, "teacher_ids": context, "response_ids": response}]
+
+
+async def train(host: VllmHost, parent: AdapterRef | None = None, **learn: Any) -> str:
+    """An update run to its end; its id."""
+    update_id = f"update-{next(IDS)}"
+    prompt = prompt_of(host)
+    response = (await answer(host, prompt)).token_ids
+    settings = LearnConfig(**({"steps": 3, "learning_rate": 1e-2} | learn)).to_dict()
+    spec = {
+        "update_id": update_id,
+        "parent": parent.to_dict() if parent else None,
+        "samples": samples_for(prompt, response),
+        "learn": settings,
+    }
+    record = await host.rpc("heed_open_update", spec)
+    assert record["ok"], record
+    while not (record := await host.rpc("heed_advance", update_id, 25.0))["done"]:
+        assert record["ok"], record
+    return update_id
+
+
+def ref_in(folder: Path, user_id: str = "ana") -> AdapterRef:
+    """A reference nobody used before."""
+    number = next(IDS)
+    return AdapterRef(user_id, number, number, str(folder / str(number)))
+
+
+async def publish(host: VllmHost, folder: Path, update_id: str, *, is_written: bool = True) -> AdapterRef:
+    """A trained adapter, registered in the worker and written to disk."""
+    ref = ref_in(folder)
+    record = await host.rpc("heed_publish", update_id, ref.lora_int_id, ref.name)
+    assert record["ok"], record
+    await host.rpc("heed_close_update", update_id)
+    if is_written:
+        write(ref, record["tensors"], record["config"])
+    return ref
+
+
+def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
+    """The two files of a PEFT directory."""
+    Path(ref.path).mkdir(parents=True)
+    (Path(ref.path) / TENSORS_FILE).write_bytes(tensors)
+    (Path(ref.path) / CONFIG_FILE).write_text(config)
+
+
+@pytest.fixture
+async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
+    """A trained adapter that answers otherwise than the base model."""
+    return await publish(host, tmp_path, await train(host, learning_rate=3e-2, steps=5))
+
+
+async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host: VllmHost) -> None:
+    """Ids, log-probabilities and text fit together."""
+    result = await answer(host, prompt_of(host))
+    assert len(result.chunks) > 3
+    assert len(result.logprobs) == len(result.token_ids)
+    assert all(value <= 0 for value in result.logprobs)
+    assert host.tokenizer.decode(result.token_ids, skip_special_tokens=True) == result.text
+
+
+async def test_the_end_of_sequence_token_is_among_the_ids_when_the_model_stops(host: VllmHost) -> None:
+    """It has to be trained; it is not part of the text."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=400))
+    assert result.finish_reason == "stop"
+    assert result.token_ids[-1] == host.tokenizer.eos_token_id
+    assert host.tokenizer.eos_token not in result.text
+
+
+async def test_an_answer_that_was_cut_says_so(host: VllmHost) -> None:
+    """And has exactly the tokens allowed."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=3))
+    assert result.finish_reason == "length"
+    assert len(result.token_ids) == 3
+
+
+async def test_a_stop_word_ends_the_answer_and_is_not_shown(host: VllmHost) -> None:
+    """OpenAI's `stop`."""
+    whole = await answer(host, prompt_of(host))
+    word = whole.text.split()[2]
+    cut = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=40, stop=(word,)))
+    assert cut.finish_reason == "stop"
+    assert whole.text.startswith(cut.text)
+    assert word not in cut.text
+
+
+async def test_top_log_probabilities_hold_the_sampled_token_and_the_likeliest(host: VllmHost) -> None:
+    """OpenAI's `top_logprobs`."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=5, top_logprobs=3))
+    for chunk in result.chunks:
+        assert chunk.top_logprobs is not None
+        for token, value, top in zip(chunk.token_ids, chunk.logprobs, chunk.top_logprobs, strict=True):
+            assert top[token] == value == max(top.values())
+            assert len(top) >= 3
+
+
+async def test_the_seed_decides_what_is_sampled(host: VllmHost) -> None:
+    """The same twice, another one otherwise."""
+    hot = [Sampling(temperature=2.0, max_tokens=12, seed=seed) for seed in (1, 1, 2)]
+    first, again, other = [(await answer(host, prompt_of(host), sampling=sampling)).token_ids for sampling in hot]
+    assert first == again != other
+
+
+async def test_a_repeated_prompt_is_read_from_the_cache(host: VllmHost) -> None:
+    """A conversation's earlier turns are not computed again."""
+    prompt = prompt_of(host, "Tell me about the koala, the tiger and the horse, and where each of them lives") * 2
+    await answer(host, prompt)
+    assert (await answer(host, prompt)).chunks[-1].num_cached_tokens > 0
+
+
+async def test_leaving_a_stream_ends_it_in_vllm(host: VllmHost) -> None:
+    """Nothing goes on decoding for nobody."""
+    stream = host.generate(prompt_of(host), Sampling(max_tokens=400, temperature=2.0), ZERO_ADAPTER, "left-early")
+    async for _ in stream:
+        assert host.num_running >= 1
+        break
+    await stream.aclose()
+    assert host.num_running == 0
+    assert host._running is not None
+    async with asyncio.timeout(10):
+        while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_a_prompt_that_does_not_fit_is_refused(host: VllmHost) -> None:
+    """Before vLLM sees it."""
+    with pytest.raises(PromptTooLongError):
+        await answer(host, [5] * host.max_model_len)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+async def test_the_training_forward_agrees_with_vllm(host: VllmHost, adapter: AdapterRef, temperature: float) -> None:
+    """Log-probabilities of the same tokens, with an adapter: mean absolute difference at most 0.02, here far below."""
+    prompt = prompt_of(host, "What does the tiger eat?")
+    sampled = await answer(host, prompt, adapter, Sampling(temperature=temperature, max_tokens=40, seed=5))
+    sample = {
+        "kind": "correction",
+        "student_ids": prompt,
+        "teacher_ids": prompt,
+        "response_ids": sampled.token_ids,
+        "behaviour_logprobs": sampled.logprobs,
+        "temperature": temperature,
+        "teacher": "current",
+    }
+    spec = {
+        "update_id": "parity",
+        "parent": adapter.to_dict(),
+        "samples": [sample],
+        "learn": LearnConfig(steps=1).to_dict(),
+    }
+    assert (await host.rpc("heed_open_update", spec))["ok"]
+    record = await host.rpc("heed_advance", "parity", 1e6)
+    assert record["is_weights"]["mean_abs_log"] < 1e-3
+    if temperature in (0.0, 1.0):
+        (score,) = (await host.rpc("heed_score", [sample], adapter.to_dict()))["scores"]
+        assert np.abs(np.subtract(score["student_logprobs"], sampled.logprobs)).mean() <= 0.02
+
+
+async def test_a_current_teacher_without_feedback_reproduces_the_student(host: VllmHost, adapter: AdapterRef) -> None:
+    """Same prompt, same adapter: the same log-probabilities, no divergence."""
+    prompt = prompt_of(host)
+    response = (await answer(host, prompt, adapter)).token_ids
+    sample = samples_for(prompt, response)[0] | {"teacher_ids": prompt, "teacher": "current"}
+    (score,) = (await host.rpc("heed_score", [sample], adapter.to_dict()))["scores"]
+    assert score["student_logprobs"] == score["teacher_logprobs"]
+    assert score["divergence"] == pytest.approx(0.0, abs=1e-6)
+
+
+async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHost, adapter: AdapterRef) -> None:
+    """Served from memory first; dropped everywhere and read from disk, it answers the same."""
+    prompt = prompt_of(host)
+    from_memory = await answer(host, prompt, adapter)
+    await host.remove_adapter(adapter)
+    record = await host.rpc("heed_drop", adapter.lora_int_id)
+    assert record["ok"]
+    from_disk = await answer(host, prompt, adapter)
+    base = await answer(host, prompt)
+    assert from_disk.token_ids == from_memory.token_ids != base.token_ids
+
+
+async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """vLLM's own CPU kernels give base rows the last slot's adapter."""
+    other = await publish(host, tmp_path, await train(host, learning_rate=3e-2, steps=5, seed=9))
+    prompt = prompt_of(host, "Where does the koala live?")
+    alone = {ref.name: (await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter, other)}
+    assert len(set(map(tuple, alone.values()))) >= 2
+    refs = [ZERO_ADAPTER, adapter, other, ZERO_ADAPTER, other, adapter, ZERO_ADAPTER]
+    together = await asyncio.gather(*(answer(host, prompt, ref) for ref in refs))
+    for ref, result in zip(refs, together, strict=True):
+        assert result.token_ids == alone[ref.name]
+
+
+async def test_an_update_leaves_another_persons_answers_and_files_alone(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """B's greedy answers (alone in the batch, prefix cache reset) and adapter hash, before and after A's update."""
+    prompts = [prompt_of(host, text) for text in ("Hi!", "Where does the tiger live?", "What is 3 plus 4?")]
+
+    async def bens() -> tuple[list[list[int]], str]:
+        await host.reset_prefix_cache()
+        return [(await answer(host, p, adapter)).token_ids for p in prompts], directory_sha256(Path(adapter.path))
+
+    before = await bens()
+    anas = await publish(host, tmp_path, await train(host, learning_rate=5e-2, steps=5))
+    await answer(host, prompts[0], anas)
+    assert await bens() == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "not a number", "rank", "kind"])
+async def test_a_bad_adapter_is_refused_and_hurts_nobodys_stream(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path, damage: str
+) -> None:
+    """The other streams run on; a good adapter is served right afterwards."""
+    bad = ref_in(tmp_path, "ben")
+    files = await asyncio.to_thread(lambda: {path.name: path.read_bytes() for path in Path(adapter.path).iterdir()})
+    config = json.loads(files[CONFIG_FILE])
+    if damage != "missing":
+        tensors = load(files[TENSORS_FILE])
+        if damage == "not a number":
+            next(iter(tensors.values()))[0, 0] = np.nan
+        if damage == "rank":
+            tensors = {n: np.repeat(t, 16, axis=0 if ".lora_A." in n else 1) for n, t in tensors.items()}
+        if damage == "kind":
+            config["use_dora"] = True
+        write(bad, save(tensors)[: -5 if damage == "truncated" else None], json.dumps(config))
+    stream = asyncio.create_task(answer(host, prompt_of(host), adapter, Sampling(max_tokens=60)))
+    await asyncio.sleep(0.02)
+    with pytest.raises(AdapterLoadError):
+        await answer(host, prompt_of(host), bad)
+    assert (await stream).token_ids == (await answer(host, prompt_of(host), adapter, Sampling(max_tokens=60))).token_ids
+
+
+async def test_a_version_that_vanishes_after_it_was_added_is_served_as_the_base_and_reported(
+    host: VllmHost, adapter: AdapterRef
+) -> None:
+    """vLLM may have to read it again in the middle of a step, where an exception would end the engine."""
+    prompt = prompt_of(host)
+    await answer(host, prompt, adapter)
+    assert host._running is not None
+    await host._running.llm.remove_lora(adapter.lora_int_id)  # as when it leaves vLLM's memory
+    await host.rpc("heed_drop", adapter.lora_int_id)
+    shutil.rmtree(adapter.path)
+    await host.reset_prefix_cache()
+    assert (await answer(host, prompt, adapter)).token_ids == (await answer(host, prompt)).token_ids
+    assert str(adapter.lora_int_id) in (await host.rpc("heed_status"))["failed"]
+    await host._forget_failed()
+    with pytest.raises(AdapterLoadError):
+        await answer(host, prompt, adapter)
+
+
+async def test_a_candidate_that_is_not_finite_is_never_registered(host: VllmHost, tmp_path: Path) -> None:
+    """Nothing to write, nothing to serve; the worker goes on."""
+    update_id = await train(host, learning_rate=1.0, steps=200, max_grad_norm=1e30)
+    update = await host.rpc("heed_advance", update_id, 0.0)
+    ref = ref_in(tmp_path)
+    if update["finite"]:  # a small model can survive even this: then break it by hand
+        pytest.skip("the update stayed finite")
+    record = await host.rpc("heed_publish", update_id, ref.lora_int_id, ref.name)
+    assert record["ok"]
+    assert not record["finite"]
+    assert record["tensors"] == b""
+    with pytest.raises(AdapterLoadError):
+        await host.add_adapter(ref)
+
+
+async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapter: AdapterRef) -> None:
+    """The stream ends first, on its own adapter."""
+    prompt = prompt_of(host)
+    expected = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+    order = []
+
+    async def read() -> list[int]:
+        ids = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+        order.append("read")
+        return ids
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    await host.remove_adapter(adapter)
+    order.append("removed")
+    assert await reading == expected
+    assert order == ["read", "removed"]
+
+
+async def test_decoding_goes_on_during_an_update(host: VllmHost) -> None:
+    """Tokens of another stream arrive between the calls into the worker."""
+    arrivals: list[float] = []
+
+    async def read() -> None:
+        async for _ in host.generate(
+            prompt_of(host), Sampling(max_tokens=300, temperature=2.0, seed=1), ZERO_ADAPTER, "beside"
+        ):
+            arrivals.append(asyncio.get_running_loop().time())  # noqa: PERF401 - as each one comes
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.05)
+    started = asyncio.get_running_loop().time()
+    await host.rpc("heed_close_update", await train(host, steps=20, micro_batch_tokens=64))
+    ended = asyncio.get_running_loop().time()
+    await reading
+    assert sum(started < moment < ended for moment in arrivals) > 5
+
+
+async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) -> None:
+    """An exception there would end the worker."""
+    learn = LearnConfig().to_dict()
+    good = {"kind": "correction", "student_ids": [5], "teacher_ids": [6], "response_ids": [7]}
+    calls: list[tuple[str, list[Any]]] = [
+        ("heed_advance", ["no such update", 25.0]),
+        ("heed_publish", ["no such update", 1, "x@1"]),
+        ("heed_open_update", [{}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [], "learn": learn}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [good], "learn": {"steps": -1}}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [good | {"x": 1}], "learn": learn}]),
+        (
+            "heed_open_update",
+            [{"update_id": "u", "parent": {"lora_int_id": 3, "path": "/no"}, "samples": [good], "learn": learn}],
+        ),
+        ("heed_score", [[good | {"response_ids": [10**9]}], None]),
+        ("heed_register", [12345, "/nowhere"]),
+    ]
+    for method, arguments in calls:
+        record = await host.rpc(method, *arguments)
+        assert not record["ok"], method
+        assert record["error"]
+    assert (await answer(host, prompt_of(host))).token_ids
+
+
+async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, adapter: AdapterRef) -> None:
+    """Streams in flight end with a retryable error; the next ones wait, and adapters are read from disk again."""
+    prompt = prompt_of(host)
+    expected = [(await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter)]
+    assert host._running is not None
+    processes = host._running.children
+    assert len(processes) >= 1
+
+    async def read() -> None:
+        await answer(host, prompt, adapter, Sampling(max_tokens=400, temperature=3.0))
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.05)
+    os.kill(processes[0].pid, signal.SIGKILL)
+    with pytest.raises(EngineRestarting) as caught:
+        await reading
+    assert caught.value.retryable
+    async with asyncio.timeout(110):
+        after = [(await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter)]
+    assert after == expected
+    assert host.is_alive
+    assert not any(process.is_alive() for process in processes)
+    assert all(ProcessId.of(process.pid) for process in host._running.children)
