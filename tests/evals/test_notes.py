@@ -13,7 +13,7 @@ async def test_the_newest_note_wins_and_nothing_is_trained(measure: Measure) -> 
     fake = FakeHeed("deaf")
     records = await measure(fake, **ARGUMENTS)
     assert all(r["holds"] for r in records)
-    assert {len(user.notes) for name, user in fake.users.items() if "-0-" in name.partition("notes-0")[2]} == {2}
+    assert {name.split("-")[5]: len(user.notes) for name, user in fake.users.items()} == {"0": 2, "1": 1}
     assert fake.training == []
 
 
