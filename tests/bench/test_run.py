@@ -11,7 +11,7 @@ from bench import run
 from bench.config import BenchConfig
 from tests.evals.fake_heed import FakeHeed, serving
 
-SMALL: dict[str, Any] = {"updates": 1, "streams": 2, "rounds": 1, "questions": 2, "watched": 2}
+SMALL: dict[str, Any] = {"updates": 3, "streams": 2, "rounds": 1, "questions": 2, "watched": 2}
 
 
 async def test_rows_and_samples_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,7 @@ async def test_no_question_is_taken_twice(live: Live) -> None:
 
 async def test_rollouts_are_sampled_with_the_set_temperature(live: Live) -> None:
     """At temperature 0 two preparations agree; an update's own are drawn from the model's distribution."""
-    store = store_of(live, rollout_temperature=0.0)
+    store = store_of(live, rollout_temperature=0.0, num_counterfactuals=len(BANK.topics))
     first, second = [
         {r.messages[-1]["content"]: r.response_token_ids for r in await store.prepare(ZERO_ADAPTER, [])}
         for _ in range(2)
@@ -134,7 +134,7 @@ async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
     """One answer per conversation, in order, each ending its turn; a short one where brevity was asked for."""
     plain = [{"role": "user", "content": "Tell me about the koala"}]
     told = [{"role": "system", "content": "keep it short"}, *plain]
-    store = store_of(live, rollout_temperature=0.0)
+    store = store_of(live, rollout_temperature=0.0, num_counterfactuals=len(BANK.topics))
     long, short = await store.by_teacher(ZERO_ADAPTER, [plain, told])
     end = live.host.tokenizer.eos_token_id
     assert (long[-1], short[-1]) == (end, end)

@@ -1,5 +1,6 @@
 """The chat page in a real browser: what a person sees and does, in a headless Chromium."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -220,6 +221,10 @@ async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
     await page.get_by_role("button", name="Stop").click()
     await expect(page.locator(".answer .version")).to_contain_text("Stopped")
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    for _ in range(200):  # the page knows at once, the server when it sees the closed connection
+        if heed.engine.num_aborted:
+            break
+        await asyncio.sleep(0.02)
     assert heed.engine.num_aborted == 1
 
 
