@@ -13,7 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.lean_ops import FusedLoRA, LoRAPart, causal_attention, lora_linear, rms_norm, rotary, swiglu
+from engine.lean_ops import (
+    FusedLoRA,
+    HeadLayout,
+    LoRAPart,
+    PositionTables,
+    lora_linear,
+    normed_attention,
+    rms_norm,
+    rotary,
+    swiglu,
+)
 from engine.lora_registry import AdapterTensors
 from engine.lora_slot import LoraShape, LoraSlot
 from engine.samples import Batch
@@ -47,7 +57,7 @@ class Layer:
     parts: dict[str, list[tuple[str, int]]]  # PEFT module name and outputs of each part of a fused weight
     input_norm: Tensor
     post_norm: Tensor
-    qk_norm: Tensor  # [Hq + Hk, D]: the norm weights of query and key heads
+    qk_norm: Tensor  # [H + K, 1, 1, D]: the norm weights of query and key heads
 
 
 @dataclass
@@ -68,7 +78,7 @@ class LeanModel:
         config = base.config
         self.base_name = base_name
         self._eps = float(config.rms_norm_eps)
-        self._heads = (config.num_attention_heads, config.num_key_value_heads, config.head_dim)
+        self._heads = HeadLayout(config.num_attention_heads, config.num_key_value_heads, config.head_dim)
         state = {name: tensor.detach() for name, tensor in base.state_dict().items()}
         self._embedding = state["model.embed_tokens.weight"]
         self._head = state["lm_head.weight"]
@@ -76,7 +86,7 @@ class LeanModel:
         self._layers = [self._layer(state, i) for i in range(config.num_hidden_layers)]
         self._frequencies = _inverse_frequencies(config)
         self._slots: dict[tuple[LoraShape, str], Adapted] = {}
-        self._tables: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+        self._tables: dict[int, PositionTables] = {}
 
     def _layer(self, state: dict[str, Tensor], index: int) -> Layer:
         prefix = f"model.layers.{index}."
@@ -88,15 +98,14 @@ class LeanModel:
             name: [(f"layers.{index}.{module}", len(state[f"{prefix}{module}.weight"])) for module in modules]
             for name, modules in FUSED.items()
         }
-        num_heads, num_kv, _ = self._heads
-        norms = [state[f"{prefix}self_attn.q_norm.weight"]] * num_heads
-        norms += [state[f"{prefix}self_attn.k_norm.weight"]] * num_kv
+        norms = [state[f"{prefix}self_attn.q_norm.weight"]] * self._heads.num_heads
+        norms += [state[f"{prefix}self_attn.k_norm.weight"]] * self._heads.num_kv
         return Layer(
             fused,
             parts,
             state[f"{prefix}input_layernorm.weight"],
             state[f"{prefix}post_attention_layernorm.weight"],
-            torch.stack(norms),
+            torch.stack(norms)[:, None, None],
         )
 
     @property
@@ -179,32 +188,24 @@ class LeanModel:
         return x + lora_linear(activated, anchor, weights["down"], loras["down"])
 
     def _attention(self, qkv: Tensor, layer: Layer, shape: torch.Size) -> Tensor:
-        num_sequences, length = shape
-        num_heads, num_kv, size = self._heads
-        cos, sin, bias = self._table(length)
-        heads = qkv.view(num_sequences, length, num_heads + 2 * num_kv, size)
-        qk = rotary(rms_norm(heads[:, :, : num_heads + num_kv], layer.qk_norm, self._eps), cos, sin)
-        q, k, v = (
-            part.transpose(1, 2)
-            for part in (qk[:, :, :num_heads], qk[:, :, num_heads:], heads[:, :, num_heads + num_kv :])
-        )
-        if num_kv != num_heads:
-            k, v = (part.repeat_interleave(num_heads // num_kv, dim=1) for part in (k, v))
-        if length > SHORT:
-            out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:
-            out = causal_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), bias)
-            out = out.view(num_sequences, num_heads, length, size)
-        return out.transpose(1, 2).reshape(num_sequences * length, num_heads * size)
+        tables = self._table(shape[1])
+        if shape[1] <= SHORT:
+            return normed_attention(qkv, shape, self._heads, layer.qk_norm, self._eps, tables)
+        heads = self._heads
+        qk, v = qkv.view(*shape, -1, heads.size).transpose(1, 2).split([heads.num_normed, heads.num_kv], dim=1)
+        qk = rotary(rms_norm(qk, layer.qk_norm.squeeze(1), self._eps), tables.cos, tables.sin)
+        q, k = qk.split([heads.num_heads, heads.num_kv], dim=1)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
+        return out.transpose(1, 2).reshape(shape.numel(), -1)
 
-    def _table(self, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """cos and sin, axes [1, L, 1, D / 2], and the causal bias [L, L]; kept for the lengths in use."""
+    def _table(self, length: int) -> PositionTables:
+        """Kept for the lengths in use."""
         if length not in self._tables:
             if len(self._tables) >= SHORT:
                 self._tables.clear()
-            angles = torch.outer(torch.arange(length, device=self.device).float(), self._frequencies)[None, :, None]
+            angles = torch.outer(torch.arange(length, device=self.device).float(), self._frequencies)
             bias = torch.full((min(length, SHORT),) * 2, -torch.inf, device=self.device).triu(1)
-            self._tables[length] = (angles.cos(), angles.sin(), bias)
+            self._tables[length] = PositionTables(angles.cos(), angles.sin(), bias)
         return self._tables[length]
 
 

@@ -125,26 +125,88 @@ class _SwiGLU(torch.autograd.Function):
         return torch.cat([grad_gate, grad_y * activated], dim=-1)
 
 
-class _CausalAttention(torch.autograd.Function):
-    """softmax(q k^T / sqrt d + causal) v with the probabilities kept: quicker than the flash kernel when short."""
+@dataclass(frozen=True)
+class HeadLayout:
+    """How the columns of a fused query-key-value product are cut into heads of `size`."""
 
+    num_heads: int
+    num_kv: int
+    size: int
+
+    @property
+    def num_normed(self) -> int:
+        """Query and key heads, which are normed and rotated."""
+        return self.num_heads + self.num_kv
+
+    @property
+    def repeats(self) -> int:
+        """Query heads that share a key and value head."""
+        return self.num_heads // self.num_kv
+
+    def by_head(self, x: Tensor, shape: torch.Size) -> Tensor:
+        """[B L, heads D] -> [heads, B, L, D], contiguous: then every group of heads is one block of memory."""
+        return x.view(*shape, -1, self.size).permute(2, 0, 1, 3).contiguous()
+
+    def by_token(self, x: Tensor) -> Tensor:
+        """[heads, B, L, D] -> [B L, heads D]."""
+        return x.permute(1, 2, 0, 3).reshape(x.shape[1] * x.shape[2], -1)
+
+
+@dataclass(frozen=True)
+class PositionTables:
+    """cos and sin of the rotary embedding, axes [L, D / 2], and the causal bias [L, L]."""
+
+    cos: Tensor
+    sin: Tensor
+    bias: Tensor
+
+
+class _NormedAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
-        scale = q.shape[-1] ** -0.5
-        probabilities = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=scale).softmax(-1)
+    def forward(
+        ctx: Any, qkv: Tensor, shape: torch.Size, heads: HeadLayout, weight: Tensor, eps: float, tables: PositionTables
+    ) -> Tensor:
+        by_head = heads.by_head(qkv, shape)
+        qk, v = by_head[: heads.num_normed], by_head[heads.num_normed :]
+        scale = qk.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
+        normed = qk * scale
+        rotated = _rotate(normed * weight, tables.cos, tables.sin)
+        q, k, v = _batches(rotated, v, heads)
+        factor = heads.size**-0.5
+        probabilities = torch.baddbmm(tables.bias, q, k.transpose(1, 2), alpha=factor).softmax(-1)
         out = probabilities @ v
-        ctx.scale = scale
-        ctx.save_for_backward(q, k, v, probabilities, out)
-        return out
+        ctx.heads, ctx.shape, ctx.tables, ctx.factor = heads, shape, tables, factor
+        ctx.save_for_backward(q, k, v, probabilities, out, normed, scale, weight)
+        return heads.by_token(out.view(heads.num_heads, *shape, heads.size))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        q, k, v, probabilities, out = ctx.saved_tensors
-        grad_v = probabilities.transpose(1, 2) @ grad
-        grad_scores = grad @ v.transpose(1, 2)
-        grad_scores.sub_((grad * out).sum(-1, keepdim=True)).mul_(probabilities).mul_(ctx.scale)
-        return grad_scores @ k, grad_scores.transpose(1, 2) @ q, grad_v, None
+    def backward(ctx: Any, grad_y: Tensor) -> Any:
+        q, k, v, probabilities, out, normed, scale, weight = ctx.saved_tensors
+        heads: HeadLayout = ctx.heads
+        grad_out = heads.by_head(grad_y, ctx.shape).flatten(0, 1)
+        grad_scores = grad_out @ v.transpose(1, 2)
+        grad_scores.sub_((grad_out * out).sum(-1, keepdim=True)).mul_(probabilities).mul_(ctx.factor)
+        grads = [grad_scores @ k, grad_scores.transpose(1, 2) @ q, probabilities.transpose(1, 2) @ grad_out]
+        grad_q, grad_k, grad_v = (grad.view(heads.num_heads, *ctx.shape, heads.size) for grad in grads)
+        grad_k, grad_v = _shared(grad_k, heads), _shared(grad_v, heads)
+        grad_qk = _rotate(torch.cat([grad_q, grad_k]), ctx.tables.cos, -ctx.tables.sin).mul_(weight)
+        mean = (grad_qk * normed).mean(-1, keepdim=True)
+        grad_qk.addcmul_(normed, mean, value=-1).mul_(scale)
+        return heads.by_token(torch.cat([grad_qk, grad_v])), None, None, None, None, None
+
+
+def _batches(rotated: Tensor, v: Tensor, heads: HeadLayout) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value with one batch entry per query head and sequence: axes [H B, L, D]."""
+    q, k = rotated[: heads.num_heads], rotated[heads.num_heads :]
+    if heads.repeats > 1:
+        k, v = (part.repeat_interleave(heads.repeats, dim=0) for part in (k, v))
+    return q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+
+
+def _shared(grad: Tensor, heads: HeadLayout) -> Tensor:
+    """What all query heads of a group send back to their one key or value head."""
+    return grad if heads.repeats == 1 else grad.unflatten(0, (heads.num_kv, heads.repeats)).sum(1)
 
 
 def lora_linear(x: Tensor, anchor: Tensor, weight: Tensor, lora: FusedLoRA | None) -> Tensor:
@@ -175,9 +237,15 @@ def swiglu(gate_up: Tensor) -> Tensor:
     return result
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
-    """Attention over axes [B, L, D] with an additive bias [L, L]."""
-    result: Tensor = _CausalAttention.apply(q, k, v, bias)
+def normed_attention(
+    qkv: Tensor, shape: torch.Size, heads: HeadLayout, weight: Tensor, eps: float, tables: PositionTables
+) -> Tensor:
+    """Qwen3's attention of a fused product [B L, (H + 2 K) D] -> [B L, H D]: norm of query and key, rotation, softmax.
+
+    `weight` [H + K, 1, 1, D] are the norms' weights. Keeps the probabilities, [H B, L, L], for the way back: quicker
+    than a flash kernel while sequences are short.
+    """
+    result: Tensor = _NormedAttention.apply(qkv, shape, heads, weight, eps, tables)
     return result
 
 

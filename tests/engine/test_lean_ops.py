@@ -3,10 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.lean_ops import FusedLoRA, LoRAPart, causal_attention, linear, lora_linear, rms_norm, rotary, swiglu
+from engine.lean_ops import (
+    FusedLoRA,
+    HeadLayout,
+    LoRAPart,
+    PositionTables,
+    linear,
+    lora_linear,
+    normed_attention,
+    rms_norm,
+    rotary,
+    swiglu,
+)
 
 
 def seeded(*shape: int, seed: int = 0) -> Any:
@@ -59,15 +71,29 @@ def test_swiglu_is_silu_times_up() -> None:
     assert_same(lambda x: swiglu(x), lambda x: nn.functional.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], seeded(5, 24))
 
 
-def test_causal_attention_is_torchs() -> None:
-    """Against scaled_dot_product_attention; no position sees a later one."""
-    bias = torch.full((7, 7), -torch.inf).triu(1)
+@pytest.mark.parametrize(("num_heads", "num_kv"), [(4, 4), (4, 2), (6, 1)])
+def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, num_kv: int) -> None:
+    """On a fused product, with key and value heads shared by groups of query heads; no position sees a later one."""
+    batch, length, size = 2, 7, 8
+    heads = HeadLayout(num_heads, num_kv, size)
+    weight = seeded(heads.num_normed, 1, 1, size, seed=1)
+    angles = seeded(length, size // 2, seed=2)
+    tables = PositionTables(angles.cos(), angles.sin(), torch.full((length, length), -torch.inf).triu(1))
+    shape = torch.Size([batch, length])
 
-    def reference(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    def reference(qkv: Tensor) -> Tensor:
+        parts = qkv.view(batch, length, -1, size).transpose(1, 2)
+        q, k, v = parts.split([num_heads, num_kv, num_kv], dim=1)
+        both = torch.cat([q, k], dim=1)
+        both = both * torch.rsqrt(both.square().mean(-1, keepdim=True) + 1e-6) * weight.squeeze(1)
+        a, b = both.chunk(2, dim=-1)
+        both = torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], dim=-1)
+        q, k = both.split([num_heads, num_kv], dim=1)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=num_kv != num_heads)
+        return out.transpose(1, 2).reshape(batch * length, -1)
 
-    q, k, v = (seeded(4, 7, 8, seed=s) for s in range(3))
-    assert_same(lambda q, k, v: causal_attention(q, k, v, bias), reference, q, k, v)
+    qkv = seeded(batch * length, (num_heads + 2 * num_kv) * size)
+    assert_same(lambda x: normed_attention(x, shape, heads, weight, 1e-6, tables), reference, qkv)
 
 
 def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
