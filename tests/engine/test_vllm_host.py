@@ -64,23 +64,24 @@ async def answer(
     return Answer([chunk async for chunk in host.generate(prompt, sampling, adapter, request_id)])
 
 
-def samples_for(prompt: list[int], response: list[int]) -> list[dict[str, Any]]:
-    """A correction whose teacher sees a few words more."""
-    context = [*prompt[: len(prompt) // 2], *prompt]
-    return [{"kind": "correction", "student_ids": prompt, "teacher_ids": context, "response_ids": response}]
+KOALA, TIGER, HORSE = "Tell me about the koala", "Tell me about the tiger", "Tell me about the horse"
 
 
-async def train(host: VllmHost, parent: AdapterRef | None = None, **learn: Any) -> str:
+async def lesson(host: VllmHost, like: str = TIGER) -> list[dict[str, Any]]:
+    """A correction that makes the koala's answer the one of another animal: far from what the base model says."""
+    student, teacher = prompt_of(host, KOALA), prompt_of(host, like)
+    response = (await answer(host, teacher)).token_ids
+    return [{"kind": "correction", "student_ids": student, "teacher_ids": teacher, "response_ids": response}]
+
+
+async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = TIGER, **learn: Any) -> str:
     """An update run to its end; its id."""
     update_id = f"update-{next(IDS)}"
-    prompt = prompt_of(host)
-    response = (await answer(host, prompt)).token_ids
-    settings = LearnConfig(**({"steps": 3, "learning_rate": 1e-2} | learn)).to_dict()
     spec = {
         "update_id": update_id,
         "parent": parent.to_dict() if parent else None,
-        "samples": samples_for(prompt, response),
-        "learn": settings,
+        "samples": await lesson(host, like),
+        "learn": LearnConfig(**({"steps": 8, "learning_rate": 1e-2} | learn)).to_dict(),
     }
     record = await host.rpc("heed_open_update", spec)
     assert record["ok"], record
@@ -116,7 +117,7 @@ def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
 @pytest_asyncio.fixture(loop_scope="session")
 async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
     """A trained adapter that answers otherwise than the base model."""
-    return await publish(host, tmp_path, await train(host, learning_rate=3e-2, steps=5))
+    return await publish(host, tmp_path, await train(host))
 
 
 async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host: VllmHost) -> None:
@@ -229,7 +230,8 @@ async def test_a_current_teacher_without_feedback_reproduces_the_student(host: V
     """Same prompt, same adapter: the same log-probabilities, no divergence."""
     prompt = prompt_of(host)
     response = (await answer(host, prompt, adapter)).token_ids
-    sample = samples_for(prompt, response)[0] | {"teacher_ids": prompt, "teacher": "current"}
+    sample = {"kind": "correction", "student_ids": prompt, "teacher_ids": prompt, "response_ids": response}
+    sample |= {"teacher": "current"}
     (score,) = (await host.rpc("heed_score", [sample], adapter.to_dict()))["scores"]
     assert score["student_logprobs"] == score["teacher_logprobs"]
     assert score["divergence"] == pytest.approx(0.0, abs=1e-6)
@@ -251,10 +253,10 @@ async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path
 ) -> None:
     """vLLM's own CPU kernels give base rows the last slot's adapter."""
-    other = await publish(host, tmp_path, await train(host, learning_rate=3e-2, steps=5, seed=9))
-    prompt = prompt_of(host, "Where does the koala live?")
+    other = await publish(host, tmp_path, await train(host, like=HORSE))
+    prompt = prompt_of(host, KOALA)
     alone = {ref.name: (await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter, other)}
-    assert len(set(map(tuple, alone.values()))) >= 2
+    assert len(set(map(tuple, alone.values()))) == 3
     refs = [ZERO_ADAPTER, adapter, other, ZERO_ADAPTER, other, adapter, ZERO_ADAPTER]
     together = await asyncio.gather(*(answer(host, prompt, ref) for ref in refs))
     for ref, result in zip(refs, together, strict=True):
@@ -272,7 +274,7 @@ async def test_an_update_leaves_another_persons_answers_and_files_alone(
         return [(await answer(host, p, adapter)).token_ids for p in prompts], directory_sha256(Path(adapter.path))
 
     before = await bens()
-    anas = await publish(host, tmp_path, await train(host, learning_rate=5e-2, steps=5))
+    anas = await publish(host, tmp_path, await train(host, like=HORSE))
     await answer(host, prompts[0], anas)
     assert await bens() == before
 
@@ -319,19 +321,22 @@ async def test_a_version_that_vanishes_after_it_was_added_is_served_as_the_base_
         await answer(host, prompt, adapter)
 
 
-async def test_a_candidate_that_is_not_finite_is_never_registered(host: VllmHost, tmp_path: Path) -> None:
-    """Nothing to write, nothing to serve; the worker goes on."""
-    update_id = await train(host, learning_rate=1.0, steps=200, max_grad_norm=1e30)
-    update = await host.rpc("heed_advance", update_id, 0.0)
-    ref = ref_in(tmp_path)
-    if update["finite"]:  # a small model can survive even this: then break it by hand
-        pytest.skip("the update stayed finite")
-    record = await host.rpc("heed_publish", update_id, ref.lora_int_id, ref.name)
+async def test_a_candidate_that_is_not_finite_is_never_registered(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """Trained from a parent so large that its forward overflows: nothing to write, nothing to serve, no harm done."""
+    parent, candidate = ref_in(tmp_path), ref_in(tmp_path)
+    files = {path.name: path.read_bytes() for path in Path(adapter.path).iterdir()}
+    enormous = {name: np.full_like(tensor, 1e30) for name, tensor in load(files[TENSORS_FILE]).items()}
+    write(parent, save(enormous), files[CONFIG_FILE].decode())
+    update_id = await train(host, parent)
+    record = await host.rpc("heed_publish", update_id, candidate.lora_int_id, candidate.name)
     assert record["ok"]
     assert not record["finite"]
     assert record["tensors"] == b""
     with pytest.raises(AdapterLoadError):
-        await host.add_adapter(ref)
+        await host.add_adapter(candidate)
+    assert (await answer(host, prompt_of(host))).token_ids
 
 
 async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapter: AdapterRef) -> None:
@@ -406,7 +411,7 @@ async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, adapte
     assert len(processes) >= 1
 
     async def read() -> None:
-        await answer(host, prompt, adapter, Sampling(max_tokens=400, temperature=3.0))
+        await answer(host, prompt, adapter, Sampling(max_tokens=400, temperature=2.0))
 
     reading = asyncio.create_task(read())
     await asyncio.sleep(0.05)
