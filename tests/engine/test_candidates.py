@@ -1,6 +1,7 @@
 """engine.candidates: from samples to a version that is active, or to nothing."""
 
 import pytest
+import pytest_asyncio
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.candidates import Candidates, Trained, checked
@@ -16,9 +17,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(
 LEARN = LearnConfig(steps=4)
 
 
-@pytest.fixture
-def candidates(live: Live) -> Candidates:
-    """The running engine's."""
+@pytest_asyncio.fixture(loop_scope="session")
+async def candidates(live: Live) -> Candidates:
+    """The running engine's, once the engine itself trains nothing any more: one update is open at a time."""
+    await live.alone()
     return live.engine._learner._candidates
 
 

@@ -64,17 +64,17 @@ async def answer(
     return Answer([chunk async for chunk in host.generate(prompt, sampling, adapter, request_id)])
 
 
-KOALA, TIGER, HORSE = "Tell me about the koala", "Tell me about the tiger", "Tell me about the horse"
+KOALA, PIANO, LIMA = "Tell me about the koala", "Tell me about the piano", "Tell me about Lima"
 
 
-async def lesson(host: VllmHost, like: str = TIGER) -> list[dict[str, Any]]:
+async def lesson(host: VllmHost, like: str = PIANO) -> list[dict[str, Any]]:
     """A correction that makes the koala's answer the one of another animal: far from what the base model says."""
     student, teacher = prompt_of(host, KOALA), prompt_of(host, like)
     response = (await answer(host, teacher)).token_ids
     return [{"kind": "correction", "student_ids": student, "teacher_ids": teacher, "response_ids": response}]
 
 
-async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = TIGER, **learn: Any) -> str:
+async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = PIANO, **learn: Any) -> str:
     """An update run to its end; its id."""
     update_id = f"update-{next(IDS)}"
     spec = {
@@ -253,7 +253,7 @@ async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path
 ) -> None:
     """vLLM's own CPU kernels give base rows the last slot's adapter."""
-    other = await publish(host, tmp_path, await train(host, like=HORSE))
+    other = await publish(host, tmp_path, await train(host, like=LIMA))
     prompt = prompt_of(host, KOALA)
     alone = {ref.name: (await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter, other)}
     assert len(set(map(tuple, alone.values()))) == 3
@@ -274,7 +274,7 @@ async def test_an_update_leaves_another_persons_answers_and_files_alone(
         return [(await answer(host, p, adapter)).token_ids for p in prompts], directory_sha256(Path(adapter.path))
 
     before = await bens()
-    anas = await publish(host, tmp_path, await train(host, like=HORSE))
+    anas = await publish(host, tmp_path, await train(host, like=LIMA))
     await answer(host, prompts[0], anas)
     assert await bens() == before
 
@@ -359,22 +359,23 @@ async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapt
 
 
 async def test_decoding_goes_on_during_an_update(host: VllmHost) -> None:
-    """Tokens of another stream arrive between the calls into the worker."""
+    """Tokens of another person's streams arrive between the calls into the worker."""
     arrivals: list[float] = []
+    clock = asyncio.get_running_loop().time
 
-    async def read() -> None:
-        async for _ in host.generate(
-            prompt_of(host), Sampling(max_tokens=300, temperature=2.0, seed=1), ZERO_ADAPTER, "beside"
-        ):
-            arrivals.append(asyncio.get_running_loop().time())  # noqa: PERF401 - as each one comes
+    async def read_on() -> None:
+        while True:
+            async for _ in host.generate(prompt_of(host), Sampling(), ZERO_ADAPTER, f"beside-{next(IDS)}"):
+                arrivals.append(clock())  # noqa: PERF401 - as each one comes
 
-    reading = asyncio.create_task(read())
-    await asyncio.sleep(0.05)
-    started = asyncio.get_running_loop().time()
-    await host.rpc("heed_close_update", await train(host, steps=20, micro_batch_tokens=64))
-    ended = asyncio.get_running_loop().time()
-    await reading
-    assert sum(started < moment < ended for moment in arrivals) > 5
+    reading = asyncio.create_task(read_on())
+    while not arrivals:  # noqa: ASYNC110 - the first token tells nobody
+        await asyncio.sleep(0.01)
+    update_id = await train(host, steps=20, micro_batch_tokens=64)
+    num_during = len(arrivals)
+    reading.cancel()
+    await host.rpc("heed_close_update", update_id)
+    assert num_during > 10
 
 
 async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) -> None:
