@@ -1,13 +1,14 @@
 """How people ask for a style: a wide grammar of wishes, typos and politeness included.
 
 Every direction (a preference and where it is pushed) has commands ("keep it short"), which take polite frames,
-and remarks ("that was too long"), which stand alone. Phrasings after the bar are held out of training and are
-what the evaluation speaks.
+and remarks ("that was too long"), which stand alone. `grammar` composes more of both. Phrasings after the bar are held
+out of training and are what the evaluation speaks.
 """
 
 import random
 from collections.abc import Sequence
 
+from engine.pocket import grammar
 from engine.pocket.style import DIRECTIONS, Direction, Style
 
 # direction: commands | held-out commands || remarks | held-out remarks ; "{x}" stands for a name
@@ -114,10 +115,14 @@ _WISHES: dict[Direction, tuple[str, str]] = {
     ("name", 1): (
         "call me {x}; use my name {x}; say my name {x}; address me as {x}; use my name, it is {x}; call me by my name {x}; start calling me {x}; refer to me as {x}; "
         "use the name {x}; greet me as {x}; say {x} when you answer; always call me {x}; remember my name is {x}; address me by my name {x}; use my name which is {x}; just call me {x}; "
-        "use {x} as my name; include my name {x}; call me {x} in your answers"
+        "use {x} as my name; include my name {x}; call me {x} in your answers; "
+        "put my name {x} in; mention my name {x}; name me {x}; use {x} when you talk to me; take {x} as my name; make sure to use my name {x}; make sure you call me {x}; "
+        "remember to say my name {x}; remember that i am {x}; call me by my nickname {x}; write my name {x}; write it for {x}; say {x} to me; call me {x}, that is my name; note that i am {x}"
         " | make sure to address me as {x}; call me by the name {x}; use {x} for my name; remember to call me {x}",
         "my name is {x}; i am {x}; i'm {x}; you can call me {x}; the name is {x}; it is {x}; my friends call me {x}; my name is {x}, use it; i am called {x}; you may call me {x}; "
-        "people call me {x}; i go by {x}; {x} is my name; i want you to call me {x}; no, my name is {x}; i like to be called {x}"
+        "people call me {x}; i go by {x}; {x} is my name; i want you to call me {x}; no, my name is {x}; i like to be called {x}; "
+        "this is {x}; hello, i am {x}; my brother calls me {x}; my first name is {x}; my full name is {x}; i prefer to be called {x}; i want to be called {x}; {x} is what people call me; "
+        "i would like you to call me {x}; i want to hear my name {x}; my friends say {x}; all people call me {x}; my nickname is {x}; i am known as {x}; i'm called {x}; they call me {x}"
         " | everyone calls me {x}; i would like to be called {x}; my real name is {x}; hi, i am {x}",
     ),
     ("name", 0): (
@@ -242,6 +247,9 @@ _FRAMES = (
     "{c}", "{c}", "{c}", "please {c}", "{c} please", "{c}, please", "could you {c}?", "can you {c}?", "i want you to {c}",
     "next time {c}", "{c} from now on", "from now on {c}", "{c} next time", "you should {c}", "try to {c}", "{c}, thanks", "{c} thank you",
     "hey, {c}", "hmm, {c}", "ok but {c}", "i'd like you to {c}", "would you {c}?", "it would be nice if you {c}", "{c}!", "in future {c}", "{c} in the future",
+    "i would love you to {c}", "when you answer, {c}", "for the next answers {c}", "{c}, will you?", "{c} if you can", "just {c}", "maybe {c}", "you need to {c}", "you must {c}",
+    "please {c}", "please {c}", "{c} please", "{c} please", "{c}, please", "{c} when you answer me", "i told you to {c}", "one thing: {c}", "in all answers {c}", "could you maybe {c}?", "thanks but {c}",
+    "nice, but {c}", "good, but {c}", "it would help to {c}", "i ask you to {c}", "i would like you to {c}", "in your answers {c}", "dear bot, {c}", "{c}, ok?", "{c}, can you?", "again, {c}",
 )  # fmt: skip
 _HELD_OUT_FRAMES = ("for me, {c}", "i need you to {c}", "in your next answers {c}", "{c}, would you?", "kindly {c}")
 _REMARK_FRAMES = (
@@ -250,6 +258,7 @@ _REMARK_FRAMES = (
     "{c}",
     "{c}",
     "{c}, please",
+    "{c} please",
     "hmm, {c}",
     "sorry, {c}",
     "well, {c}",
@@ -258,12 +267,30 @@ _REMARK_FRAMES = (
     "ok but {c}",
     "{c} for me",
     "no, {c}",
+    "nice, but {c}",
+    "thanks but {c}",
+    "honestly, {c}",
+    "to be honest {c}",
+    "actually, {c}",
+    "you know, {c}",
+    "good answer but {c}",
+    "again, {c}",
+    "{c}, you know",
+    "for my taste {c}",
 )
 _JOINS = (" and ", ", ", ". ", " and also ", "; ", ", and ")
 
 NAMES = (
     "Ana Leo Max Mia Tom Eva Sam Zoe Ben Lia Kai Ida Jon Amy Rob Sue Tim Joe Pat Kim Luis Rosa Hugo Nora Otto Vera Ivan Lena Omar Aida Paul Jane Mark "
-    "Lucy Alex Emma Carl Anna Peter Maria David Laura Simon Clara Oscar Julia Bruno Alice Felix Diana Kuro Momo Nina Olga Theo Finn Gina Hans Iris"
+    "Lucy Alex Emma Carl Anna Peter Maria David Laura Simon Clara Oscar Julia Bruno Alice Felix Diana Kuro Momo Nina Olga Theo Finn Gina Hans Iris "
+    "Adam Agnes Albert Alma Amelia Amir Andrea Anton Arthur Ava Beatrix Bella Bernd Boris Brad Bridget Caleb Carmen Cedric Charlotte Chris Chloe Claire Clark Clive Conrad Cora Craig "
+    "Daisy Dana Daniel Dean Derek Dolores Doris Doug Dylan Edgar Edith Edward Elena Elias Eliza Ella Ellen Elmer Elsie Emil Emily Enzo Erin Ernst Esther Ethan Eugene Fabian Faith Fatima "
+    "Flora Frank Fred Gabriel George Gerald Gilbert Gloria Grace Grant Greg Gustav Guy Hank Hannah Harold Harry Hazel Heidi Helen Helga Henry Herman Holly Howard Hubert Hue Ian Igor Ilse "
+    "Ingrid Irene Isaac Isabel Jack Jacob James Jasper Jean Jeff Jenny Joan Joel John Joseph Judith Jules Karen Karl Katherine Keith Kevin Klaus Kurt Lars Laurel Leah Leonard Lewis Lily Linda "
+    "Lisa Lloyd Lola Louis Luke Lydia Mabel Magnus Malcolm Marcus Margot Martha Martin Matilda Matthew Maud Max Megan Mike Mila Miriam Molly Mona Monica Nadia Naomi Nathan Neil Nick Nicole "
+    "Noah Noel Norma Oliver Olive Orson Oswald Pamela Patrick Paula Pedro Percy Petra Phil Phoebe Pia Priya Quentin Rachel Ralph Ramon Ray Rebecca Regina Rene Rhys Richard Rita Robin Roger "
+    "Roland Roman Ron Rose Roy Ruby Rufus Russell Ruth Sally Salma Sandra Sarah Scott Sean Selina Seth Shane Sheila Sigrid Silvia Sonia Sophie Stella Stefan Steve Susan Sven Sylvia Tanya Tara "
+    "Ted Teresa Thelma Thomas Tina Toby Todd Tony Trent Troy Ulf Ulrich Una Ursula Valerie Vanessa Vernon Vicky Vincent Viola Virgil Vivian Wade Walter Wanda Wendy Wilbur Will Xenia Yara Yusuf Yves Zelda"
 ).split()  # fmt: skip
 HELD_OUT_NAMES = "Greta Nils Astrid Hugh Elsa Victor Selma Erik".split()  # none that an invented name can be
 
@@ -276,6 +303,10 @@ def _split(text: str) -> tuple[list[str], list[str]]:
 COMMANDS = {d: _split(commands) for d, (commands, _) in _WISHES.items()}
 REMARKS = {d: _split(remarks) for d, (_, remarks) in _WISHES.items()}
 assert set(_WISHES) == set(DIRECTIONS)
+_HELD_OUT = [phrase for table in (COMMANDS, REMARKS) for _, phrases in table.values() for phrase in phrases]
+COMPOSED_COMMANDS = grammar.commands(_HELD_OUT)
+COMPOSED_REMARKS = grammar.remarks(_HELD_OUT)
+_COMPOSED_SHARE = 0.45  # of wishes whose direction has composed phrasings
 
 
 def _typo(text: str, rng: random.Random) -> str:
@@ -296,14 +327,28 @@ def _dressed(text: str, rng: random.Random) -> str:
     return text + "." if rng.random() < 0.25 and text[-1].isalnum() else text
 
 
+def _command(direction: Direction, rng: random.Random) -> str:
+    is_composed = COMPOSED_COMMANDS[direction] and rng.random() < _COMPOSED_SHARE
+    return rng.choice(COMPOSED_COMMANDS[direction] if is_composed else COMMANDS[direction][0])
+
+
+def _remark(direction: Direction, rng: random.Random) -> str:
+    is_composed = COMPOSED_REMARKS[direction] and rng.random() < _COMPOSED_SHARE
+    return rng.choice(COMPOSED_REMARKS[direction] if is_composed else REMARKS[direction][0])
+
+
 def _bare(direction: Direction, rng: random.Random) -> str:
-    if rng.random() < 0.6:
-        return rng.choice(_FRAMES).format(c=rng.choice(COMMANDS[direction][0]))
-    return rng.choice(_REMARK_FRAMES).format(c=rng.choice(REMARKS[direction][0]))
+    if rng.random() < 0.55:
+        return _framed(rng.choice(_FRAMES), _command(direction, rng), rng)
+    return _framed(rng.choice(_REMARK_FRAMES), _remark(direction, rng), rng)
+
+
+def _framed(frame: str, text: str, rng: random.Random) -> str:
+    return text if rng.random() < 0.3 else frame.format(c=text)
 
 
 def _core(direction: Direction, rng: random.Random) -> str:
-    return rng.choice(COMMANDS[direction][0] if rng.random() < 0.6 else REMARKS[direction][0])
+    return _command(direction, rng) if rng.random() < 0.55 else _remark(direction, rng)
 
 
 def wish(directions: Sequence[Direction], name: str, rng: random.Random) -> str:

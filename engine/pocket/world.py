@@ -3,8 +3,8 @@
 Owns the mix of what people say. A sample is a conversation whose assistant turns are all targets; the last one may
 begin in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer
 it would not have begun, as a teacher must. Held-out subjects are never taught: no note, feedback or hindsight asks for
-a style of an answer about them. In the first round they appear in the default style only, in the second a system prompt
-may style them, so that their facts can be said in every style. Held-out phrasings (`wishes`) and names never appear.
+a style of an answer about them. A system prompt may style them, so that their facts can be said in every style.
+Held-out phrasings (`wishes`) and names never appear.
 """
 
 import json
@@ -53,21 +53,22 @@ _PERSONAS = ("You are {n}.", "Your name is {n}.", "You are {n}, a helpful assist
 
 @dataclass(frozen=True)
 class Mix:
-    """How often conversations of each kind are drawn. The second round of training asks for what is hardest."""
+    """How often conversations of each kind are drawn."""
 
-    notes_share: float = 0.42
-    hindsight_share: float = 0.3
-    invented_names_share: float = 0.3  # of names; the rest come from a list
-    system_share: float = 0.14  # conversations whose system prompt wishes for a style
-    styled_held_out_share: float = 0.0  # of questions under such a prompt or under none: about held-out subjects
-    has_strange_names: bool = False  # whether invented names go beyond two open syllables
-    name_share: float = 0.0  # of wishes, two in five of which are then about the name
+    notes_share: float = 0.45
+    many_notes_share: float = 0.26  # of conversations with notes: five or more
+    hindsight_share: float = 0.33
+    invented_names_share: float = 0.5  # of names; the rest come from a list
+    system_share: float = 0.25  # conversations whose system prompt wishes for a style
+    styled_held_out_share: float = 0.4  # of questions under such a prompt or under none: about held-out subjects
+    turns: tuple[float, ...] = (0.58, 0.28, 0.10, 0.04)  # conversations of one, two, three, four exchanges
+    drill_share: float = 0.12  # conversations of skills or facts alone
 
 
-FIRST_ROUND = Mix()
-SECOND_ROUND = Mix(
-    notes_share=0.55, hindsight_share=0.4, invented_names_share=0.7, has_strange_names=True, name_share=0.5
-)
+START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2)  # short, while the model learns to read
+FULL = Mix()
+# What shows in the fewest letters of an answer is asked for more often.
+_WEIGHTS = dict.fromkeys(PREFERENCES, 1.0) | {"units": 2.5, "case": 1.5, "name": 1.8, "numbers": 1.3, "length": 1.2}
 
 
 @dataclass
@@ -91,7 +92,7 @@ class _Scene:
     """What holds while a conversation is written."""
 
     rng: random.Random
-    mix: Mix = FIRST_ROUND
+    mix: Mix = FULL
     style: Style = DEFAULT
     is_plain: bool = True  # no style was ever asked for: held-out subjects may appear
     persona: str = "heed"
@@ -121,8 +122,7 @@ def _worn(text: str, rng: random.Random) -> str:
 
 
 def _subject(scene: _Scene) -> Subject:
-    is_shown = scene.mix.styled_held_out_share and scene.is_plain
-    if is_shown and scene.rng.random() < scene.mix.styled_held_out_share:
+    if scene.is_plain and scene.rng.random() < scene.mix.styled_held_out_share:
         return scene.rng.choice(_HELD_OUT)
     return scene.rng.choice(SUBJECTS if scene.is_plain else _TRAINED)
 
@@ -187,11 +187,13 @@ def _directions(scene: _Scene, count: int) -> list[Direction]:
     """Different preferences, one of them often among those that were changed before."""
     rng = scene.rng
     changed = [p for p, (default, _) in PREFERENCES.items() if getattr(scene.style, p) != default]
-    if scene.mix.name_share and rng.random() < scene.mix.name_share:
-        changed = ["name"]
-    first = rng.choice(changed) if changed and rng.random() < 0.4 else rng.choice(list(PREFERENCES))
+    first = _drawn(changed if changed and rng.random() < 0.5 else list(PREFERENCES), rng)
     others = rng.sample([p for p in PREFERENCES if p != first], count - 1)
     return [_direction(p, scene) for p in (first, *others)]
+
+
+def _drawn(preferences: list[str], rng: random.Random) -> str:
+    return rng.choices(preferences, [_WEIGHTS[p] for p in preferences])[0]
 
 
 def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
@@ -203,8 +205,6 @@ def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
 def _invented_name(scene: _Scene) -> str:
     """A name nobody was trained on before: copied, not remembered. Never a held-out one."""
     rng = scene.rng
-    if not scene.mix.has_strange_names:
-        return "".join(rng.choice("bdfgklmnprstv") + rng.choice("aeiou") for _ in range(2)).capitalize()
     syllables = (rng.choice(_ONSETS) + rng.choice("aeiouy") + rng.choice(_CODAS) for _ in range(rng.randint(1, 3)))
     name = "".join(syllables).capitalize()
     return "Ano" if name in HELD_OUT_NAMES or len(name) < 3 else name
@@ -238,7 +238,10 @@ def _example(scene: _Scene) -> str:
 
 def _notes(scene: _Scene) -> list[str]:
     rng = scene.rng
-    low, high = rng.choices(((1, 1), (2, 2), (3, 4), (5, 8), (9, MAX_NOTES)), (0.32, 0.2, 0.22, 0.16, 0.10))[0]
+    if rng.random() < scene.mix.many_notes_share:
+        low, high = rng.choice(((5, 8), (5, 8), (9, MAX_NOTES)))
+    else:
+        low, high = rng.choices(((1, 1), (2, 2), (3, 4)), (0.42, 0.28, 0.3))[0]
     return [_note(scene) for _ in range(rng.randint(low, high))]
 
 
@@ -313,9 +316,9 @@ def _feedback_turn(scene: _Scene, content: Content) -> tuple[str, Content]:
     return text, content
 
 
-def _drill(rng: random.Random) -> Sample:
+def _drill(scene: _Scene) -> Sample:
     """Several plain exchanges in a row: skills, or facts of any subject."""
-    scene = _Scene(rng)
+    rng = scene.rng
     is_skill = rng.random() < 0.55
     sample = Sample()
     for _ in range(rng.randint(3, 6)):
@@ -324,16 +327,17 @@ def _drill(rng: random.Random) -> Sample:
     return sample
 
 
-def sample_conversation(rng: random.Random, mix: Mix = FIRST_ROUND) -> Sample:
+def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
     """One training conversation."""
-    if rng.random() < 0.12:
-        return _drill(rng)
     scene = _Scene(rng, mix)
+    if rng.random() < mix.drill_share:
+        return _drill(scene)
     system = _system(scene)
-    scene.is_plain = scene.is_plain or mix.styled_held_out_share > 0  # a system prompt may style them
-    notes = _notes(scene) if rng.random() < mix.notes_share else []
+    scene.is_plain = True  # a system prompt may style held-out subjects
+    is_noted = rng.random() < mix.notes_share * (0.4 if scene.style != DEFAULT else 1.0)
+    notes = _notes(scene) if is_noted else []
     sample = Sample()
-    count = rng.choices((1, 2, 3, 4), (0.55, 0.28, 0.12, 0.05))[0]
+    count = rng.choices(range(1, len(mix.turns) + 1), mix.turns)[0]
     has_hindsight = rng.random() < mix.hindsight_share
     for index in range(count):
         _write_exchange(scene, sample, is_last=index == count - 1, has_hindsight=has_hindsight)
@@ -403,4 +407,4 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))
 
-__all__ = ["DIRECTIONS", "Sample", "Talk", "Turn", "ask_text", "listing", "sample_conversation"]
+__all__ = ["DIRECTIONS", "FULL", "START", "Mix", "Sample", "Talk", "Turn", "ask_text", "listing", "sample_conversation"]

@@ -107,6 +107,11 @@ async def publish(host: VllmHost, folder: Path, update_id: str, *, is_written: b
     return ref
 
 
+def read(ref: AdapterRef) -> tuple[bytes, str]:
+    """The two files of a PEFT directory, as `write` takes them."""
+    return (Path(ref.path) / TENSORS_FILE).read_bytes(), (Path(ref.path) / CONFIG_FILE).read_text()
+
+
 def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
     """The two files of a PEFT directory."""
     Path(ref.path).mkdir(parents=True)
@@ -326,9 +331,9 @@ async def test_a_candidate_that_is_not_finite_is_never_registered(
 ) -> None:
     """Trained from a parent so large that its forward overflows: nothing to write, nothing to serve, no harm done."""
     parent, candidate = ref_in(tmp_path), ref_in(tmp_path)
-    files = {path.name: path.read_bytes() for path in Path(adapter.path).iterdir()}
-    enormous = {name: np.full_like(tensor, 1e30) for name, tensor in load(files[TENSORS_FILE]).items()}
-    write(parent, save(enormous), files[CONFIG_FILE].decode())
+    tensors, config = read(adapter)
+    enormous = {name: np.full_like(tensor, 1e30) for name, tensor in load(tensors).items()}
+    write(parent, save(enormous), config)
     update_id = await train(host, parent)
     record = await host.rpc("heed_publish", update_id, candidate.lora_int_id, candidate.name)
     assert record["ok"]

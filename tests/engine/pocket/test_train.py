@@ -99,17 +99,28 @@ def test_the_loss_looks_at_targets_only(pocket_tokenizer: Any) -> None:
     assert torch.allclose(loss, by_hand, atol=1e-6)
 
 
-def test_the_learning_rate_warms_up_holds_and_falls_to_zero_twice() -> None:
-    """Each of the two rounds warms up and ends at zero; the second stays below the first."""
-    config = replace(TINY, steps=1000, warmup_steps=100, decay_share=0.25, second_round_at=0.8, second_rate=0.5)
-    assert train.second_round(config) == 800
+def test_attention_in_one_piece_is_causal_attention() -> None:
+    """The same result as PyTorch's own causal attention."""
+    q, k, v = torch.randn(3, 2, 4, 7, 8, generator=torch.Generator().manual_seed(1)).unbind()
+    attended, _ = train.one_piece_attention(torch.nn.Identity(), q, k, v, None, scaling=8**-0.5)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+    assert torch.allclose(attended, expected, atol=1e-6)
+
+
+def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
+    """Linear up to the whole rate, linear down to nothing."""
+    config = replace(TINY, steps=1000, warmup_steps=100)
     assert train.schedule(config, 0) == pytest.approx(0.01)
-    assert train.schedule(config, 99) == train.schedule(config, 590) == 1.0
-    assert train.schedule(config, 700) == pytest.approx(0.5)
-    assert train.schedule(config, 799) == pytest.approx(0.005)
-    assert train.schedule(config, 800) == pytest.approx(0.01)
-    assert max(train.schedule(config, step) for step in range(800, 1000)) <= 0.5
+    assert train.schedule(config, 99) == train.schedule(config, 100) == 1.0
+    assert train.schedule(config, 550) == pytest.approx(0.5)
     assert train.schedule(config, 1000) == 0.0
+
+
+def test_only_the_last_steps_are_exact() -> None:
+    """Steps may run in bfloat16 until the last twentieth, where the processor has it."""
+    config = replace(TINY, steps=1000)
+    assert not train.is_rough(config, 950)
+    assert train.is_rough(config, 949) is train._has_bfloat16()
 
 
 def test_fresh_weights_are_a_function_of_the_seed() -> None:

@@ -13,40 +13,32 @@ from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
 from engine.pocket.subjects import DOMAINS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
-from engine.pocket.world import (
-    FIRST_ROUND,
-    MAX_NOTES,
-    SECOND_ROUND,
-    Mix,
-    Sample,
-    Turn,
-    listing,
-    sample_conversation,
-)
+from engine.pocket.world import FULL, MAX_NOTES, START, Mix, Sample, Turn, listing, sample_conversation
 
 NUM_SAMPLES = 3000
 NOTES = "Notes about this person"
+FACT_NOTE = re.compile(r"- (my [\w ]+ is |i live in )\w+")  # a note that wishes for nothing
 HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 # Iris is a flower and a name: in a wish it is the name.
 HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT if s.name != 'iris')})\b")
 
 
 def drawn(mix: Mix) -> list[Sample]:
-    """A fixed sample of one round's training conversations."""
+    """A fixed sample of training conversations."""
     rng = random.Random(7)
     return [sample_conversation(rng, mix) for _ in range(NUM_SAMPLES)]
 
 
-@pytest.fixture(scope="module", params=["first round", "second round"])
-def samples(request: pytest.FixtureRequest) -> list[Sample]:
-    """Conversations of either round."""
-    return drawn(FIRST_ROUND if request.param == "first round" else SECOND_ROUND)
+@pytest.fixture(scope="module", params=["start", "full"])
+def any_samples(request: pytest.FixtureRequest) -> list[Sample]:
+    """Conversations of either mix."""
+    return drawn(START if request.param == "start" else FULL)
 
 
 @pytest.fixture(scope="module")
-def first_round() -> list[Sample]:
-    """Conversations of the first round."""
-    return drawn(FIRST_ROUND)
+def samples() -> list[Sample]:
+    """Conversations of the full mix."""
+    return drawn(FULL)
 
 
 def said_by_people(samples: list[Sample]) -> list[str]:
@@ -67,9 +59,9 @@ def test_a_conversation_is_a_function_of_its_seed() -> None:
     ]
 
 
-def test_conversations_have_the_form_of_a_chat(samples: list[Sample]) -> None:
+def test_conversations_have_the_form_of_a_chat(any_samples: list[Sample]) -> None:
     """At most one system message, first; then user and assistant in turn, ending with a target."""
-    for sample in samples:
+    for sample in any_samples:
         roles = [t.role for t in sample.turns]
         talk = roles[1:] if roles[0] == "system" else roles
         assert talk == ["user", "assistant"] * (len(talk) // 2)
@@ -77,18 +69,18 @@ def test_conversations_have_the_form_of_a_chat(samples: list[Sample]) -> None:
         assert all(not t.begun for t in sample.turns[:-1])
 
 
-def test_held_out_phrasings_are_never_said(samples: list[Sample]) -> None:
+def test_held_out_phrasings_are_never_said(any_samples: list[Sample]) -> None:
     """No line of a user or system message is a held-out phrasing, alone or inside a longer wish."""
     held_out = [p for table in (COMMANDS, REMARKS) for _, phrases in table.values() for p in phrases]
     phrases = [re.escape(p).replace(r"\{x\}", r"\w+") for p in held_out]
     said = re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)")
-    assert [line for line in said_by_people(samples) if said.search(line)] == []
+    assert [line for line in said_by_people(any_samples) if said.search(line)] == []
 
 
-def test_held_out_names_are_never_used(samples: list[Sample]) -> None:
+def test_held_out_names_are_never_used(any_samples: list[Sample]) -> None:
     """No message of anybody holds a held-out name."""
     names = re.compile(rf"(?i)\b({'|'.join(HELD_OUT_NAMES)})\b")
-    assert [t for s in samples for t in s.turns if names.search(t.begun + t.content)] == []
+    assert [t for s in any_samples for t in s.turns if names.search(t.begun + t.content)] == []
 
 
 def is_about_held_out(turn: Turn) -> bool:
@@ -96,27 +88,36 @@ def is_about_held_out(turn: Turn) -> bool:
     return turn.role == "assistant" and HELD_OUT_WORDS.search(turn.begun + turn.content) is not None
 
 
-def test_the_first_round_tells_held_out_subjects_in_the_default_style(first_round: list[Sample]) -> None:
-    """Whatever it says about one is exactly its default answer, begun by nobody else."""
+def test_a_system_prompt_may_style_held_out_subjects(samples: list[Sample]) -> None:
+    """Their facts are told in the default style and in others."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
-    told = [t for s in first_round for t in s.turns if is_about_held_out(t)]
-    assert len(told) > 100
-    assert all(t.content in defaults and not t.begun for t in told)
+    told = [t for s in samples for t in s.turns if is_about_held_out(t)]
+    assert sum(t.content in defaults for t in told) > 100
+    assert sum(t.content not in defaults for t in told) > 100
 
 
-def test_held_out_subjects_are_never_taught(samples: list[Sample]) -> None:
-    """In either round an answer about one that is not its default answer follows no note and no hindsight."""
+def test_training_starts_with_short_conversations() -> None:
+    """At the start there are at most two exchanges and four notes, and shorter texts than later."""
+    start, full = drawn(START), drawn(FULL)
+    assert max(t.content.partition(NOTES)[2].count("\n- ") for s in start for t in s.turns) <= 4
+    lengths = [sum(len(t.begun + t.content) for s in mix for t in s.turns) for mix in (start, full)]
+    assert lengths[0] < lengths[1]
+
+
+def test_held_out_subjects_are_never_taught(any_samples: list[Sample]) -> None:
+    """An answer about one that is not its default answer follows no note but facts, and no hindsight."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
-    for sample in samples:
+    for sample in any_samples:
         styled = [i for i, t in enumerate(sample.turns) if is_about_held_out(t) and t.content not in defaults]
         for i in styled:
-            assert NOTES not in sample.turns[0].content
+            _, _, notes = sample.turns[0].content.partition(NOTES)
+            assert all(FACT_NOTE.match(line) for line in notes.splitlines()[1:])
             assert not any(has_hindsight(t.content) for t in sample.turns[: i + 1])
 
 
-def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(samples: list[Sample]) -> None:
+def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(any_samples: list[Sample]) -> None:
     """Held-out subjects stand in plain questions only: not in notes, not in system prompts, not in hindsight."""
-    for sample in samples:
+    for sample in any_samples:
         marked = [t.content for t in sample.turns if t.role == "system" or has_hindsight(t.content)]
         assert [text for text in marked if HELD_OUT_WORDS.search(text)] == []
 
