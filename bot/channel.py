@@ -1,0 +1,150 @@
+"""What a chat platform can do for heed: the contract between the core and `bot.platforms`.
+
+A channel owns one bot on one platform. It commits every raw update through `take` before it acknowledges it, reads raw
+updates back into `bot.inbound` records, and shows what it is told to show. It decides nothing.
+
+ChannelError
+├── SlowDown       the platform asks to wait `retry_after_s`
+├── Unreachable    no answer, or the platform is down; `is_ambiguous`: it may have been done all the same
+├── Refused        the platform does not take this (malformed, too old to edit); never try again
+├── Gone           the place or message is no longer there, or the person blocked the bot
+└── NotOffered     the platform has no such thing here
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.errors import BotError
+from bot.events import Place
+from bot.inbound import Inbound
+from storage.tables import Inbox
+
+
+class ChannelError(BotError):
+    """A platform did not do what it was asked."""
+
+
+class SlowDown(ChannelError):
+    """Too much for the platform; `retry_after_s` as it says."""
+
+    retryable = True
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Unreachable(ChannelError):
+    """No answer. `is_ambiguous` where the platform may have done it all the same."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, is_ambiguous: bool) -> None:
+        super().__init__(message)
+        self.is_ambiguous = is_ambiguous
+
+
+class Refused(ChannelError):
+    """The platform does not take this."""
+
+
+class Gone(ChannelError):
+    """Nobody is there any more."""
+
+
+class NotOffered(ChannelError):
+    """The platform has no such thing here."""
+
+
+@dataclass(frozen=True)
+class Button:
+    """A button under a message. `action` is at most 48 ASCII characters and survives a restart."""
+
+    label: str
+    action: str
+
+
+Rows = tuple[tuple[Button, ...], ...]
+
+
+@dataclass(frozen=True)
+class File:
+    """Something to attach."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Post:
+    """One message to show. `nonce` (at most 25 characters) lets a platform that can tell a repetition.
+
+    `token` answers an interaction; `is_private` shows it to the asker alone where the platform can.
+    """
+
+    place: Place
+    text: str
+    rows: Rows = ()
+    reply_to: str | None = None
+    nonce: str = ""
+    files: tuple[File, ...] = ()
+    token: str = ""
+    is_private: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a platform takes. `measure` counts a text in its own units."""
+
+    text_units: int
+    measure: Callable[[str], int]
+    edit_interval_s: float  # between two edits in one place
+    post_interval_s: float  # between two posts in one place, on average
+    burst: int  # posts that may go at once
+    has_edits_forever: bool = True
+
+
+Take = Callable[[Inbox], Awaitable[bool]]
+"""Commits one raw update; False where it was known. Returning means it is durable."""
+
+
+class Channel(Protocol):
+    """One bot on one platform."""
+
+    platform: str
+    bot_id: str
+    limits: Limits
+
+    async def start(self, take: Take) -> None:
+        """Check the token, set the commands where they changed, and begin to take updates. Raises StartError."""
+
+    async def stop(self) -> None:
+        """Take nothing new and close connections; posting still works until `close`."""
+
+    async def close(self) -> None:
+        """Close what posting needs."""
+
+    def read(self, payload: dict[str, Any]) -> list[Inbound]:
+        """What a raw update says; empty where heed has no use for it. Pure; never raises on a malformed one."""
+
+    async def post(self, post: Post) -> str:
+        """Show a message; its id."""
+
+    async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
+        """Change a message heed posted; "not modified" is success."""
+
+    async def draft(self, place: Place, draft_id: int, text: str) -> None:
+        """Show a text that is still being written. Raises NotOffered."""
+
+    async def typing(self, place: Place) -> None:
+        """Show that an answer is being written, for the next few seconds."""
+
+    async def acknowledge(self, token: str, text: str = "") -> None:
+        """Answer a press, with a short notice if there is one. Too late is success."""
+
+    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> None:
+        """Ask for a text: a form that comes back as Filled, or a forced reply to `reply_to` that comes back as Said."""
+
+    def health(self) -> str:
+        """"ok", or what is wrong in a few words."""

@@ -1,0 +1,89 @@
+"""What arrives from a chat platform, once its adapter has read it.
+
+Frozen records only. Ids are the platform's own strings. `bot.desk` decides what each of them means; nothing here knows
+how a platform looks.
+"""
+
+from dataclasses import dataclass
+
+from bot.events import Author, Place
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message. `is_addressed`: in private, mentioning heed, or answering one of its messages."""
+
+    author: Author
+    place: Place
+    message_id: str
+    text: str
+    reply_to: str | None = None
+    is_addressed: bool = True
+
+
+@dataclass(frozen=True)
+class Commanded:
+    """`/name argument`; `token` answers a Discord interaction, empty on Telegram. `reply_to`: the answer it is about."""
+
+    author: Author
+    place: Place
+    message_id: str
+    name: str
+    argument: str = ""
+    reply_to: str | None = None
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A person changed their own message."""
+
+    author: Author
+    place: Place
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reacted:
+    """Emoji put on a message, and emoji taken off it."""
+
+    author: Author
+    place: Place
+    message_id: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """A button under a message of heed; `action` is what `channel.Button.action` was, `token` acknowledges the press."""
+
+    author: Author
+    place: Place
+    message_id: str
+    action: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A form (Discord's modal) that heed opened was sent; `action` names it."""
+
+    author: Author
+    place: Place
+    message_id: str
+    action: str
+    text: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """A conversation has a new id from now on."""
+
+    place: Place
+    to: Place
+
+
+Inbound = Said | Commanded | Edited | Reacted | Pressed | Filled | Migrated
