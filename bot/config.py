@@ -2,7 +2,8 @@
 
 Owns the names of settings, their defaults and the sentence a person reads when one is wrong. Nothing else
 reads the environment. `HEED_HTTP_PORT` is `port` under `[http]`, `HEED_LEARN_RANK` is `rank` under
-`[learn]`; the engine's own defaults live in `engine.config`.
+`[learn]`; `TELEGRAM_BOT_TOKEN` and `DISCORD_BOT_TOKEN` are the tokens of `[telegram]` and `[discord]`. The engine's own
+defaults live in `engine.config`.
 """
 
 import dataclasses
@@ -12,9 +13,19 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -23,7 +34,10 @@ from engine.config import GateConfig, HostConfig, LearnConfig
 
 ENV_PREFIX = "HEED_"
 CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read where it is not set
+BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names everybody uses
 KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")  # what Telegram takes, and long enough not to be guessed
+ADMIN = re.compile(r"(telegram|discord):[0-9]{1,20}")
 
 
 class HttpSettings(BaseModel):
@@ -92,6 +106,89 @@ class ChatSettings(BaseModel):
     drain_timeout_s: float = Field(default=10.0, ge=0, description="seconds given to running answers at the end")
 
 
+def _http_address(address: str) -> str:
+    if not address.startswith(("http://", "https://")):
+        raise ValueError(f"{address!r} does not begin with http:// or https://")
+    return address.rstrip("/")
+
+
+HttpAddress = Annotated[str, AfterValidator(_http_address)]
+
+
+class TelegramSettings(BaseModel):
+    """The bot on Telegram; off without a token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: SecretStr | None = Field(default=None, description="what @BotFather gave: 123456:ABC...")
+    api_base: HttpAddress = Field(default="https://api.telegram.org", description="the address of a Bot API server")
+    webhook_url: str = Field(default="", description="https://... that Telegram can reach (empty: heed polls)")
+    webhook_secret: SecretStr | None = Field(
+        default=None, description="16 to 256 letters, digits, '_' and '-' that only Telegram and heed know"
+    )
+
+    @model_validator(mode="after")
+    def _check_webhook(self) -> Self:
+        if not self.webhook_url:
+            return self
+        if not self.webhook_url.startswith("https://"):
+            raise ValueError("webhook_url must begin with https://: Telegram calls no other address")
+        if not self.webhook_secret or not WEBHOOK_SECRET.fullmatch(self.webhook_secret.get_secret_value()):
+            raise ValueError(
+                "webhook_url needs HEED_TELEGRAM_WEBHOOK_SECRET, 16 to 256 letters, digits, '_' and '-': "
+                "without it anybody could send updates in Telegram's name"
+            )
+        return self
+
+
+class DiscordSettings(BaseModel):
+    """The bot on Discord; off without a token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: SecretStr | None = Field(default=None, description="the bot token of the developer portal")
+    api_base: HttpAddress = Field(default="https://discord.com/api/v10", description="the address of Discord's API")
+    training_permission: str = Field(
+        default="", description="where Discord's permission to train on messages is written (empty: nothing is learned)"
+    )
+
+
+class AccessSettings(BaseModel):
+    """Who may talk to heed on Telegram and Discord, and how much."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["open", "allow", "pair"] = Field(
+        default="pair", description="open (anybody), allow (whom an admin allowed), pair (a code an admin approves)"
+    )
+    admins: tuple[str, ...] = Field(default=(), description='accounts by number: ["telegram:123", "discord:456"]')
+    messages_per_hour: int = Field(default=60, ge=1, description="messages of one person that are answered in an hour")
+    updates_per_hour: int = Field(default=30, ge=1, description="corrections of one person that are learned in an hour")
+
+    @field_validator("admins")
+    @classmethod
+    def _check_admins(cls, admins: tuple[str, ...]) -> tuple[str, ...]:
+        for admin in admins:
+            if not ADMIN.fullmatch(admin):
+                raise ValueError(f"{admin!r} is not telegram: or discord: with the number of an account")
+        return admins
+
+
+class BotTokens(PydanticBaseSettingsSource):
+    """The bots' tokens by the plain names that other bots use, too."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """The part of a section that comes from here."""
+        token = os.environ.get(BOT_TOKENS.get(field_name, ""), "")
+        return ({"token": token} if token else None), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """The sections that have a token."""
+        fields = self.settings_cls.model_fields
+        found = {name: self.get_field_value(fields[name], name)[0] for name in BOT_TOKENS}
+        return {name: section for name, section in found.items() if section}
+
+
 class Settings(BaseSettings):
     """The whole tree."""
 
@@ -109,6 +206,9 @@ class Settings(BaseSettings):
     )
     http: HttpSettings = HttpSettings()
     chat: ChatSettings = ChatSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    discord: DiscordSettings = DiscordSettings()
+    access: AccessSettings = AccessSettings()
     host: HostConfig = HostConfig()
     learn: LearnConfig = LearnConfig()
     gate: GateConfig = GateConfig()
@@ -139,7 +239,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments over the environment over the TOML file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config_path())
+        toml = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
+        return init_settings, env_settings, BotTokens(settings_cls), toml
 
 
 def config_path() -> Path:

@@ -18,10 +18,11 @@ class Author:
 
 @dataclass(frozen=True)
 class Place:
-    """The conversation it was sent in, by the platform's own id."""
+    """The conversation it was sent in, by the platform's own id; in private, nobody else reads along."""
 
     platform: str
     external_id: str
+    is_private: bool = True
 
 
 @dataclass(frozen=True)

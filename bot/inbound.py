@@ -23,7 +23,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Commanded:
-    """`/name argument`; `token` answers a Discord interaction, empty on Telegram. `reply_to`: the answer it is about."""
+    """`/name argument`; `token` answers a Discord interaction, empty on Telegram. `reply_to`: what it is about."""
 
     author: Author
     place: Place
@@ -57,7 +57,7 @@ class Reacted:
 
 @dataclass(frozen=True)
 class Pressed:
-    """A button under a message of heed; `action` is what `channel.Button.action` was, `token` acknowledges the press."""
+    """A button under a message of heed; `action` is what `channel.Button.action` was, `token` acknowledges it."""
 
     author: Author
     place: Place

@@ -10,9 +10,9 @@ from bot.errors import SettingsError
 
 @pytest.fixture(autouse=True)
 def empty_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No HEED_* variable and no heed.toml from outside."""
+    """No variable of heed's and no heed.toml from outside."""
     for name in list(config.os.environ):
-        if name.startswith(config.ENV_PREFIX):
+        if name.startswith(config.ENV_PREFIX) or name in config.BOT_TOKENS.values():
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
@@ -68,6 +68,11 @@ def test_a_named_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("HEED_LEARN_RANK", "8", "there is no 'rank'"),
         ("HEED_HTTP_PROT", "1", "did you mean HEED_HTTP_PORT"),
         ("HEED_CONFIG", "/no/such/file", "HEED_CONFIG"),
+        ("HEED_TELEGRAM_API_BASE", "ftp://x", "HEED_TELEGRAM_API_BASE.*https?://"),
+        ("HEED_TELEGRAM_WEBHOOK_URL", "http://x", "must begin with https://"),
+        ("HEED_TELEGRAM_WEBHOOK_URL", "https://x", "HEED_TELEGRAM_WEBHOOK_SECRET"),
+        ("HEED_ACCESS_MODE", "closed", "HEED_ACCESS_MODE.*a code an admin approves"),
+        ("HEED_ACCESS_ADMINS", '["ana"]', "'ana' is not telegram: or discord:"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_remedy(
@@ -113,3 +118,27 @@ def test_unknown_variables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("HEED_DATADIR", "x")
     monkeypatch.setenv("HEED_MODEL", "pocket")
     assert list(config.unknown_variables()) == ["HEED_DATADIR is not a setting of heed (did you mean HEED_DATA_DIR?)"]
+
+
+def test_a_bot_token_has_its_plain_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """TELEGRAM_BOT_TOKEN joins what else is set for Telegram, wins over the file, and is never shown."""
+    (tmp_path / "heed.toml").write_text('[telegram]\ntoken = "in the file"\n')
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "123456:ABC")
+    monkeypatch.setenv("HEED_TELEGRAM_API_BASE", "http://127.0.0.1:8081/")
+    settings = config.load()
+    assert settings.telegram.token is not None
+    assert settings.telegram.token.get_secret_value() == "123456:ABC"
+    assert settings.telegram.api_base == "http://127.0.0.1:8081"
+    assert settings.discord.token is None
+    assert "ABC" not in repr(settings)
+
+
+def test_an_empty_bot_token_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DISCORD_BOT_TOKEN= as compose files have it switches nothing on."""
+    monkeypatch.setenv("DISCORD_BOT_TOKEN", "")
+    assert config.load().discord.token is None
+
+
+def test_strangers_on_platforms_need_a_code() -> None:
+    """Nobody has access to a new bot but by pairing."""
+    assert config.load().access == config.AccessSettings(mode="pair", admins=())
