@@ -103,6 +103,9 @@ class Limits:
     post_interval_s: float  # between two posts in one place, on average
     burst: int  # posts that may go at once
     has_edits_forever: bool = True
+    group_interval_s: float = 0.0  # as post_interval_s, where others read along; 0: the same as in private
+    calls_per_s: float = 30.0  # posts and edits over all places
+    has_nonces: bool = False  # a post with a nonce seen before is not shown again
 
 
 Take = Callable[[Inbox], Awaitable[bool]]
@@ -147,4 +150,4 @@ class Channel(Protocol):
         """Ask for a text: a form that comes back as Filled, or a forced reply to `reply_to` that comes back as Said."""
 
     def health(self) -> str:
-        """"ok", or what is wrong in a few words."""
+        """ "ok", or what is wrong in a few words."""
