@@ -5,76 +5,43 @@ business. `COMMANDS` is the one table of names.
 """
 
 import statistics
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import replace
 
+from bot import admin, export
 from bot import feedback as mapping
+from bot.access import GUARDED
+from bot.channel import Button, Rows
+from bot.consent import Notice
+from bot.context import CommandMenu as CommandMenu
+from bot.context import CommandSpec, Context
+from bot.context import Core as Core
+from bot.context import Said as Said
 from bot.errors import InvalidField, NotFound
-from bot.events import Command, Place
-from bot.gateway import Gateway, check_text, question
-from bot.lessons import Lesson, Lessons
+from bot.events import Author, Command, Place
+from bot.gateway import check_text, question
+from bot.lessons import Lesson
 from storage import chats, completions, feedback, notes, people, updates, versions
-from storage.database import Database
-from storage.tables import Chat, Completion, FeedbackStatus, Note, NoteState
-
-if TYPE_CHECKING:
-    from engine.engine import Engine
+from storage.tables import Completion, ConsentChoice, FeedbackStatus, Note, NoteState
 
 RECENT = 500  # rows behind /metrics
+WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
 STATES = {
     NoteState.IN_PROMPT: "in the prompt",
     NoteState.LEARNING: "learning",
     NoteState.IN_WEIGHTS: "in the weights",
 }
+START = """Ask something, then say what was wrong with the answer: /feedback too long. /help lists more."""
 PRIVACY = """heed keeps your messages, its answers, your feedback, your notes and your adapter in its own data \
 directory, on the machine it runs on. Nothing is sent anywhere else.
 What you say about answers trains your adapter only; nobody else's answers change.
-/learning off stops training (your notes still work). `heed export` writes everything heed holds about you. \
+/learning off stops training (your notes still work). /export gives you everything heed holds about you. \
 /forget erases it."""
-
-
-@dataclass(frozen=True)
-class Core:
-    """The parts a command works with."""
-
-    gateway: Gateway
-    lessons: Lessons
-    engine: "Engine"
-    database: Database
-
-
-@dataclass(frozen=True)
-class Context:
-    """Who said a command, and where."""
-
-    core: Core
-    user_id: str
-    chat: Chat
-    command: Command
-
-    @property
-    def argument(self) -> str:
-        """What was written after the command's name."""
-        return self.command.argument.strip()
-
-
-@dataclass(frozen=True)
-class Said:
-    """What heed answers to a command."""
-
-    text: str
-    lesson: Lesson | None = None
-    answer: Completion | None = None
-
-
-@dataclass(frozen=True)
-class CommandSpec:
-    """One line of the table of commands."""
-
-    usage: str
-    summary: str
-    handler: Callable[[Context], Awaitable[Said]]
+PRIVACY_WITH_CONSENT = """
+Nothing is learned before your own yes, which is kept with its wording and time. /learning off takes it back and \
+removes what was learned. What others write beside you is never learned. That an account was shut out is the \
+operator's own note and outlives /forget, as a number without a name."""
+FORGET: Rows = ((Button("Erase everything", "forget:yes"), Button("Keep it", "forget:no")),)
 
 
 def parse(text: str) -> Command | None:
@@ -85,22 +52,52 @@ def parse(text: str) -> Command | None:
     return Command(name.strip().lower(), argument.strip())
 
 
-async def run(core: Core, user_id: str, place: Place, command: Command) -> Said:
-    """Do what a command asks. Raises InvalidField where there is no such command or its words are wrong."""
-    spec = COMMANDS.get(command.name)
+def menu() -> list[CommandMenu]:
+    """Every command as a platform's menu shows it, the admins' last."""
+    everybody = [_menu_line(name, spec, is_admin=False) for name, spec in COMMANDS.items()]
+    return everybody + [_menu_line(name, spec, is_admin=True) for name, spec in admin.COMMANDS.items()]
+
+
+async def run(core: Core, user_id: str, place: Place, command: Command, author: Author | None = None) -> Said:
+    """Do what a command asks; without an `author` nobody is an admin and nothing is counted.
+
+    Raises InvalidField where there is no such command (for this person) or its words are wrong.
+    """
+    who = author or Author(place.platform, "")
+    is_admin = author is not None and core.access.is_admin(author)
+    spec = COMMANDS.get(command.name) or (admin.COMMANDS.get(command.name) if is_admin else None)
     if spec is None:
         raise InvalidField(f"there is no command /{command.name[:32]}; /help lists them", "text")
+    if spec.is_secret and not place.is_private and place.platform not in WHISPERING:
+        return Said(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
     chat = await core.gateway.chat(user_id, place)
-    return await spec.handler(Context(core, user_id, chat, command))
+    said = await spec.handler(Context(core, user_id, who, place, chat, command, is_admin))
+    return replace(said, is_private=spec.is_private)
 
 
-async def _help(_: Context) -> Said:
-    lines = [f"{spec.usage:<22} {spec.summary}" for spec in COMMANDS.values()]
-    return Said("\n".join(lines))
+def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
+    hint = spec.usage.partition(" ")[2]
+    return CommandMenu(name, spec.summary, hint, is_admin, spec.is_private, spec.choices)
+
+
+async def _start(context: Context) -> Said:
+    if context.place.platform not in GUARDED:
+        return Said(START)
+    await context.core.consent.record(context.user_id, ConsentChoice.ASKED, context.place)
+    return _shown(context.core.consent.greeting(context.place.platform))
+
+
+async def _help(context: Context) -> Said:
+    listed = [*COMMANDS.values(), *(admin.COMMANDS.values() if context.is_admin else ())]
+    return Said("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
 
 
 async def _feedback(context: Context) -> Said:
+    if not context.argument:
+        raise InvalidField("/feedback takes what was wrong: /feedback too long", "text")
+    if notice := await context.core.access.spend(context.author, "updates"):
+        return Said(notice)
     target = context.command.completion_id or (await _last_answer(context)).id
     record = mapping.record(replace(context.command, completion_id=target))
     lesson = await context.core.lessons.teach(context.user_id, record, retry=True)
@@ -135,6 +132,8 @@ async def _delete_note(context: Context, live: list[Note]) -> Said:
 async def _retry(context: Context) -> Said:
     gateway = context.core.gateway
     last = await _last_answer(context)
+    if notice := await context.core.access.spend(context.author, "messages"):
+        return Said(notice)
     answer = await gateway.answer(gateway.again(last, gateway.varied(last)))
     return Said("", answer=answer)
 
@@ -190,24 +189,46 @@ async def _persona(context: Context) -> Said:
 
 
 async def _learning(context: Context) -> Said:
-    wanted = context.argument.lower()
-    if wanted not in ("", "on", "off"):
+    wanted = " ".join(context.argument.lower().split())
+    if wanted not in ("", "on", "off", "off yes"):
         raise InvalidField("/learning takes on or off", "text")
+    if wanted and context.place.platform in GUARDED:
+        return await _consent(context, wanted)
     if wanted:
         await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
     user = await context.core.gateway.user(context.user_id)
     return Said("learning is on: corrections train your adapter" if user.is_learning else "learning is off: notes only")
 
 
+async def _consent(context: Context, wanted: str) -> Said:
+    word = {"on": "yes", "off": "no", "off yes": "withdraw"}[wanted]
+    return _shown(await context.core.consent.choose(context.user_id, word, context.place))
+
+
+async def _export(context: Context) -> Said:
+    user = await context.core.gateway.user(context.user_id)
+    archive = await export.archive(context.core.database, context.core.settings.data_dir, user)
+    return Said(archive.summary, files=((export.FILE_NAME, archive.content),))
+
+
 async def _forget(context: Context) -> Said:
-    if context.argument.lower() != "everything":
-        return Said("this erases every message, note and version of yours. /forget everything does it.")
-    await context.core.gateway.forget(context.user_id)
+    if context.argument.lower() not in ("everything", "yes"):
+        text = "this erases every message, note and version of yours. /forget everything does it."
+        return Said(text, buttons=FORGET)
+    core = context.core
+    accounts = await core.database.read(lambda s: people.identities(s, context.user_id))
+    await core.gateway.forget(context.user_id)
+    for known in accounts:
+        core.access.drop(known.platform, known.account)
     return Said("everything about you is erased")
 
 
-async def _privacy(_: Context) -> Said:
-    return Said(PRIVACY)
+async def _privacy(context: Context) -> Said:
+    return Said(PRIVACY + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else PRIVACY)
+
+
+def _shown(notice: Notice) -> Said:
+    return Said(notice.text, buttons=notice.rows)
 
 
 async def _last_answer(context: Context) -> Completion:
@@ -226,20 +247,30 @@ async def _versions(context: Context) -> Said:
 
 
 COMMANDS: dict[str, CommandSpec] = {
-    "help": CommandSpec("/help", "this list", _help),
+    "start": CommandSpec("/start", "who heed is, and whether it may learn from you", _start, is_private=True),
+    "help": CommandSpec("/help", "this list", _help, is_private=True),
     "feedback": CommandSpec("/feedback <text>", "say what was wrong with the last answer", _feedback),
     "note": CommandSpec("/note <text>", "something heed should always do or know", _note),
-    "notes": CommandSpec("/notes", "what heed keeps in mind about you", _notes),
+    "notes": CommandSpec(
+        "/notes [delete n]", "what heed keeps in mind about you", _notes, is_private=True, is_secret=True
+    ),
     "retry": CommandSpec("/retry", "answer the last message again", _retry),
     "undo": CommandSpec("/undo", "take back the last thing learned", _undo),
-    "versions": CommandSpec("/versions", "the versions of your adapter", _versions),
-    "history": CommandSpec("/history [n]", "the last turns of this conversation", _history),
-    "metrics": CommandSpec("/metrics", "figures about you and heed", _metrics),
+    "versions": CommandSpec("/versions", "the versions of your adapter", _versions, is_private=True),
+    "history": CommandSpec(
+        "/history [n]", "the last turns of this conversation", _history, ("5", "10", "20"), True, True
+    ),
     "reset": CommandSpec("/reset", "start a new conversation", _reset),
-    "persona": CommandSpec("/persona [text|none]", "who heed should be for you", _persona),
-    "learning": CommandSpec("/learning [on|off]", "whether corrections train your adapter", _learning),
-    "forget": CommandSpec("/forget everything", "erase everything about you", _forget),
-    "privacy": CommandSpec("/privacy", "what heed keeps, and where", _privacy),
+    "persona": CommandSpec("/persona [text|none]", "who heed should be for you", _persona, ("none",), True, True),
+    "learning": CommandSpec(
+        "/learning [on|off]", "whether corrections train your adapter", _learning, ("on", "off"), is_private=True
+    ),
+    "metrics": CommandSpec("/metrics", "figures about you and heed", _metrics, is_private=True, is_secret=True),
+    "privacy": CommandSpec("/privacy", "what heed keeps, and where", _privacy, is_private=True),
+    "export": CommandSpec(
+        "/export", "everything heed holds about you, as a file", _export, is_private=True, is_secret=True
+    ),
+    "forget": CommandSpec("/forget everything", "erase everything about you", _forget, ("everything",), True),
 }
 
 

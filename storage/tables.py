@@ -102,9 +102,26 @@ class VersionState(StrEnum):
     DAMAGED = "damaged"  # failed its SHA-256 or finite check when loaded
 
 
+class ConsentChoice(StrEnum):
+    """What a person said when they were asked whether heed may learn from them."""
+
+    ASKED = "asked"  # the question was shown; no answer yet
+    YES = "yes"
+    NO = "no"
+    WITHDRAWN = "withdrawn"  # no after yes: what was learned is gone
+
+
+class AccessState(StrEnum):
+    """What the operator has decided about an account."""
+
+    ALLOWED = "allowed"
+    BLOCKED = "blocked"
+
+
 class OutboxState(StrEnum):
     """How far something to show has come."""
 
+    DRAFT = "draft"  # an answer that is being written; its placeholder is known
     WAITING = "waiting"
     SENDING = "sending"  # leased to a sender
     DONE = "done"
@@ -157,7 +174,7 @@ class Completion(SQLModel, table=True):
     user_id: str = Field(foreign_key="user.id", index=True)
     chat_id: str | None = Field(default=None, foreign_key="chat.id", index=True)
     retry_of: str | None = Field(default=None, index=True)  # completion id this one answers again
-    created_at: float = Field(default_factory=now_s)
+    created_at: float = Field(default_factory=now_s, index=True)
     messages: list[dict[str, str]] = _json()  # the conversation as the student sees it: no notes, no feedback
     notes: list[str] = _json()  # standing notes that were in the prompt, oldest first
     choice_index: int = 0
@@ -184,6 +201,18 @@ class PlatformMessage(SQLModel, table=True):
     completion_id: str = Field(foreign_key="completion.id", index=True)
 
 
+class MessageRole(SQLModel, table=True):
+    """What a message on a platform is for, where it is not an answer itself (see storage.roles)."""
+
+    __tablename__ = "message_role"
+    platform: str = Field(primary_key=True)
+    chat_external_id: str = Field(primary_key=True)
+    message_id: str = Field(primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    role: str
+    about: str = ""  # the id of the completion, feedback or version it is about
+
+
 class Feedback(SQLModel, table=True):
     """One piece of feedback; unique on the update of that person that brought it."""
 
@@ -196,7 +225,7 @@ class Feedback(SQLModel, table=True):
     kind: str
     text: str = ""
     value: str = ""  # a reaction's emoji, or "+1" / "-1"
-    created_at: float = Field(default_factory=now_s)
+    created_at: float = Field(default_factory=now_s, index=True)
     status: str = Field(default=FeedbackStatus.PENDING, index=True)
     attempts: int = 0
     reason: str = ""  # why it was kept, rejected or failed, in the person's words
@@ -249,7 +278,7 @@ class UpdateRun(SQLModel, table=True):
     feedback_id: str | None = Field(default=None, index=True)
     kind: str = "correction"
     status: str = "running"  # running | accepted | rejected | skipped | failed
-    started_at: float = Field(default_factory=now_s)
+    started_at: float = Field(default_factory=now_s, index=True)
     duration_ms: float = 0.0
     phases_ms: dict[str, float] | None = _json(nullable=True)
     steps: int = 0
@@ -260,6 +289,42 @@ class UpdateRun(SQLModel, table=True):
     parent_version: int = 0
     version: int | None = None
     error: str = ""
+
+
+class Consent(SQLModel, table=True):
+    """One step of a person's consent to learning: asked, yes, no, withdrawn. The newest counts (order: seq)."""
+
+    __table_args__ = (_NEVER_REUSED,)
+    seq: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    choice: str
+    wording: str  # the version of the text that was shown
+    platform: str
+    place: str  # where it was shown, by the platform's own id
+    created_at: float = Field(default_factory=now_s)
+
+
+class Access(SQLModel, table=True):
+    """What the operator has decided about an account, whether heed knows the person behind it or not."""
+
+    platform: str = Field(primary_key=True)
+    account: str = Field(primary_key=True)
+    state: str
+    decided_by: str  # an admin's account, or "operator"
+    created_at: float = Field(default_factory=now_s)
+
+
+class Pairing(SQLModel, table=True):
+    """A code that was shown to an account nobody has let in yet."""
+
+    __table_args__ = (UniqueConstraint("platform", "account"),)
+    code: str = Field(primary_key=True)
+    platform: str
+    account: str
+    display_name: str = ""
+    place: str  # where to tell them that they are in
+    created_at: float = Field(default_factory=now_s)
+    expires_at: float
 
 
 class EvalRun(SQLModel, table=True):

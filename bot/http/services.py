@@ -1,12 +1,15 @@
 """What every HTTP handler works with, under one application key."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from bot.commands import Core
+from bot.access import Access
 from bot.config import Settings
+from bot.consent import Consent
+from bot.context import Core
 from bot.gateway import Gateway
 from bot.lessons import Lessons
 from bot.metrics import Metrics
@@ -27,10 +30,12 @@ class Services:
     lessons: Lessons
     metrics: Metrics
 
-    @property
+    @cached_property
     def core(self) -> Core:
-        """What commands work with."""
-        return Core(self.gateway, self.lessons, self.engine, self.database)
+        """What commands work with; one for every platform, since access and consent remember things."""
+        access = Access(self.database, self.settings)
+        consent = Consent(self.database, self.engine, self.settings)
+        return Core(self.gateway, self.lessons, self.engine, self.database, self.settings, access, consent)
 
 
 SERVICES = web.AppKey("services", Services)

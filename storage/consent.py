@@ -1,0 +1,79 @@
+"""What people said when they were asked whether heed may learn from them: every step with its wording and time.
+
+The newest answer of a person counts; being asked again takes nothing back. `record` changes User.is_learning with the
+step, in one transaction.
+"""
+
+from sqlalchemy import exists, func, or_
+from sqlmodel import Session, col, select
+
+from storage import people
+from storage.tables import (
+    AdapterVersion,
+    Consent,
+    ConsentChoice,
+    Feedback,
+    FeedbackKind,
+    Identity,
+    UpdateRun,
+    User,
+    copy_of,
+)
+
+
+def record(s: Session, step: Consent, *, is_permitted: bool) -> Consent:
+    """Keep a step; learning is on if consent is given and the platform permits it. Raises PersonNotFound.
+
+    The row given is not touched.
+    """
+    user = people.get(s, step.user_id)
+    row = copy_of(step)
+    s.add(row)
+    s.flush()
+    user.is_learning = is_permitted and is_given(s, step.user_id)
+    return row
+
+
+def newest(s: Session, user_id: str) -> Consent | None:
+    """The person's last step, None if they were never asked."""
+    query = select(Consent).where(Consent.user_id == user_id)
+    return s.exec(query.order_by(col(Consent.seq).desc()).limit(1)).first()
+
+
+def is_given(s: Session, user_id: str) -> bool:
+    """Whether the person's last answer was yes."""
+    query = select(Consent.choice).where(Consent.user_id == user_id, Consent.choice != ConsentChoice.ASKED)
+    return s.exec(query.order_by(col(Consent.seq).desc()).limit(1)).first() == ConsentChoice.YES
+
+
+def history(s: Session, user_id: str) -> list[Consent]:
+    """Every step of this person, oldest first."""
+    query = select(Consent).where(Consent.user_id == user_id)
+    return list(s.exec(query.order_by(col(Consent.seq))))
+
+
+def enforce(s: Session, platform: str, *, is_permitted: bool) -> int:
+    """At start: on `platform` only those learn who said yes, and nobody where it is not permitted; returns changes."""
+    on_platform = select(Identity.user_id).where(Identity.platform == platform)
+    num_changed = 0
+    for user in s.exec(select(User).where(col(User.id).in_(on_platform))).all():
+        wanted = is_permitted and is_given(s, user.id)
+        num_changed += user.is_learning != wanted
+        user.is_learning = wanted
+    return num_changed
+
+
+def unfinished_withdrawals(s: Session) -> list[str]:
+    """At start: people who withdrew and whose lessons are still there, because heed died in between."""
+    newest_steps = select(func.max(Consent.seq)).group_by(col(Consent.user_id))
+    lessons = or_(
+        exists().where(col(AdapterVersion.user_id) == col(Consent.user_id)),
+        exists().where(col(UpdateRun.user_id) == col(Consent.user_id)),
+        exists().where(
+            col(Feedback.user_id) == col(Consent.user_id),
+            col(Feedback.kind) != FeedbackKind.NOTE,
+            col(Feedback.created_at) <= col(Consent.created_at),
+        ),
+    )
+    is_withdrawn = (col(Consent.seq).in_(newest_steps), Consent.choice == ConsentChoice.WITHDRAWN)
+    return list(s.exec(select(Consent.user_id).where(*is_withdrawn, lessons).order_by(col(Consent.seq))))
