@@ -146,8 +146,11 @@ class Channel(Protocol):
     async def acknowledge(self, token: str, text: str = "") -> None:
         """Answer a press, with a short notice if there is one. Too late is success."""
 
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> None:
-        """Ask for a text: a form that comes back as Filled, or a forced reply to `reply_to` that comes back as Said."""
+    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
+        """Ask for a text: a form that comes back as Filled, or a question whose answer comes back as Said.
+
+        Returns the id of the question's message, which that Said has as `reply_to`; empty for a form.
+        """
 
     def health(self) -> str:
         """ "ok", or what is wrong in a few words."""
