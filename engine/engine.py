@@ -8,7 +8,7 @@ only; what is acknowledged is in storage.
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from typing import Literal
@@ -219,10 +219,20 @@ class Engine:
 
     async def forget(self, user_id: str) -> None:
         """Removes everything of a person: rows, notes, adapters on disk and in memory. Waits for a running lesson."""
+        await self._erase(user_id, erasure.forget_person)
+
+    async def unlearn(self, user_id: str) -> None:
+        """Removes what was learned from a person, and leaves them, their conversations and the notes they wrote.
+
+        Turn their learning off before. Waits for a running lesson. Raises PersonNotFound.
+        """
+        await self._erase(user_id, erasure.unlearn_person)
+
+    async def _erase(self, user_id: str, erase: Callable[[Database, str], Awaitable[object]]) -> None:
         async with self._scheduler.turn(user_id):
             self._scheduler.drop(user_id)
             known = await self._database.read(lambda s: versions.history(s, user_id))
-            await erasure.forget_person(self._database, user_id)
+            await erase(self._database, user_id)
             await self._adapters.erase(user_id)
         for version in known:
             ref = self._adapters.ref(version)

@@ -17,3 +17,13 @@ async def forget_person(database: Database, user_id: str) -> bool:
     await database.remove_backups()
     await database.checkpoint()
     return was_known
+
+
+async def unlearn_person(database: Database, user_id: str) -> None:
+    """Remove what was learned from a person, and every copy of it, and leave them and their own notes.
+
+    Harmless to repeat. Raises PersonNotFound, and DatabaseBusy as forget_person.
+    """
+    await database.write(lambda s: people.unlearn(s, user_id))
+    await database.remove_backups()
+    await database.checkpoint()

@@ -4,25 +4,34 @@ One person may have several accounts; an account belongs to one person. Forgetti
 every table in one transaction: storage.erasure does that together with what SQLite leaves behind.
 """
 
+from sqlalchemy import or_
 from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import PersonNotFound
 from storage.tables import (
+    Access,
+    AccessState,
     AdapterVersion,
     Chat,
     Completion,
+    Consent,
     Feedback,
+    FeedbackKind,
     Identity,
     Inbox,
+    MessageRole,
     Note,
+    NoteState,
     Outbox,
+    Pairing,
     PlatformMessage,
     UpdateRun,
     User,
 )
 
+_HOLDING = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED)
 # In the order in which the references between them allow.
-_TABLES_BY_USER = (Outbox, Feedback, Note, AdapterVersion, UpdateRun, Completion, Chat, Identity)
+_TABLES_BY_USER = (Outbox, MessageRole, Consent, Feedback, Note, AdapterVersion, UpdateRun, Completion, Chat, Identity)
 
 
 def resolve(s: Session, platform: str, account: str, *, display_name: str = "", is_learning: bool = False) -> User:
@@ -80,18 +89,48 @@ def all_ids(s: Session) -> list[str]:
 def forget(s: Session, user_id: str) -> bool:
     """Remove every row of a person; False if there is no such person.
 
-    Platform updates keep their keys, without content: a late redelivery must not bring anything back.
+    Platform updates keep their keys, without content: a late redelivery must not bring anything back. That an account
+    was blocked stays: it is the operator's decision, and says nothing about the person but a number.
     """
     user = s.get(User, user_id)
     if user is None:
         return False
     _blank_inbox(s, user_id)
+    _forget_access(s, user_id)
     own_completions = select(Completion.id).where(Completion.user_id == user_id)
     s.exec(delete(PlatformMessage).where(col(PlatformMessage.completion_id).in_(own_completions)))
     for table in _TABLES_BY_USER:
         s.exec(delete(table).where(col(table.user_id) == user_id))
     s.delete(user)
     return True
+
+
+def unlearn(s: Session, user_id: str) -> None:
+    """Remove what was learned from a person: feedback, the notes that came from it, versions and updates.
+
+    Notes they wrote themselves stay, all in the prompt, and so do their conversations. Raises PersonNotFound.
+    """
+    user = get(s, user_id)
+    user.active_version = 0
+    of_user = (col(Feedback.user_id) == user_id, col(Feedback.kind) != FeedbackKind.NOTE)
+    lessons = select(Feedback.id).where(*of_user)
+    is_taught = or_(col(Note.feedback_id).in_(lessons), col(Note.feedback_id).is_(None))
+    s.exec(delete(Note).where(col(Note.user_id) == user_id, is_taught))
+    s.exec(delete(MessageRole).where(col(MessageRole.user_id) == user_id, col(MessageRole.about).in_(lessons)))
+    s.exec(delete(Feedback).where(*of_user))
+    for table in (AdapterVersion, UpdateRun):
+        s.exec(delete(table).where(col(table.user_id) == user_id))
+    kept = (col(Note.user_id) == user_id, col(Note.state).in_(_HOLDING))
+    s.exec(update(Note).where(*kept).values(state=NoteState.IN_PROMPT, learned_version=None, probe=None))
+    s.exec(update(Completion).where(col(Completion.user_id) == user_id).values(is_gold=False))
+
+
+def _forget_access(s: Session, user_id: str) -> None:
+    for identity in identities(s, user_id):
+        own = (col(Access.platform) == identity.platform, col(Access.account) == identity.account)
+        s.exec(delete(Access).where(*own, col(Access.state) != AccessState.BLOCKED))
+        waits = (col(Pairing.platform) == identity.platform, col(Pairing.account) == identity.account)
+        s.exec(delete(Pairing).where(*waits))
 
 
 def _blank_inbox(s: Session, user_id: str) -> None:

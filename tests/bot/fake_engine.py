@@ -133,6 +133,10 @@ class FakeEngine:
         """The person goes."""
         await erasure.forget_person(self._database, user_id)
 
+    async def unlearn(self, user_id: str) -> None:
+        """What was learned goes."""
+        await erasure.unlearn_person(self._database, user_id)
+
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """The newest updates."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))

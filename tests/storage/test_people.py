@@ -3,9 +3,20 @@
 import pytest
 from sqlmodel import Session
 
-from storage import chats, completions, feedback, inbox, notes, outbox, people, updates, versions
+from storage import access, chats, completions, consent, feedback, inbox, notes, outbox, people, updates, versions
 from storage.errors import PersonNotFound
-from storage.tables import Identity, PlatformMessage, UpdateRun
+from storage.tables import (
+    AccessState,
+    Completion,
+    Consent,
+    ConsentChoice,
+    FeedbackKind,
+    Identity,
+    NoteState,
+    Pairing,
+    PlatformMessage,
+    UpdateRun,
+)
 from tests.storage import rows
 from tests.storage.conftest import Store
 
@@ -29,6 +40,9 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     inbox.mark_done(s, done.seq or 0)
     outbox.add(s, rows.outbox(f"{user_id} out", user_id=user_id, payload={"text": word}))
     people.set_persona(s, user_id, word)
+    step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording="1", platform="http", place=word)
+    consent.record(s, step, is_permitted=True)
+    access.decide(s, "http", account, AccessState.ALLOWED, word)
 
 
 def test_an_account_is_the_same_person_every_time(store: Store, ana: str, ben: str) -> None:
@@ -127,3 +141,45 @@ def test_who_comes_back_after_being_forgotten_is_somebody_new(store: Store, ana:
     """The same account gets a new id: nothing of before can be found by it, not even a file."""
     store.write(lambda s: people.forget(s, ana))
     assert store.person("ana") != ana
+
+
+def test_forgetting_takes_the_permission_and_the_code_but_not_a_block(store: Store, ana: str, ben: str) -> None:
+    """Who was let in is a stranger again; that an account was shut out is the operator's own decision."""
+    store.write(lambda s: access.decide(s, "http", "ana", AccessState.ALLOWED, "operator"))
+    store.write(lambda s: access.decide(s, "http", "ben", AccessState.BLOCKED, "operator"))
+    waiting = Pairing(code="ABCD2345", platform="http", account="ben", place="1", expires_at=2.0)
+    store.write(lambda s: access.wait(s, waiting, now_s=1.0, limit=3))
+    for user_id in (ana, ben):
+        store.write(lambda s, user_id=user_id: people.forget(s, user_id))
+    assert store.read(lambda s: access.state(s, "http", "ana")) is None
+    assert store.read(lambda s: access.state(s, "http", "ben")) == AccessState.BLOCKED
+    assert store.read(lambda s: access.waiting(s, 1.0)) == []
+
+
+def test_unlearning_removes_what_was_taught_and_leaves_the_rest(store: Store, ana: str, ben: str) -> None:
+    """Feedback, its notes, versions and updates go; conversations and notes the person wrote stay, in the prompt."""
+    store.write(lambda s: fill(s, ana, "ana", "word of ana"))
+    store.write(lambda s: fill(s, ben, "ben", "word of ben"))
+    before = store.read(lambda s: _dump(s, "word of ben"))
+    own, _ = store.write(lambda s: feedback.add(s, rows.feedback(ana, kind=FeedbackKind.NOTE, text="call me Ana")))
+    fields = {"feedback_id": own.id, "state": NoteState.IN_WEIGHTS, "learned_version": 1}
+    store.write(lambda s: notes.add(s, rows.note(ana, "call me Ana", **fields)))
+    store.write(lambda s: people.unlearn(s, ana))
+    assert not {"feedback", "note", "update_run"} & set(store.read(lambda s: _dump(s, "word of ana")))
+    (kept,) = store.read(lambda s: notes.live(s, ana))
+    assert (kept.text, kept.state, kept.learned_version) == ("call me Ana", NoteState.IN_PROMPT, None)
+    assert store.read(lambda s: (versions.history(s, ana), updates.recent(s, ana, 9))) == ([], [])
+    assert len(store.read(lambda s: completions.recent(s, ana, 9))) == 1
+    assert store.read(lambda s: _dump(s, "word of ben")) == before
+
+
+def test_unlearning_never_gives_a_version_number_again(store: Store, ana: str) -> None:
+    """The zero adapter answers, no answer is gold, and the next version has a new number."""
+    answer = store.write(lambda s: completions.add(s, rows.completion(ana)))
+    store.write(lambda s: completions.mark_gold(s, ana, answer.id))
+    first = store.write(lambda s: versions.allocate(s, ana, 0, "pocket", None, None))
+    store.write(lambda s: versions.accept(s, ana, first.number, "0" * 64, 1))
+    store.write(lambda s: people.unlearn(s, ana))
+    user = store.read(lambda s: people.get(s, ana))
+    assert (user.active_version, user.last_version) == (0, first.number)
+    assert not store.read(lambda s: s.get(Completion, answer.seq).is_gold)

@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 from sqlmodel import Session
 
-from storage import chats, completions, feedback, notes, people, updates, versions
+from storage import chats, completions, consent, feedback, notes, people, updates, versions
 
-MODULES = (people, chats, completions, feedback, notes, versions, updates)
+MODULES = (people, chats, completions, consent, feedback, notes, versions, updates)
 WITHOUT_PERSON = {
     "people.resolve": "finds out who it is",
     "people.find": "finds out who it is",
@@ -17,6 +17,9 @@ WITHOUT_PERSON = {
     "chats.reset": "as chats.turns",
     "completions.add": "the row names its person",
     "completions.link": "the answer names its person",
+    "consent.record": "the row names its person",
+    "consent.enforce": "sweep at start",
+    "consent.unfinished_withdrawals": "sweep at start",
     "feedback.add": "the row names its person",
     "feedback.get": "by our own random id, from the engine's queue",
     "feedback.begin_training": "as feedback.get",
