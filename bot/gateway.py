@@ -1,6 +1,7 @@
 """From a message to a stored, streamed answer; knows no platform.
 
-Invariants: a turn is in storage before the last piece of its answer is handed out; closing the stream early
+Invariants: a turn is in storage before the last piece of its answer is handed out (where `generate` is used instead
+of `stream`, its caller stores it together with what else must happen at once); closing the stream early
 aborts the generation and stores nothing; a retried answer takes the place of the one it retries in what the
 model sees next; token ids are kept as they were generated.
 """
@@ -136,14 +137,20 @@ class Gateway:
 
     async def stream(self, turn: Turn) -> AsyncGenerator[Delta, None]:
         """Answer a turn piece by piece; the piece with `result` comes after the turn is stored."""
+        async with aclosing(self.generate(turn)) as deltas:
+            async for delta in deltas:
+                if delta.result is not None:
+                    await self._store(turn, delta.result)
+                yield delta
+
+    async def generate(self, turn: Turn) -> AsyncGenerator[Delta, None]:
+        """Answer a turn piece by piece and store nothing: whoever calls stores `completion_row` and says `count`."""
         self._admit(turn)
         self._num_streams += 1
         self._metrics.streams.inc()
         try:
             async with aclosing(self._deltas(turn)) as deltas:
                 async for delta in deltas:
-                    if delta.result is not None:
-                        await self._store(turn, delta.result)
                     yield delta
         finally:
             self._num_streams -= 1
@@ -194,6 +201,10 @@ class Gateway:
     async def _store(self, turn: Turn, result: GenerateResult) -> None:
         row = completion_row(turn, result)
         await self._database.write(lambda s: completions.add(s, row))
+        self.count(result)
+
+    def count(self, result: GenerateResult) -> None:
+        """Count an answer that is stored."""
         self._metrics.answers.labels(result.finish_reason).inc()
         self._metrics.tokens.labels("prompt").inc(len(result.prompt_token_ids))
         self._metrics.tokens.labels("cached").inc(result.num_cached_tokens)

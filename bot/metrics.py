@@ -27,6 +27,18 @@ class Metrics:
         self.lesson_s = Histogram("heed_lesson_seconds", "Whole updates", buckets=SECONDS, registry=self.registry)
         self.streams = Gauge("heed_streams", "Answers being written now", registry=self.registry)
         self.parts = Gauge("heed_part_up", "1 where a part works", ["part"], registry=self.registry)
+        self.updates = Counter(
+            "heed_platform_updates", "Platform updates taken", ["platform", "outcome"], registry=self.registry
+        )
+        self.update_s = Histogram(
+            "heed_platform_update_seconds", "Handling of a platform update", buckets=SECONDS, registry=self.registry
+        )
+        self.posts = Counter(
+            "heed_posts", "What was shown on platforms", ["platform", "outcome"], registry=self.registry
+        )
+        self.waited_s = Counter(
+            "heed_platform_wait_seconds", "Waits platforms asked for", ["platform"], registry=self.registry
+        )
         self.errors = Counter("heed_unexpected_errors", "Errors nobody planned for", ["edge"], registry=self.registry)
 
     def render(self) -> bytes:

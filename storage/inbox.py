@@ -32,6 +32,11 @@ def next_per_chat(s: Session, limit: int, in_hand: Collection[int] = ()) -> list
     return list(s.exec(query.order_by(col(Inbox.seq)).limit(limit)))
 
 
+def waiting(s: Session) -> list[Inbox]:
+    """Everything that waits, oldest first."""
+    return list(s.exec(select(Inbox).where(col(Inbox.is_done).is_(False)).order_by(col(Inbox.seq))))
+
+
 def begin_attempt(s: Session, seq: int) -> int:
     """Count an attempt at an update and return how many there were with this one; 0 if it waits no more."""
     item = s.get(Inbox, seq)
@@ -50,6 +55,20 @@ def mark_done(s: Session, seq: int) -> bool:
 def num_waiting(s: Session) -> int:
     """How many updates wait."""
     return s.exec(select(func.count()).select_from(Inbox).where(col(Inbox.is_done).is_(False))).one()
+
+
+def keys(s: Session, platform: str, bot_id: str, prefix: str) -> list[str]:
+    """The update ids that begin with `prefix`, in the order in which they were taken."""
+    query = select(Inbox.update_id).where(Inbox.platform == platform, Inbox.bot_id == bot_id)
+    return list(s.exec(query.where(col(Inbox.update_id).startswith(prefix, autoescape=True)).order_by(col(Inbox.seq))))
+
+
+def newest_per_chat(s: Session, platform: str, bot_id: str, prefix: str) -> dict[str, str]:
+    """Of each chat the update id taken last among those that begin with `prefix`; nothing of who was forgotten."""
+    mine = (Inbox.platform == platform, Inbox.bot_id == bot_id, Inbox.chat_key != "")
+    newest = select(func.max(Inbox.seq)).where(*mine, col(Inbox.update_id).startswith(prefix, autoescape=True))
+    query = select(Inbox).where(col(Inbox.seq).in_(newest.group_by(col(Inbox.chat_key))))
+    return {row.chat_key: row.update_id for row in s.exec(query)}
 
 
 def prune(s: Session, received_before_s: float) -> int:

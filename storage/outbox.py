@@ -1,4 +1,7 @@
-"""What is to be shown on platforms: leased to one sender at a time, in order within a chat.
+"""What is to be shown on platforms, in order within a chat; an answer is a draft here while it is being written.
+
+The one running heed owns every open item (`waiting`, `keep`, `finish`, `give_up`); senders that share a database lease
+them one at a time instead (`lease`, `mark_done`, `retry`, `bury`).
 
 A lease is held by its attempt number: a sender whose lease ran out and was given to another can no longer change
 the item. Times are whatever clock the caller uses, the same one for every call of a run; release_all at start makes
@@ -52,6 +55,31 @@ def bury(s: Session, outbox_id: str, attempt: int) -> bool:
     return _leave(s, outbox_id, attempt, state=OutboxState.DEAD)
 
 
+def waiting(s: Session) -> list[Outbox]:
+    """Every item that is to be shown, oldest first."""
+    return list(s.exec(select(Outbox).where(col(Outbox.state).in_(_OPEN)).order_by(col(Outbox.seq))))
+
+
+def keep(s: Session, item: Outbox) -> Outbox:
+    """Store an item under its id as it is now, in place of what was known of it unless that is shown already."""
+    known = get(s, item.id)
+    if known is None:
+        return add(s, item)[0]
+    if known.state in (*_OPEN, OutboxState.DRAFT):
+        known.payload, known.state, known.external_message_id = item.payload, item.state, item.external_message_id
+    return known
+
+
+def finish(s: Session, outbox_id: str, external_message_id: str = "") -> bool:
+    """Note that it is shown, and drop its content; False if it was shown or erased before."""
+    return _end(s, outbox_id, OutboxState.DONE, payload={}, external_message_id=external_message_id)
+
+
+def give_up(s: Session, outbox_id: str) -> bool:
+    """Show it no more, and drop its content; False if that was settled before."""
+    return _end(s, outbox_id, OutboxState.DEAD, payload={})
+
+
 def get(s: Session, outbox_id: str) -> Outbox | None:
     """An item, None if there is none of that id."""
     return s.exec(select(Outbox).where(Outbox.id == outbox_id)).first()
@@ -63,6 +91,11 @@ def release_all(s: Session) -> int:
     s.exec(update(Outbox).where(waiting).values(lease_until_s=0.0))
     sending = col(Outbox.state) == OutboxState.SENDING
     return s.exec(update(Outbox).where(sending).values(state=OutboxState.WAITING, lease_until_s=0.0)).rowcount
+
+
+def _end(s: Session, outbox_id: str, state: OutboxState, **values: object) -> bool:
+    is_open = (col(Outbox.id) == outbox_id, col(Outbox.state).in_((*_OPEN, OutboxState.DRAFT)))
+    return s.exec(update(Outbox).where(*is_open).values(state=state, **values)).rowcount == 1
 
 
 def _leave(s: Session, outbox_id: str, attempt: int, **values: object) -> bool:

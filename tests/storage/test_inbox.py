@@ -110,3 +110,10 @@ def test_pruning_drops_old_done_updates_only(store: Store) -> None:
     assert store.read(lambda s: s.get(Inbox, old_done.seq)) is None
     assert _next(store) == [old_waiting.update_id]
     assert store.read(lambda s: s.get(Inbox, new_done.seq)) is not None
+
+
+def test_what_waits_comes_oldest_first(store: Store) -> None:
+    """At a start everything that is not done is taken up in the order in which it came."""
+    taken = [_take(store, str(number), f"c{number % 2}") for number in range(4)]
+    store.write(lambda s: inbox.mark_done(s, taken[1].seq or 0))
+    assert [row.update_id for row in store.read(inbox.waiting)] == ["0", "2", "3"]

@@ -110,3 +110,25 @@ def test_an_unknown_item_is_none(store: Store) -> None:
     """Looking for an id that was never queued finds nothing, and it cannot be done."""
     assert store.read(lambda s: outbox.get(s, "nothing")) is None
     assert store.write(lambda s: outbox.mark_done(s, "nothing", 1)) is False
+
+
+def test_an_answer_is_a_draft_until_it_is_to_be_shown(store: Store) -> None:
+    """A draft is nothing to send; kept again with its text it is, and once shown it stays shown."""
+    draft = rows.outbox("answer-1", state=OutboxState.DRAFT, external_message_id="7")
+    store.write(lambda s: outbox.keep(s, draft))
+    assert store.read(outbox.waiting) == []
+    final = rows.outbox("answer-1", state=OutboxState.WAITING, external_message_id="7", payload={"text": "done"})
+    store.write(lambda s: outbox.keep(s, final))
+    assert [item.payload for item in store.read(outbox.waiting)] == [{"text": "done"}]
+    assert store.write(lambda s: outbox.finish(s, "answer-1", "7")) is True
+    assert store.write(lambda s: outbox.finish(s, "answer-1", "7")) is False
+    assert store.write(lambda s: outbox.keep(s, draft)).state == OutboxState.DONE
+    assert store.read(outbox.waiting) == []
+
+
+def test_what_is_given_up_is_not_shown(store: Store) -> None:
+    """It keeps its place without its content."""
+    store.write(lambda s: outbox.keep(s, rows.outbox("1")))
+    assert store.write(lambda s: outbox.give_up(s, "1")) is True
+    assert store.read(outbox.waiting) == []
+    assert store.write(lambda s: outbox.give_up(s, "1")) is False

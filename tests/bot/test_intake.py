@@ -1,0 +1,242 @@
+"""bot.intake: every update takes effect once, in order within its chat, whatever fails and whenever heed ends."""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot import intake as taking
+from bot.errors import NotReady
+from bot.intake import Done, Handle, Intake
+from bot.metrics import Metrics
+from storage import inbox, settings
+from storage.database import Database, Session
+from storage.errors import StorageFull
+from storage.tables import Inbox
+from tests.storage import rows
+
+
+@pytest.fixture
+async def database(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    database = Database.open(tmp_path / "data")
+    yield database
+    await database.close()
+
+
+class Handler:
+    """Notes each update once in the database, inside the transaction that marks it done, and may be told to fail."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.order: list[str] = []
+        self.failures: list[Exception] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.is_waiting = asyncio.Event()
+
+    async def __call__(self, row: Inbox, done: Done) -> None:
+        """Take effect, or fail as told."""
+        self.is_waiting.set()
+        await self.gate.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+
+        def effect(s: Session) -> None:
+            key = f"effect-{row.update_id}"
+            settings.put(s, key, (settings.get(s, key) or 0) + 1)
+            done(s)
+
+        await self.database.write(effect)
+        self.order.append(row.update_id)
+
+    async def effects(self, update_id: str) -> int:
+        """How often an update took effect."""
+        found = await self.database.read(lambda s: settings.get(s, f"effect-{update_id}"))
+        return int(found or 0)
+
+
+@pytest.fixture
+def handler(database: Database) -> Handler:
+    """A handler that works."""
+    return Handler(database)
+
+
+async def no_wait(_: float) -> None:
+    """A sleep that takes no time."""
+    await asyncio.sleep(0)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110  what is waited for is spread over several objects
+            await asyncio.sleep(0.002)
+
+
+@asynccontextmanager
+async def running(database: Database, handle: Handle) -> AsyncIterator[Intake]:
+    """An intake at work."""
+    intake = Intake(database, handle, Metrics(), no_wait)
+    task = asyncio.create_task(intake.run())
+    try:
+        yield intake
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await intake.drain(0)
+
+
+async def test_an_update_takes_effect_once(database: Database, handler: Handler) -> None:
+    """Delivered three times, handled once; its content is gone afterwards."""
+    async with running(database, handler) as intake:
+        assert [await intake.take(rows.inbox("1")) for _ in range(3)] == [True, False, False]
+        await until(lambda: intake.num_waiting == 0)
+        assert await intake.take(rows.inbox("1")) is False
+        await until(lambda: intake.num_waiting == 0)
+    assert await handler.effects("1") == 1
+    assert handler.order == ["1"]
+    kept = await database.read(lambda s: s.get_one(Inbox, 1))
+    assert kept.payload == {}
+
+
+async def test_chats_go_side_by_side_and_each_in_order(database: Database) -> None:
+    """A slow chat holds up nobody else, and within a chat the order is that of arrival."""
+    seen: list[str] = []
+    slow = asyncio.Event()
+
+    async def handle(row: Inbox, _: Done) -> None:
+        if row.chat_key == "slow":
+            await slow.wait()
+        seen.append(row.update_id)
+
+    async with running(database, handle) as intake:
+        for number in range(5):
+            await intake.take(rows.inbox(f"s{number}", "slow"))
+            await intake.take(rows.inbox(f"f{number}", "fast"))
+        await until(lambda: len(seen) == 5)
+        assert seen == [f"f{number}" for number in range(5)]
+        slow.set()
+        await until(lambda: intake.num_waiting == 0)
+    assert seen[5:] == [f"s{number}" for number in range(5)]
+
+
+async def test_what_waited_is_taken_up_by_the_next_heed(database: Database, handler: Handler) -> None:
+    """Updates that were taken and not handled are handled after a restart, in order."""
+    idle = Intake(database, handler, Metrics(), no_wait)
+    for number in range(4):
+        await idle.take(rows.inbox(str(number)))
+    async with running(database, handler) as intake:
+        await until(lambda: len(handler.order) == 4)
+        assert intake.num_waiting == 0
+    assert handler.order == ["0", "1", "2", "3"]
+
+
+async def test_a_failed_update_is_tried_again(database: Database, handler: Handler) -> None:
+    """Two failures are survived; the update takes effect once."""
+    handler.failures = [ValueError("x"), KeyError("y")]
+    async with running(database, handler) as intake:
+        await intake.take(rows.inbox("1"))
+        await until(lambda: intake.num_waiting == 0)
+    assert await handler.effects("1") == 1
+
+
+async def test_an_update_that_always_fails_is_set_aside(
+    database: Database, handler: Handler, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After three attempts its chat goes on; the log names it by number and not by what was in it."""
+    handler.failures = [ValueError("SECRET WORDS")] * 3
+    with caplog.at_level(logging.DEBUG):
+        async with running(database, handler) as intake:
+            await intake.take(rows.inbox("1"))
+            await intake.take(rows.inbox("2"))
+            await until(lambda: intake.num_waiting == 0)
+    assert handler.order == ["2"]
+    assert "update 1 failed 3 times" in caplog.text
+    assert "SECRET" not in caplog.text
+
+
+async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler: Handler) -> None:
+    """An update that was being handled at three restarts is not handled at a fourth; its chat goes on."""
+    idle = Intake(database, handler, Metrics(), no_wait)
+    await idle.take(rows.inbox("1"))
+    await idle.take(rows.inbox("2"))
+    handler.gate.clear()
+    for _ in range(3):
+        handler.is_waiting.clear()
+        async with running(database, handler):
+            await handler.is_waiting.wait()
+    handler.gate.set()
+    async with running(database, handler):
+        await until(lambda: handler.order == ["2"])
+    assert await handler.effects("1") == 0
+
+
+@pytest.mark.parametrize("error", [NotReady("starting"), StorageFull("full")])
+async def test_what_passes_is_waited_for(database: Database, handler: Handler, error: Exception) -> None:
+    """While the engine is restarted or the disk is full nothing is set aside."""
+    handler.failures = [error] * 10
+    async with running(database, handler) as intake:
+        await intake.take(rows.inbox("1"))
+        await until(lambda: intake.num_waiting == 0)
+    assert await handler.effects("1") == 1
+
+
+async def test_an_effect_is_undone_where_it_was_had_before(database: Database, handler: Handler) -> None:
+    """A handler that lost the race changes nothing."""
+
+    async def late(row: Inbox, done: Done) -> None:
+        await database.write(lambda s: inbox.mark_done(s, row.seq or 0))
+        await handler(row, done)
+
+    async with running(database, late) as intake:
+        await intake.take(rows.inbox("1"))
+        await until(lambda: intake.num_waiting == 0)
+    assert await handler.effects("1") == 0
+
+
+async def test_too_much_is_not_taken(database: Database, handler: Handler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the high-water mark `take` waits until something is done: the platform keeps what it has."""
+    monkeypatch.setattr(taking, "HIGH_WATER", 3)
+    handler.gate.clear()
+    async with running(database, handler) as intake:
+        for number in range(3):
+            await intake.take(rows.inbox(str(number)))
+        late = asyncio.create_task(intake.take(rows.inbox("late")))
+        await handler.is_waiting.wait()
+        assert not late.done()
+        handler.gate.set()
+        assert await late
+        await until(lambda: intake.num_waiting == 0)
+
+
+async def test_draining_lets_a_handler_end_and_begins_no_other(database: Database, handler: Handler) -> None:
+    """What runs ends, what waits is still there for the next heed."""
+    handler.gate.clear()
+    intake = Intake(database, handler, Metrics(), no_wait)
+    task = asyncio.create_task(intake.run())
+    for number in range(3):
+        await intake.take(rows.inbox(str(number)))
+    await handler.is_waiting.wait()
+    task.cancel()
+    draining = asyncio.create_task(intake.drain(20))
+    await asyncio.sleep(0)
+    handler.gate.set()
+    await draining
+    assert handler.order == ["0"]
+    assert await database.read(inbox.num_waiting) == 2
+
+
+async def test_fifty_updates_at_once_share_commits(database: Database, handler: Handler) -> None:
+    """Group commit: far fewer commits than updates."""
+    async with running(database, handler) as intake:
+        takes: list[Awaitable[bool]] = [intake.take(rows.inbox(str(n), f"c{n}")) for n in range(50)]
+        before = database.num_commits
+        await asyncio.gather(*takes)
+        assert database.num_commits - before < 25
+        await until(lambda: intake.num_waiting == 0)
