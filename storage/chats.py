@@ -27,6 +27,12 @@ def get(s: Session, user_id: str, chat_id: str) -> Chat:
     return chat
 
 
+def places(s: Session, platform: str, limit: int) -> list[str]:
+    """The platform's ids of places where somebody has a conversation, the newest first."""
+    query = select(Chat.external_id).where(Chat.platform == platform).group_by(col(Chat.external_id))
+    return list(s.exec(query.order_by(func.max(Chat.created_at).desc()).limit(limit)))
+
+
 def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
     """The newest `limit` turns since the last reset, oldest first.
 
