@@ -195,8 +195,9 @@ class Access:
 
 
 def _limit_notice(kind: Kind, limit: int, free_at_s: float, now_s: float) -> str:
-    what = "answers" if kind == "messages" else "lessons"
-    return f"That was {limit} {what} in an hour, which is the limit here. The next one is free {_at(free_at_s, now_s)}."
+    what = "answer" if kind == "messages" else "lesson"
+    spent = f"{limit} {what}{'s' * (limit != 1)}"
+    return f"That was {spent} in an hour, which is the limit here. The next one is free {_at(free_at_s, now_s)}."
 
 
 def _at(moment_s: float, now_s: float) -> str:

@@ -37,7 +37,7 @@ CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read wher
 BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names everybody uses
 KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")  # what Telegram takes, and long enough not to be guessed
-ADMIN = re.compile(r"(telegram|discord):[0-9]{1,20}")
+ADMIN = re.compile(r"(telegram|discord):[0-9]{1,20}|http:[A-Za-z0-9_.-]{1,32}")  # numbers, or the name of an API key
 
 
 class HttpSettings(BaseModel):
@@ -170,7 +170,7 @@ class AccessSettings(BaseModel):
     def _check_admins(cls, admins: tuple[str, ...]) -> tuple[str, ...]:
         for admin in admins:
             if not ADMIN.fullmatch(admin):
-                raise ValueError(f"{admin!r} is not telegram: or discord: with the number of an account")
+                raise ValueError(f"{admin!r} is not telegram:<number>, discord:<number> or http:<name of a key>")
         return admins
 
 

@@ -82,7 +82,7 @@ class Consent:
         if user_id in self._greeted:
             return False
         last = await self._database.read(lambda s: steps.newest(s, user_id))
-        if last is None or last.wording != self._wording(last.platform):
+        if last is None or last.wording not in (WORDING, self._wording(last.platform)):
             return True
         self._remember(user_id)
         return False

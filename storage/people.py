@@ -116,7 +116,6 @@ def unlearn(s: Session, user_id: str) -> None:
     lessons = select(Feedback.id).where(*of_user)
     is_taught = or_(col(Note.feedback_id).in_(lessons), col(Note.feedback_id).is_(None))
     s.exec(delete(Note).where(col(Note.user_id) == user_id, is_taught))
-    s.exec(delete(MessageRole).where(col(MessageRole.user_id) == user_id, col(MessageRole.about).in_(lessons)))
     s.exec(delete(Feedback).where(*of_user))
     for table in (AdapterVersion, UpdateRun):
         s.exec(delete(table).where(col(table.user_id) == user_id))

@@ -1,7 +1,7 @@
 """One person at a time: summary, history, commands, everything as JSON, and erasure."""
 
 import time
-from collections.abc import Sequence
+from base64 import b64encode
 from typing import Any
 
 from aiohttp import web
@@ -14,12 +14,10 @@ from bot.http import bodies, views
 from bot.http.auth import author
 from bot.http.services import SERVICES, Services
 from bot.lessons import stored_outcome
-from storage import completions, feedback, notes, people, updates, versions
-from storage.database import Session
-from storage.tables import NoteState, User
+from storage import feedback, holdings, updates
+from storage.tables import User
 
 Json = dict[str, Any]
-EVERYTHING = 1_000_000
 MAX_TURNS = 200
 
 
@@ -65,15 +63,17 @@ async def command(request: web.Request) -> web.Response:
         raise InvalidField("a command starts with a slash; /help lists them", "text")
     if given.name in ("retry", "feedback"):
         services.gateway.require_ready()
-    user_id = await services.gateway.person(author(request, request.match_info["user"]))
+    who = author(request, request.match_info["user"])
+    user_id = await services.gateway.person(who)
     about = Command(given.name, given.argument, body.completion_id)
-    said = await commands.run(services.core, user_id, Place("http", body.chat), about)
+    said = await commands.run(services.core, user_id, Place("http", body.chat), about, who)
     return web.json_response(
         {
             "command": given.name,
             "text": said.text,
             "feedback": views.lesson(said.lesson) if said.lesson else None,
             "answer": views.retry(said.answer) if said.answer else None,
+            "files": [{"name": name, "base64": b64encode(content).decode()} for name, content in said.files],
         }
     )
 
@@ -82,7 +82,7 @@ async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
     services = request.app[SERVICES]
     user = await services.gateway.known(author(request, request.match_info["user"]))
-    tables = await services.database.read(lambda s: _everything(s, user.id))
+    tables = await services.database.read(lambda s: holdings.everything(s, user.id))
     data = {"exported_at": time.time(), "user": user.model_dump(), **tables}
     return web.json_response(data, headers={"Content-Disposition": 'attachment; filename="heed-export.json"'})
 
@@ -95,18 +95,6 @@ async def forget(request: web.Request) -> web.Response:
         raise NotFound("heed does not know this person", "user")
     await services.gateway.forget(user.id)
     return web.json_response({"forgotten": True})
-
-
-def _everything(s: Session, user_id: str) -> Json:
-    tables: dict[str, Sequence[Any]] = {
-        "identities": people.identities(s, user_id),
-        "completions": completions.recent(s, user_id, EVERYTHING),
-        "feedback": feedback.history(s, user_id, EVERYTHING),
-        "notes": [note for state in NoteState for note in notes.in_state(s, user_id, state)],
-        "adapter_versions": versions.history(s, user_id),
-        "updates": updates.recent(s, user_id, EVERYTHING),
-    }
-    return {name: [row.model_dump() for row in rows] for name, rows in tables.items()}
 
 
 async def _feedback(services: Services, user: User, limit: int) -> list[Json]:
