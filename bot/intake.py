@@ -160,6 +160,7 @@ class Intake:
                 self._report(seq, error)
             else:
                 return
+            row.attempts += 1
             await self._sleep(RETRY_S[num_attempts - 1])
             counted = await self._count(seq)
             num_attempts = max(counted, num_attempts + 1) if counted else 0
@@ -175,6 +176,7 @@ class Intake:
                 log.info("update %d waits: %s", row.seq, type(error).__name__)
             else:
                 return
+            row.attempts = max(row.attempts, 1)  # the handler sees that it is not the first
             await self._sleep(pause_s)
 
     async def _attempt(self, row: Inbox) -> None:

@@ -1,0 +1,135 @@
+"""One thing to show on a platform, as the outbox keeps it and as its sender works on it."""
+
+import hashlib
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.channel import Button, File, Post, Rows
+from bot.events import Place
+from storage.tables import Completion, Outbox, OutboxState, new_id
+
+NONCE_BYTES = 12  # 24 hex digits: Discord takes 25 characters
+
+
+def chat_of(place: Place) -> str:
+    """The place without its thread: message ids are unique in there."""
+    return place.external_id.partition("/")[0]
+
+
+@dataclass
+class Parcel:
+    """A message, or an answer (`is_answer`: it may have a placeholder, and must not be shown twice).
+
+    `shown`: the messages posted for it, one per part; `num_final`: how many of them have their final text;
+    `is_uncertain`: a placeholder may have been posted with the first part's nonce, whose id was lost.
+    """
+
+    id: str
+    user_id: str | None
+    post: Post
+    is_answer: bool = False
+    completion_id: str = ""
+    role: str = ""
+    about: str = ""
+    shown: list[str] = field(default_factory=list)
+    num_final: int = 0
+    is_uncertain: bool = False
+
+    @classmethod
+    def of_post(
+        cls, post: Post, user_id: str | None, key: str = "", *, is_answer: bool = False, role: str = "", about: str = ""
+    ) -> "Parcel":
+        """A parcel of a post, known by `key`."""
+        return cls(key or new_id(), user_id, post, is_answer, role=role, about=about)
+
+    @classmethod
+    def of_row(cls, row: Outbox) -> "Parcel":
+        """The parcel the outbox keeps."""
+        kept = row.payload
+        place = Place(row.platform, kept["place"], kept["is_private_place"])
+        post = Post(
+            place,
+            kept["text"],
+            rows_of(kept["rows"]),
+            kept["reply_to"],
+            files=tuple(File(name, b64decode(content)) for name, content in kept["files"]),
+            token=kept["token"],
+            is_private=kept["is_private"],
+        )
+        return cls(
+            row.id, row.user_id, post, kept["is_answer"], kept["completion_id"], kept["role"], kept["about"],
+            list(kept["shown"]), is_uncertain=kept["is_uncertain"],
+        )  # fmt: skip
+
+    @property
+    def platform(self) -> str:
+        """Where it is shown."""
+        return self.post.place.platform
+
+    @property
+    def chat_key(self) -> tuple[str, str]:
+        """Whose order it keeps."""
+        return self.platform, chat_of(self.post.place)
+
+    def retell(self, text: str, completion: Completion | None) -> None:
+        """In place: the final text, and the answer it is; without one there is nothing to press."""
+        self.post = replace(self.post, text=text, rows=self.post.rows if completion else ())
+        self.completion_id = completion.id if completion else ""
+
+    def row(self, state: OutboxState = OutboxState.WAITING) -> Outbox:
+        """The parcel as the outbox keeps it."""
+        return Outbox(
+            id=self.id,
+            platform=self.platform,
+            user_id=self.user_id,
+            chat_key=chat_of(self.post.place),
+            payload=self._payload(),
+            state=state,
+            external_message_id=self.shown[0] if self.shown else "",
+        )
+
+    def first_post(self) -> Post:
+        """What its placeholder is posted as."""
+        return replace(self.post, text="", rows=(), files=(), nonce=self.nonce(0))
+
+    def part(self, parts: list[str], place: int) -> Post:
+        """One of its parts: the first answers, the last has the buttons and files."""
+        is_first, is_last = place == 0, place == len(parts) - 1
+        return replace(
+            self.post,
+            text=parts[place],
+            rows=self.post.rows if is_last else (),
+            files=self.post.files if is_last else (),
+            reply_to=self.post.reply_to if is_first else None,
+            token=self.post.token if is_first else "",
+            nonce=self.nonce(place),
+        )
+
+    def nonce(self, place: int) -> str:
+        """The same for the same part, whoever posts it."""
+        return hashlib.blake2s(f"{self.id}:{place}".encode(), digest_size=NONCE_BYTES).hexdigest()
+
+    def _payload(self) -> dict[str, Any]:
+        post = self.post
+        return {
+            "place": post.place.external_id,
+            "is_private_place": post.place.is_private,
+            "text": post.text,
+            "rows": [[[button.label, button.action] for button in row] for row in post.rows],
+            "reply_to": post.reply_to,
+            "files": [[file.name, b64encode(file.content).decode()] for file in post.files],
+            "token": post.token,
+            "is_private": post.is_private,
+            "is_answer": self.is_answer,
+            "completion_id": self.completion_id,
+            "role": self.role,
+            "about": self.about,
+            "shown": self.shown,
+            "is_uncertain": self.is_uncertain,
+        }
+
+
+def rows_of(kept: list[list[list[str]]]) -> Rows:
+    """Rows of buttons from their stored form."""
+    return tuple(tuple(Button(label, action) for label, action in row) for row in kept)

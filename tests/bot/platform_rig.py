@@ -1,0 +1,83 @@
+"""The core without HTTP: database, fake engine, gateway, delivery, and a platform in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.access import Access
+from bot.config import Settings
+from bot.consent import Consent
+from bot.context import Core
+from bot.delivery import Delivery
+from bot.gateway import Gateway
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from engine.config import EngineConfig
+from storage.database import Database
+from storage.tables import Inbox
+from tests.bot.fake_channel import FakeChannel, FakePlatform
+from tests.bot.fake_engine import FakeEngine
+
+
+@dataclass
+class Rig:
+    """One running core on a data directory; another can follow it, as after a restart."""
+
+    settings: Settings
+    database: Database
+    engine: FakeEngine
+    core: Core
+    channel: FakeChannel
+    delivery: Delivery
+    metrics: Metrics
+
+    @property
+    def gateway(self) -> Gateway:
+        """The core's gateway."""
+        return self.core.gateway
+
+    async def take(self, row: Inbox) -> Inbox:
+        """An update as the inbox keeps it."""
+        from storage import inbox
+
+        taken, _ = await self.database.write(lambda s: inbox.add(s, row))
+        return taken
+
+    async def shown(self) -> FakePlatform:
+        """The platform once everything queued has been shown."""
+        await until(lambda: self.delivery.num_waiting == 0)
+        return self.channel.shown
+
+
+@asynccontextmanager
+async def rig(
+    data_dir: Path, channel: FakeChannel, *, sleep: Callable[[float], Any] = asyncio.sleep, **settings: Any
+) -> AsyncIterator[Rig]:
+    """A core on a data directory, until the block ends."""
+    chosen = Settings(data_dir=data_dir, **({"access": {"mode": "open"}} | settings))
+    database = Database.open(data_dir)
+    engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
+    await engine.start(lambda _: None)
+    metrics = Metrics()
+    gateway = Gateway(engine, database, chosen, metrics)
+    lessons = Lessons(gateway, engine, database, chosen, metrics)
+    consent = Consent(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
+    delivery = Delivery(database, gateway, metrics, {channel.platform: channel}, sleep=sleep)
+    await delivery.start()
+    try:
+        yield Rig(chosen, database, engine, core, channel, delivery, metrics)
+    finally:
+        await delivery.drain(0)
+        await lessons.drain()
+        await database.close()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110  what is waited for is spread over several objects
+            await asyncio.sleep(0.002)
