@@ -380,7 +380,7 @@ class TelegramServer:
             self.polled.set()
             try:
                 async with asyncio.timeout(float(call.params.get("timeout", 0))):
-                    await self._changed.wait_for(lambda: self._pending or self._poll != mine)
+                    await self._changed.wait_for(lambda: self._batch(1, offset) or self._poll != mine)
             except TimeoutError:
                 pass
             finally:
@@ -388,10 +388,10 @@ class TelegramServer:
         if self._poll != mine:
             text = "terminated by other getUpdates request; make sure that only one bot instance is running"
             raise ApiError(409, f"Conflict: {text}")
-        return [update for _, update in self._batch(limit)]
+        return [update for _, update in self._batch(limit, offset)]
 
-    def _batch(self, limit: int) -> list[tuple[int, Json]]:
-        batch = sorted(self._pending.items())[:limit]
+    def _batch(self, limit: int, offset: int = 0) -> list[tuple[int, Json]]:
+        batch = [item for item in sorted(self._pending.items(), key=lambda item: item[0]) if item[0] >= offset][:limit]
         if self._shuffle is not None:
             self._shuffle.shuffle(batch)
         return batch
