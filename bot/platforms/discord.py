@@ -27,6 +27,7 @@ from bot.platforms.discord_interactions import DiscordInteractions
 from bot.platforms.discord_messages import LIMITS, DiscordMessages
 from bot.platforms.discord_reader import read
 from bot.platforms.discord_taken import Taken
+from bot.redaction import hide
 from storage.database import Database
 
 
@@ -75,6 +76,7 @@ class DiscordChannel:
         """Check the token and the intents, and begin to take events. Raises StartError."""
         if not self._token:
             raise StartError("Discord: there is no token; set DISCORD_BOT_TOKEN")
+        hide(self._token)
         Route.BASE = self._api_base
         await self._intake.open(take)
         await self._gateway.start()

@@ -69,6 +69,14 @@ class HeedClient(discord.Client):
         if not initial:
             await asyncio.sleep(self._identify_pause_s)
 
+    async def close(self) -> None:
+        """Close the connection; discord.py would go on waiting for servers."""
+        waiting = self._connection._ready_task
+        if waiting is not None:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        await super().close()
+
     async def on_ready(self) -> None:
         """The servers are known."""
         self._listener("SERVERS_KNOWN", {})

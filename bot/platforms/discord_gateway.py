@@ -138,25 +138,31 @@ class DiscordGateway:
         self._listener(event, data)
 
     async def _supervise(self) -> None:
-        while not self._ended:
-            try:
-                await self._connect()
-            except ReconnectWebSocket as error:
-                self._remember(can_resume=error.resume)
-                self._reason = "reconnecting"
-            except Ended as error:
-                self._end(str(error))
-            except Exception as error:  # noqa: BLE001 - the edge: whatever Discord sends, the process goes on
-                self._remember(can_resume=True)
-                self._reason = f"reconnecting after {type(error).__name__}"
-                logger.warning("the connection to Discord broke: %s", type(error).__name__)
-            await self._pause()
+        try:
+            while not self._ended:
+                await self._once()
+        finally:
+            await self._hang_up()
+
+    async def _once(self) -> None:
+        try:
+            await self._connect()
+        except ReconnectWebSocket as error:
+            self._remember(can_resume=error.resume)
+            self._reason = "reconnecting"
+        except Ended as error:
+            self._end(str(error))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever Discord sends, the process goes on
+            self._remember(can_resume=True)
+            self._reason = f"reconnecting after {type(error).__name__}"
+            logger.warning("the connection to Discord broke: %s", type(error).__name__)
+        await self._pause()
 
     async def _pause(self) -> None:
         self._is_live = False
-        await self._hang_up()
         if self._ended:
             return
+        await self._hang_up()
         self.reconnects += 1
         if self._failures:
             longest_s = min(self._pace.backoff_cap_s, self._pace.backoff_s * 2 ** min(self._failures, 10))

@@ -51,6 +51,7 @@ class DiscordIntake:
         self._lanes = Lanes(MAX_OPEN, self._on_idle)
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_missed = False
+        self._has_swept = False
         self._is_open = True
 
     def attach(self, gateway: DiscordGateway, interactions: DiscordInteractions) -> None:
@@ -58,6 +59,11 @@ class DiscordIntake:
         self._gateway = gateway
         self._interactions = interactions
         self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._is_server, self._clock)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a session was looked into and nothing heard is on its way."""
+        return self._has_swept and not self._tasks and self._lanes.is_idle
 
     async def open(self, take: Take) -> None:
         """Commit what comes through `take` from now on."""
@@ -85,9 +91,10 @@ class DiscordIntake:
         if not self._is_open:
             return
         if event == "READY":
+            self._has_swept = False
             self._backfill.begin(str(data["user"]["id"]))
         elif event == "SERVERS_KNOWN":
-            self._spawn(self._backfill.sweep(self._lanes, self._servers()))
+            self._spawn(self._sweep())
         elif event in (CREATED, UPDATED):
             self._message(event, data)
         elif event in CHANGES:
@@ -166,7 +173,11 @@ class DiscordIntake:
         if self._has_missed and self._is_open:
             self._has_missed = False
             self._backfill.begin(self._gateway.bot_id)
-            self._spawn(self._backfill.sweep(self._lanes, self._servers()))
+            self._spawn(self._sweep())
+
+    async def _sweep(self) -> None:
+        await self._backfill.sweep(self._lanes, self._servers())
+        self._has_swept = True
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="discord work")

@@ -23,6 +23,11 @@ class Lanes:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._num_open = 0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is open."""
+        return not self._tasks
+
     def submit(self, chat: str, work: Work) -> asyncio.Future[None] | None:
         """Queue work behind what the chat has; done when it ended either way. None: too much is waiting."""
         if self._num_open >= self._limit:
