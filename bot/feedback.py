@@ -83,6 +83,11 @@ def record(event: FeedbackEvent) -> FeedbackRecord:
     raise InvalidField(f"{type(event).__name__} is not feedback on an answer", "kind")
 
 
+def plain_emoji(emoji: str) -> str:
+    """An emoji without skin tone and variant, as `POSITIVE` and `NEGATIVE` list it."""
+    return _SKIN_AND_VARIANT.sub("", emoji.strip())
+
+
 def _words(text: str) -> str:
     if not text.strip():
         raise InvalidField("the text is empty: say in a few words what should be different", "text")
@@ -97,7 +102,7 @@ def _from_words(completion_id: str, text: str) -> FeedbackRecord:
 
 
 def _from_reaction(completion_id: str, emoji: str, reason: str) -> FeedbackRecord:
-    value = _SKIN_AND_VARIANT.sub("", emoji.strip())
+    value = plain_emoji(emoji)
     if not value:
         raise InvalidField("a reaction needs `value`: an emoji, +1 or -1", "value")
     if value in POSITIVE:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bot.config import Settings
 from bot.feedback import ASK_REASON, FeedbackRecord
-from bot.gateway import Gateway, check_text, sampling_of
+from bot.gateway import Gateway, Turn, check_text, sampling_of
 from bot.metrics import Metrics
 from engine.requests import LearnOutcome
-from storage import completions, feedback, updates
+from storage import completions, feedback, settings, updates
 from storage.database import Database, Session
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
 
@@ -34,6 +34,8 @@ OUTCOMES: dict[str, Status] = {
     FeedbackStatus.FAILED: "rejected",
     FeedbackStatus.UNDONE: "kept",
 }
+PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
+TRAINING = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
@@ -64,6 +66,33 @@ class Lessons:
         self._settings = settings
         self._metrics = metrics
         self._tasks: set[asyncio.Task[LearnOutcome]] = set()
+        self._is_taken_up = False
+        self.is_paused = False
+
+    async def start(self) -> int:
+        """Once the engine has started: take up what an earlier heed left, unless an admin paused learning."""
+        self.is_paused = await self._database.read(lambda s: bool(settings.get(s, PAUSED)))
+        return 0 if self.is_paused else await self._take_up()
+
+    async def pause(self) -> None:
+        """From now on corrections are kept and wait, also over a restart; what has begun is finished."""
+        await self._database.write(lambda s: settings.put(s, PAUSED, True))
+        self.is_paused = True
+
+    async def resume(self) -> int:
+        """Learn again, what waited first; returns how many pieces did."""
+        await self._database.write(lambda s: settings.remove(s, PAUSED))
+        self.is_paused = False
+        return await self._take_up()
+
+    async def _take_up(self) -> int:
+        if not self._is_taken_up:
+            self._is_taken_up = True
+            return await self._engine.resume_pending()
+        waiting = await self._database.read(feedback.pending)
+        for row in waiting:
+            self._begin(row)
+        return len(waiting)
 
     async def teach(
         self,
@@ -127,14 +156,21 @@ class Lessons:
         is_open = row.status in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
         if not is_open or not self._engine.is_ready:
             return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
-        task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if self.is_paused and row.kind in TRAINING:
+            reason = "noted; learning is paused, and heed will learn it afterwards"
+            return replace(await self.outcome_of(row), reason=reason)
+        task = self._begin(row)
         if wait:
             done, _ = await asyncio.wait([task], timeout=self._settings.chat.learn_timeout_s)
             if done:
                 return task.result()
         return await self.outcome_of(row)
+
+    def _begin(self, row: Feedback) -> "asyncio.Task[LearnOutcome]":
+        task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _learn(self, row: Feedback) -> LearnOutcome:
         try:
@@ -148,16 +184,22 @@ class Lessons:
         self._metrics.lesson_s.observe(outcome.duration_ms / 1000)
         return outcome
 
-    async def _answered_again(self, row: Feedback, outcome: LearnOutcome, *, is_new: bool) -> Completion | None:
+    async def turn_again(self, lesson: Lesson) -> Turn | None:
+        """The turn that gives the corrected answer again with what was learned; None where nothing has changed."""
+        row, outcome = lesson.feedback, lesson.outcome
         is_changed = outcome.status == "learned" or outcome.note is not None
         if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
             return None
-        given = None if is_new else await self._given_again(row, outcome)
-        if given is not None:
-            return given
         corrected = await self._gateway.completion(row.user_id, row.completion_id)
         first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
-        return await self._gateway.answer(self._gateway.again(corrected, sampling_of(first)))
+        return self._gateway.again(corrected, sampling_of(first))
+
+    async def _answered_again(self, row: Feedback, outcome: LearnOutcome, *, is_new: bool) -> Completion | None:
+        turn = await self.turn_again(Lesson(row, outcome))
+        if turn is None:
+            return None
+        given = None if is_new else await self._given_again(row, outcome)
+        return given or await self._gateway.answer(turn)
 
     async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
         recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))

@@ -33,6 +33,16 @@ def places(s: Session, platform: str, limit: int) -> list[str]:
     return list(s.exec(query.order_by(func.max(Chat.created_at).desc()).limit(limit)))
 
 
+def move(s: Session, platform: str, old: str, new: str) -> int:
+    """Give the conversations at a place its new id; one that a person has there already stays. Returns how many."""
+    there = select(Chat.user_id).where(Chat.platform == platform, Chat.external_id == new)
+    query = select(Chat).where(Chat.platform == platform, Chat.external_id == old, col(Chat.user_id).not_in(there))
+    moving = list(s.exec(query))
+    for chat in moving:
+        chat.external_id = new
+    return len(moving)
+
+
 def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
     """The newest `limit` turns since the last reset, oldest first.
 

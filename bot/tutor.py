@@ -1,0 +1,190 @@
+"""What people say about answers on chat platforms: corrections, reasons, approvals, notes and undo.
+
+Invariants: feedback is committed under its update's key before anything is said, so it counts once however often the
+update is handled; only the asker's words about answers given to them count; the notice of what was learned comes
+before the new answer; an undo takes back one lesson, also where heed was killed while doing it.
+"""
+
+import logging
+
+from bot import feedback as mapping
+from bot.channel import Button, ChannelError, Rows
+from bot.commands import learned_line, version_name
+from bot.context import Core
+from bot.delivery import Delivery
+from bot.events import Command, Place, Reaction, Reply
+from bot.feedback import ASK_REASON, NEGATIVE, POSITIVE, FeedbackRecord
+from bot.lessons import Lesson
+from bot.parcel import chat_of
+from bot.visit import ANSWER_ROWS, Visit
+from engine.history import NothingToUndo
+from storage import completions, roles
+from storage.errors import CompletionNotFound
+from storage.roles import Role
+from storage.tables import Completion, MessageRole
+
+log = logging.getLogger(__name__)
+
+CHIPS = ("too long", "wrong", "tone", "format", "other …")
+CHIP_REASONS = ("too long", "it is wrong", "the tone is not right", "the format is not right")
+CHIP_ROWS: Rows = (
+    tuple(Button(label, f"why:{number}") for number, label in enumerate(CHIPS[:3])),
+    tuple(Button(label, f"why:{number}") for number, label in enumerate(CHIPS[3:], 3)),
+)
+UNDO_ROWS: Rows = ((Button("undo", "undo"),),)
+ASK_FIX = 'What should be different? Say it in a few words, or "say it like this: ..." and the whole answer.'
+NOT_THE_NEWEST = "That is not the newest lesson any more; /undo takes back the newest one."
+
+
+class Tutor:
+    """Turns what is said about answers into lessons, and tells what became of them."""
+
+    def __init__(self, core: Core, delivery: Delivery) -> None:
+        self._core = core
+        self._database = core.database
+        self._lessons = core.lessons
+        self._delivery = delivery
+
+    async def answer_shown_by(self, visit: Visit, message_id: str | None) -> Completion | None:
+        """The answer to this person that a message shows; None where it shows none, or another person's."""
+        if not message_id:
+            return None
+        try:
+            return await self._database.read(
+                lambda s: completions.by_message(s, visit.place.platform, visit.chat, message_id, user_id=visit.user_id)
+            )
+        except CompletionNotFound:
+            return None
+
+    async def role_of(self, user_id: str, place: Place, message_id: str) -> MessageRole | None:
+        """What a message is for, where it concerns this person."""
+        return await self._database.read(lambda s: roles.find(s, user_id, place.platform, chat_of(place), message_id))
+
+    async def subject_of(self, visit: Visit, message_id: str | None) -> str | None:
+        """The id of the answer that words about a message are about: the one it shows, or asks a reason for."""
+        shown = await self.answer_shown_by(visit, message_id)
+        if shown is not None:
+            return shown.id
+        role = await self.role_of(visit.user_id, visit.place, message_id) if message_id else None
+        return role.about if role is not None and role.role == Role.REASON else None
+
+    async def correct(self, visit: Visit, completion_id: str, words: str, *, is_message: bool = True) -> None:
+        """Words about an answer: learn them, say so, and answer again."""
+        if is_message:
+            await self.note_feedback(visit, completion_id)
+        await self.teach(visit, mapping.record(Reply(completion_id, words)))
+
+    async def note_feedback(self, visit: Visit, completion_id: str) -> None:
+        """Note that this message is feedback on an answer, so that its later versions are, too."""
+        await self._put_role(visit, visit.message_id, Role.FEEDBACK, completion_id)
+
+    async def give_reason(self, visit: Visit, completion_id: str, number: int) -> None:
+        """One of the chips."""
+        await self.teach(visit, mapping.record(Reaction(completion_id, "-1", CHIP_REASONS[number])))
+
+    async def teach(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
+        """Learn a lesson, say what became of it, and answer again where something has changed."""
+        if notice := await self._core.access.spend(visit.author, "updates"):
+            await self._delivery.say(
+                visit.post(notice, token=token), visit.user_id, visit.key("notice"), done=visit.done
+            )
+            return
+        lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+        turn = await self._lessons.turn_again(lesson)
+        await self._tell(visit, lesson, token=token, is_last=turn is None)
+        if turn is not None:
+            await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
+
+    async def note(self, visit: Visit, text: str, *, token: str) -> None:
+        """A standing note."""
+        record = mapping.record(Command("note", text))
+        lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+        said = visit.post(f"noted: {lesson.outcome.note or text.strip()}", token=token)
+        await self._delivery.say(said, visit.user_id, visit.key("note"), done=visit.done)
+
+    async def approve(self, visit: Visit, completion_id: str) -> None:
+        """A thumb up: the answer becomes gold."""
+        record = mapping.record(Reaction(completion_id, "+1"))
+        await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+
+    async def disapprove(self, visit: Visit, completion_id: str, emoji: str = "-1") -> None:
+        """A thumb down: kept, and the person is asked for a reason."""
+        record = mapping.record(Reaction(completion_id, emoji))
+        await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+        question = visit.post(ASK_REASON, CHIP_ROWS)
+        await self._delivery.say(
+            question, visit.user_id, visit.key("reason"), done=visit.done, role=Role.REASON, about=completion_id
+        )
+
+    async def react(self, visit: Visit, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
+        """Emoji on an answer; on anything else, and on another person's answer, they mean nothing."""
+        answer = await self.answer_shown_by(visit, visit.message_id)
+        if answer is None:
+            return
+        if any(emoji in POSITIVE for emoji in map(mapping.plain_emoji, removed)) and not added:
+            await self._database.write(lambda s: completions.mark_gold(s, visit.user_id, answer.id, is_gold=False))
+        telling = [emoji for emoji in map(mapping.plain_emoji, added) if emoji in POSITIVE | NEGATIVE]
+        if telling and telling[0] in POSITIVE:
+            await self.approve(visit, answer.id)
+        elif telling:
+            await self.disapprove(visit, answer.id, telling[0])
+
+    async def ask_for_words(self, visit: Visit, completion_id: str, action: str) -> None:
+        """Ask for a text about an answer; its reply is found by the question's message."""
+        prompt = ASK_FIX if action == "fix" else ASK_REASON
+        message_id = await visit.channel.ask(visit.place, visit.token, action, prompt, visit.message_id)
+        if message_id:
+            await self._put_role(visit, message_id, Role.REASON, completion_id)
+
+    async def undo(self, visit: Visit, *, of_version: str = "", token: str = "") -> None:
+        """Take back the newest lesson; from a notice's button only the lesson of that notice."""
+        text = await self._undone(visit, of_version)
+        await self._delivery.say(visit.post(text, token=token), visit.user_id, visit.key("undo"), done=visit.done)
+
+    async def _undone(self, visit: Visit, of_version: str) -> str:
+        """What to say after an undo. What it takes back is noted before, so that it happens once."""
+        active = str((await self._core.gateway.user(visit.user_id)).active_version)
+        begun = await self.role_of(visit.user_id, visit.place, visit.key("undo"))
+        if begun is not None and begun.about != active:
+            return f"taken back: {version_name(int(active))} answers again"
+        if of_version and of_version != active:
+            return NOT_THE_NEWEST
+        await self._put_role(visit, visit.key("undo"), Role.UNDO, active)
+        try:
+            undone = await self._core.engine.undo(visit.user_id)
+        except NothingToUndo as error:
+            return str(error)
+        note = f', and the note "{undone.note}" is gone' if undone.note else ""
+        return f"taken back: {version_name(undone.version)} answers again{note}"
+
+    async def _tell(self, visit: Visit, lesson: Lesson, *, token: str, is_last: bool) -> None:
+        outcome = lesson.outcome
+        is_learned = outcome.status == "learned"
+        await self._delivery.say(
+            visit.post(learned_line(lesson), UNDO_ROWS if is_learned else (), token=token),
+            visit.user_id,
+            visit.key("lesson"),
+            done=visit.done if is_last else None,
+            role=Role.LESSON if is_learned else "",
+            about=str(outcome.adapter_version),
+        )
+
+    async def _put_role(self, visit: Visit, message_id: str, role: Role, about: str) -> None:
+        row = MessageRole(
+            platform=visit.place.platform,
+            chat_external_id=visit.chat,
+            message_id=message_id,
+            user_id=visit.user_id,
+            role=role,
+            about=about,
+        )
+        await self._database.write(lambda s: roles.put(s, row))
+
+
+async def acknowledge(visit: Visit, text: str = "") -> None:
+    """Answer a press; what the platform makes of it changes nothing."""
+    if visit.token:
+        try:
+            await visit.channel.acknowledge(visit.token, text)
+        except ChannelError as error:
+            log.info("a press could not be acknowledged: %s", type(error).__name__)

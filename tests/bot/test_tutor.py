@@ -1,0 +1,89 @@
+"""bot.tutor: a lesson counts once, also where heed is killed between the lesson and its done mark."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bot.inbound import Commanded, Pressed, Reacted, Said
+from bot.intake import Done
+from bot.tutor import CHIP_REASONS, CHIP_ROWS
+from storage.database import Session
+from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform, Shown
+from tests.bot.platform_rig import rig
+from tests.bot.test_desk import Counter
+
+COUNTED = ("correction", "chip", "undo", "down", "turn", "again", "note", "reaction")
+
+
+class Killed(Done):
+    """The done mark of a heed that is killed before the commit."""
+
+    def __call__(self, s: Session) -> None:
+        """Undo the transaction."""
+        raise InterruptedError
+
+
+@pytest.fixture
+async def counter(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Counter]:
+    """A desk that may learn from Ana."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
+        counter = Counter(heed)
+        await counter.say("hello")
+        await counter.press(counter.platform.messages[0], "learn:yes")
+        yield counter
+
+
+@pytest.mark.parametrize("what", COUNTED)
+async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) -> None:
+    """Handled twice, the first time up to its last transaction: the same outcome as once."""
+    (answer,) = await counter.say("bees")
+    (question,) = await counter.press(answer, "down")
+    notice, _ = await counter.say("too long", reply_to=answer.message_id)
+    known = await counter.feedback()
+    records = {
+        "correction": Said(ANA, HOME, "n", "no emoji, please", answer.message_id),
+        "chip": Pressed(ANA, HOME, question.message_id, "why:1", "t"),
+        "undo": Pressed(ANA, HOME, notice.message_id, "undo", "t"),
+        "down": Pressed(ANA, HOME, answer.message_id, "down", "t"),
+        "turn": Said(ANA, HOME, "n", "cats"),
+        "again": Pressed(ANA, HOME, answer.message_id, "again", "t"),
+        "note": Commanded(ANA, HOME, "n", "note", "my dog is Rex"),
+        "reaction": Reacted(ANA, HOME, answer.message_id, added=("👎",)),
+    }
+    expected = {  # messages, feedback, active version
+        "correction": (2, 1, 2), "chip": (2, 1, 2), "undo": (1, 0, 0), "down": (1, 1, 1), "turn": (1, 0, 1),
+        "again": (1, 0, 1), "note": (1, 1, 1), "reaction": (1, 1, 1),
+    }  # fmt: skip
+    item = await counter.heed.take(counter.heed.channel.update(records[what], "cut"))
+    before = len(counter.platform.messages)
+    with pytest.raises(InterruptedError):
+        await counter.desk.handle(item, Killed(item.seq or 0))
+    item.attempts = 1
+    await counter.desk.handle(item, Done(item.seq or 0))
+    await counter.heed.shown()
+    shown: list[Shown] = counter.platform.messages[before:]
+    finals = [message for message in shown if not message.text.endswith(" …")]
+    version = (await counter.heed.gateway.known(ANA)).active_version
+    assert (len(finals), len(await counter.feedback()) - len(known), version) == expected[what]
+
+
+def test_every_chip_has_its_reason_but_the_last() -> None:
+    """The last one asks for words."""
+    actions = [button.action for row in CHIP_ROWS for button in row]
+    assert actions == [f"why:{number}" for number in range(len(CHIP_REASONS) + 1)]
+
+
+async def test_updates_are_limited_with_a_word(tmp_path: Path, empty_data_dir: Path) -> None:
+    """Above the limit nothing is learned, and the person is told when it is again."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    access = {"mode": "open", "updates_per_hour": 1}
+    async with rig(tmp_path / "data", FakeChannel(FakePlatform()), access=access) as heed:
+        counter = Counter(heed)
+        _, answer = await counter.say("bees")
+        await counter.say("too long", reply_to=answer.message_id)
+        (notice,) = await counter.say("no emoji", reply_to=answer.message_id)
+        assert "which is the limit here" in notice.text
+        assert len(await counter.feedback()) == 1
