@@ -322,6 +322,7 @@ class TelegramServer:
         method, token = request.match_info["method"], request.match_info["token"]
         call = await read_call(method, request)
         self.calls.append(call)
+        await self._notify()
         faults = self._faults[method]
         fault = faults.popleft() if faults else None
         try:

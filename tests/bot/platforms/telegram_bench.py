@@ -32,6 +32,8 @@ class Taken:
     async def take(self, row: Inbox) -> bool:
         """Commit an update."""
         self.num_calls += 1
+        async with self._changed:
+            self._changed.notify_all()
         await self.gate.wait()
         is_new = False
         if self.problem is None:
@@ -68,6 +70,13 @@ def place(chat: Json, thread: int | None = None) -> Place:
     """The core's name for a chat."""
     external_id = f"{chat['id']}/{thread}" if thread else str(chat["id"])
     return Place("telegram", external_id, is_private=chat["type"] == "private")
+
+
+async def eventually(is_true: Callable[[], Any]) -> None:
+    """Wait until something holds that nobody tells about."""
+    async with asyncio.timeout(30):
+        while not is_true():  # noqa: ASYNC110  what is waited for is an attribute
+            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -38,8 +38,8 @@ async def test_order_is_kept_within_a_chat() -> None:
     taken.gate.clear()
     batch = [update(3, "c"), update(2, "x", BEN), update(1, "a")]
     working = asyncio.create_task(Arrivals("123", "heed_bot", taken.take).take_all(batch))
-    while taken.num_calls < 2:
-        await asyncio.sleep(0)
+    await taken.until(lambda: taken.num_calls == 2)
+    await asyncio.sleep(0)
     assert taken.num_calls == 2  # one for each chat; the second of Ana's waits for her first
     taken.gate.set()
     await working

@@ -13,7 +13,7 @@ from bot.platforms.telegram_client import PollClient
 from bot.platforms.telegram_poller import Poller
 from bot.platforms.telegram_reader import ALLOWED_UPDATES
 from storage.errors import StorageError
-from tests.bot.platforms.telegram_bench import Taken, settings
+from tests.bot.platforms.telegram_bench import Taken, eventually, settings
 from tests.contract.telegram_server import ANA, BEN, Fault, TelegramServer, private
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
@@ -84,8 +84,7 @@ async def test_nothing_is_confirmed_before_it_is_committed(server: TelegramServe
     taken.gate.clear()
     server.say("bees?")
     async with polling(server, taken):
-        while not taken.num_calls:
-            await asyncio.sleep(0.001)
+        await taken.until(lambda: taken.num_calls)
         assert server.num_pending == 1
         assert offsets(server) == [None]
         taken.gate.set()
@@ -112,7 +111,7 @@ async def test_redelivered_and_reordered_updates_are_taken_once(server: Telegram
     """Each message once, in the order in which its chat said it."""
     taken = Taken()
     server.shuffle(7)
-    async with polling(server, taken):
+    async with polling(server, taken, timeout_s=1):
         for number in range(20):
             server.say(f"a{number}")
             server.say(f"b{number}", sender=BEN)
@@ -288,8 +287,7 @@ async def test_a_restarted_heed_ends_the_poll_of_the_old_one(server: TelegramSer
         await server.polled.wait()
         async with polling(server, new):
             await server.until(lambda: len(server.called("getUpdates")) == 2)
-            while not first.problem:
-                await asyncio.sleep(0.001)
+            await eventually(lambda: first.problem)
             server.say("bees?")
             await new.first(1)
     assert old.rows == []

@@ -50,8 +50,7 @@ async def test_nothing_is_answered_before_the_commit(client: Client, taken: Take
     """Telegram keeps the update until then."""
     taken.gate.clear()
     calling = asyncio.create_task(client.post(PATH, json=UPDATE, headers=HEADERS))
-    while not taken.num_calls:
-        await asyncio.sleep(0.001)
+    await taken.until(lambda: taken.num_calls)
     assert not calling.done()
     taken.gate.set()
     assert (await calling).status == 200
