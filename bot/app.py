@@ -79,17 +79,17 @@ class App:
             is_ready = False
             try:
                 async with AsyncExitStack() as stack:
-                    engine = await self._open(stack, config, listener)
-                    is_ready = await self._unless_stopping(engine.start(self._progress))
+                    services = await self._open(stack, config, listener)
+                    is_ready = await self._unless_stopping(services.engine.start(self._progress))
                     if is_ready:
-                        await self._serve(engine, foreground)
+                        await self._serve(services, foreground)
                     self._progress("stopping")
             except Exception:
                 if is_first_start and not is_ready:
                     shutil.rmtree(self.settings.data_dir, ignore_errors=True)
                 raise
 
-    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> "Engine":
+    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> Services:
         settings = self.settings
         stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
@@ -108,10 +108,11 @@ class App:
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.SockSite(runner, listener, backlog=BACKLOG).start()
-        return engine
+        return services
 
-    async def _serve(self, engine: "Engine", foreground: Foreground | None) -> None:
-        await engine.resume_pending()
+    async def _serve(self, services: Services, foreground: Foreground | None) -> None:
+        await services.core.consent.start()
+        await services.lessons.start()
         seconds = time.monotonic() - self._started_s
         self._progress(f"ready in {seconds:.1f} s: open {self.url}")
         if foreground is None:
