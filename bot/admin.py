@@ -123,7 +123,8 @@ def _person(person: Person) -> str:
 
 
 def _adapter(person: Person) -> str:
-    return f"{_who(person)}: v{person.user.active_version} of {person.num_versions} versions, {stats.size(person.size_bytes)}"
+    size = stats.size(person.size_bytes)
+    return f"{_who(person)}: v{person.user.active_version} of {person.num_versions} versions, {size}"
 
 
 def _who(person: Person) -> str:

@@ -36,7 +36,8 @@ def draw(days: Sequence[Day]) -> bytes:
     lower.set_xticks(range(len(days)), [f"{day.on:%b} {day.on.day}" for day in days], rotation=45, ha="right")
     figure.supxlabel("days in UTC", fontsize=8, color=GREY)
     picture = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(picture)
+    FigureCanvasAgg(figure)
+    figure.savefig(picture, format="png")
     return picture.getvalue()
 
 

@@ -69,8 +69,11 @@ async def collect(database: Database, now_s: float) -> Figures:
     today_s, week_s = day_start_s(now_s), day_start_s(now_s, -6)
 
     async def windows(figure: Callable[[Session, float], T]) -> Windows[T]:
-        spans = [await database.read(lambda s, since_s=since_s: figure(s, since_s)) for since_s in (today_s, week_s, 0)]
-        return Windows(*spans)
+        return Windows(
+            await database.read(lambda s: figure(s, today_s)),
+            await database.read(lambda s: figure(s, week_s)),
+            await database.read(lambda s: figure(s, 0)),
+        )
 
     users = await windows(statistics.users)
     known = await database.read(statistics.known_users)
@@ -94,8 +97,8 @@ def words(figures: Figures) -> str:
     lines = ["today / 7 days / all (days in UTC)"]
     for name in ("users", "messages", "feedback", "updates"):
         lines += _group(name, getattr(figures, name))
-    tokens_in, tokens_out = (_spans(figures.tokens, lambda pair, n=n: pair[n]) for n in (0, 1))
-    lines += [f"tokens in: {tokens_in}", f"tokens out: {tokens_out}", ""]
+    lines.append(f"tokens in: {_spans(figures.tokens, lambda in_and_out: in_and_out[0])}")
+    lines += [f"tokens out: {_spans(figures.tokens, lambda in_and_out: in_and_out[1])}", ""]
     lines += _times(figures)
     return "\n".join([*lines, *_learned(figures), _machine(figures.machine)])
 
@@ -156,8 +159,11 @@ def _feedback(s: Session, since_s: float) -> dict[str, int]:
 
 def _group(name: str, counts: Windows[Mapping[str, int]]) -> list[str]:
     known = sorted({*counts.today, *counts.week, *counts.all})
-    total = _spans(counts, lambda found: sum(found.values()))
-    return [f"{name}: {total}", *(f"  {key}: {_spans(counts, lambda found, k=key: found.get(k, 0))}" for key in known)]
+    lines = [f"{name}: {_spans(counts, lambda found: sum(found.values()))}"]
+    for key in known:
+        of_key = Windows(*(span.get(key, 0) for span in (counts.today, counts.week, counts.all)))
+        lines.append(f"  {key}: {_spans(of_key, int)}")
+    return lines
 
 
 def _spans(counts: Windows[T], figure: Callable[[T], int]) -> str:
@@ -200,7 +206,7 @@ def seconds(value_s: float) -> str:
 def span(value_s: float) -> str:
     """A long time in its two largest units: "3 d 4 h", "5 min 0 s"."""
     left = max(0, int(value_s))
-    parts = []
+    parts: list[str] = []
     for name, unit_s in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
         number, left = divmod(left, unit_s)
         if number or parts or unit_s == 1:

@@ -105,7 +105,9 @@ async def test_allowing_and_blocking(heed: Heed) -> None:
     assert "discord:5 is shut out" in (await do(heed, "/block discord:5")).text
 
 
-@pytest.mark.parametrize("text", ["/block", "/allow Eve", "/block telegram:", "/allow -5", "/allow 5 6", "/allow ５"])
+@pytest.mark.parametrize(
+    "text", ["/block", "/allow Eve", "/block telegram:", "/allow -5", "/allow 5 6", "/allow \uff15"]
+)
 async def test_an_account_is_a_number(heed: Heed, text: str) -> None:
     """Names can be changed, so they are refused."""
     with pytest.raises(InvalidField, match="by its number"):
