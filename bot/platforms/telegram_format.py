@@ -60,7 +60,7 @@ def _code_block(lines: list[str], start: int, fence: re.Match[str]) -> tuple[str
     end = start + 1
     while end < len(lines) and not _closes(lines[end], mark):
         end += 1
-    code = html.escape("\n".join(lines[start + 1 : end]), quote=False)
+    code = _escape("\n".join(lines[start + 1 : end]))
     language = html.escape(fence["language"])
     opening = f'<pre><code class="language-{language}">' if language else "<pre>"
     closing = "</code></pre>" if language else "</pre>"
@@ -93,59 +93,79 @@ def _line(line: str) -> str:
 
 
 def _inline(text: str) -> str:
-    shown: list[str] = []
-    place = 0
-    while found := _SPECIAL.search(text, place):
-        shown.append(html.escape(text[place : found.start()], quote=False))
-        piece, place = _special(text, found.start())
-        shown.append(piece)
-    return "".join([*shown, html.escape(text[place:], quote=False)])
+    return _Inline(text).shown()
 
 
-def _special(text: str, start: int) -> tuple[str, int]:
-    """What the mark at `start` makes, and where it ends; the mark itself where it makes nothing."""
-    char = text[start]
-    if char == "\\" and text[start + 1 : start + 2] in _ESCAPABLE and text[start + 1 : start + 2]:
-        return html.escape(text[start + 1], quote=False), start + 2
-    if char == "`":
-        return _code(text, start)
-    if char == "[" and (link := _LINK.match(text, start)):
-        return f'<a href="{html.escape(link["url"])}">{html.escape(link["label"], quote=False)}</a>', link.end()
-    for mark, tags in _MARKS:
-        if text.startswith(mark, start):
-            return _marked(text, start, mark, tags)
-    return html.escape(char, quote=False), start + 1
+class _Inline:
+    """The marks inside a line. Each mark is searched for to the end in vain once only, so that no text takes long."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._unclosed: set[str] = set()
+
+    def shown(self) -> str:
+        shown: list[str] = []
+        place = 0
+        while found := _SPECIAL.search(self._text, place):
+            shown.append(_escape(self._text[place : found.start()]))
+            piece, place = self._special(found.start())
+            shown.append(piece)
+        return "".join([*shown, _escape(self._text[place:])])
+
+    def _special(self, start: int) -> tuple[str, int]:
+        """What the mark at `start` makes, and where it ends; the mark itself where it makes nothing."""
+        text, char = self._text, self._text[start]
+        if char == "\\" and text[start + 1 : start + 2] and text[start + 1] in _ESCAPABLE:
+            return _escape(text[start + 1]), start + 2
+        if char == "`":
+            return self._code(start)
+        if char == "[" and (link := _LINK.match(text, start)):
+            return f'<a href="{html.escape(link["url"])}">{_escape(link["label"])}</a>', link.end()
+        for mark, tags in _MARKS:
+            if text.startswith(mark, start):
+                return self._marked(start, mark, tags)
+        return _escape(char), start + 1
+
+    def _code(self, start: int) -> tuple[str, int]:
+        inside = self._run_end(start)
+        mark = self._text[start:inside]
+        end = self._text.find(mark, inside)
+        if end < 0 or not self._text[inside:end].strip():
+            return mark, inside
+        return f"<code>{_escape(self._text[inside:end])}</code>", end + len(mark)
+
+    def _marked(self, start: int, mark: str, tags: str) -> tuple[str, int]:
+        inside = start + len(mark)
+        is_word = mark[0] == "_" and self._text[max(0, start - 1) : start].isalnum()
+        end = -1 if is_word or self._text[inside : inside + 1].isspace() else self._end_of(inside, mark)
+        if end < 0:
+            after = self._run_end(start)
+            return self._text[start:after], after
+        opening = "".join(f"<{tag}>" for tag in tags)
+        closing = "".join(f"</{tag}>" for tag in reversed(tags))
+        return f"{opening}{_inline(self._text[inside:end])}{closing}", end + len(mark)
+
+    def _end_of(self, inside: int, mark: str) -> int:
+        """Where the closing mark begins: behind a visible character, not in a longer run or a word; -1 if nowhere."""
+        text = self._text
+        end = -1 if mark in self._unclosed else text.find(mark, inside + 1)
+        while end >= 0:
+            after = text[end + len(mark) : end + len(mark) + 1]
+            is_longer = len(mark) == 1 and (after == mark or text[end - 1] == mark)
+            is_word = mark[0] == "_" and after.isalnum()
+            if not (is_longer or is_word or text[end - 1].isspace()):
+                return end
+            end = text.find(mark, end + 1 + is_longer)
+        self._unclosed.add(mark)
+        return -1
+
+    def _run_end(self, start: int) -> int:
+        """Where the run of the character at `start` ends."""
+        end = start
+        while self._text[end : end + 1] == self._text[start]:
+            end += 1
+        return end
 
 
-def _code(text: str, start: int) -> tuple[str, int]:
-    length = len(text[start:]) - len(text[start:].lstrip("`"))
-    mark = "`" * length
-    end = text.find(mark, start + length)
-    if end < 0 or not text[start + length : end].strip():
-        return mark, start + length
-    return f"<code>{html.escape(text[start + length : end], quote=False)}</code>", end + length
-
-
-def _marked(text: str, start: int, mark: str, tags: str) -> tuple[str, int]:
-    inside = start + len(mark)
-    end = _end_of(text, inside, mark)
-    is_word = mark[0] == "_" and text[max(0, start - 1) : start].isalnum()
-    if end < 0 or is_word or text[inside].isspace():
-        run = len(text[start:]) - len(text[start:].lstrip(mark[0]))
-        return text[start : start + run], start + run
-    opening = "".join(f"<{tag}>" for tag in tags)
-    closing = "".join(f"</{tag}>" for tag in reversed(tags))
-    return f"{opening}{_inline(text[inside:end])}{closing}", end + len(mark)
-
-
-def _end_of(text: str, inside: int, mark: str) -> int:
-    """Where the closing mark begins: behind a visible character, not inside a longer run or a word; -1 if nowhere."""
-    end = text.find(mark, inside + 1)
-    while end >= 0:
-        after = text[end + len(mark) : end + len(mark) + 1]
-        is_longer = len(mark) == 1 and (after == mark or text[end - 1] == mark)
-        is_word = mark[0] == "_" and after.isalnum()
-        if not (is_longer or is_word or text[end - 1].isspace()):
-            return end
-        end = text.find(mark, end + 1 + is_longer)
-    return -1
+def _escape(text: str) -> str:
+    return html.escape(text, quote=False)
