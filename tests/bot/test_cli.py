@@ -14,7 +14,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli import cli
-from tests.bot.conftest import Heed
+from bot.events import Author, Place
+from tests.bot.conftest import Heed, StartHeed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,7 +69,9 @@ async def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("arguments", [["chat"], ["notes"], ["rollback", "0"], ["forget", "--yes"], ["export"]])
+@pytest.mark.parametrize(
+    "arguments", [["chat"], ["notes"], ["rollback", "0"], ["forget", "--yes"], ["export"], ["pair", "A"]]
+)
 def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     """Every command that needs one exits with 2 and names `heed run`."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -107,6 +110,37 @@ async def test_the_small_commands_talk_to_the_running_heed(
     assert (await invoke("forget", *about, typed="n\n")).exit_code == 1
     assert (await invoke("forget", "--yes", *about)).exit_code == 0
     assert (await heed.get("/v1/users/ana/history"))[1]["data"] == []
+
+
+async def test_pair_lets_in_who_was_shown_the_code(heed: Heed, port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the running heed; a wrong code is one line and exit code 2."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    eve, home = Author("telegram", "5", "Eve"), Place("telegram", "5")
+    access = heed.services.core.access
+    code = (await access.authorise(eve, home, "message")).notice.partition("Your code is ")[2][:8]
+    wrong = await invoke("pair", "ABCDEFGH")
+    assert (wrong.exit_code, "nobody waits" in wrong.stderr) == (2, True)
+    assert (await invoke("pair", code)).stdout == "Eve (telegram:5) is let in\n"
+    assert (await access.authorise(eve, home, "message")).is_allowed
+
+
+def test_with_api_keys_pairing_takes_an_admins_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no key is an admin's, one line says what to set."""
+    monkeypatch.setenv("HEED_HTTP_API_KEYS", '{"ana": "a long random text"}')
+    refused = CliRunner().invoke(cli, ["pair", "ABCDEFGH"])
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1)
+    assert "HEED_ACCESS_ADMINS" in refused.stderr
+
+
+async def test_an_admins_key_pairs(start_heed: StartHeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key that the settings name is sent by itself."""
+    keys = {"ana": "a long random text", "ben": "another random text"}
+    heed = await start_heed(http={"api_keys": keys}, access={"admins": ("http:ben",)})
+    await heed.client.start_server()
+    monkeypatch.setenv("HEED_HTTP_PORT", str(heed.client.make_url("/").port))
+    monkeypatch.setenv("HEED_HTTP_API_KEYS", json.dumps(keys))
+    monkeypatch.setenv("HEED_ACCESS_ADMINS", '["http:ben"]')
+    assert "nobody waits" in (await invoke("pair", "ABCDEFGH")).stderr
 
 
 async def test_doctor_reports_a_running_heed(port: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,10 @@ from bot import doctor
 from bot.config import Settings
 from bot.doctor import Finding
 from tests.bot.conftest import Heed
+from tests.contract.discord_server import TOKEN as DISCORD_TOKEN
+from tests.contract.discord_server import DiscordServer
+from tests.contract.telegram_server import TOKEN as TELEGRAM_TOKEN
+from tests.contract.telegram_server import TelegramServer
 
 
 async def examine(settings: Settings) -> dict[str, Finding]:
@@ -90,3 +94,60 @@ def test_a_package_that_breaks_transformers_is_found(monkeypatch: pytest.MonkeyP
     assert [(finding.name, "pip uninstall torchvision" in finding.remedy) for finding in wrong] == [
         ("torchvision", True)
     ]
+
+
+async def of_bots(tmp_path: Path, port: int, **fields: object) -> list[Finding]:
+    """What is found about bots and who may talk to them."""
+    found = await doctor.examine(on(port, tmp_path, **fields))
+    return [finding for finding in found if finding.name in ("telegram", "discord", "discord training", "access")]
+
+
+async def test_without_tokens_the_platforms_are_off(tmp_path: Path, free_port: int) -> None:
+    """Nothing is asked, nothing is wrong, and the variables are named."""
+    found = await of_bots(tmp_path, free_port)
+    assert [(f.name, f.is_ok) for f in found] == [("telegram", True), ("discord", True)]
+    assert "TELEGRAM_BOT_TOKEN" in found[0].state
+    assert "DISCORD_BOT_TOKEN" in found[1].state
+
+
+async def test_telegrams_switches_are_named(tmp_path: Path, free_port: int) -> None:
+    """Privacy mode is a hint; a token that is refused and a webhook elsewhere are faults."""
+    async with TelegramServer() as server:
+        server.me["can_read_all_group_messages"] = False
+        fields = {"telegram": {"token": TELEGRAM_TOKEN, "api_base": server.url}}
+        ready, privacy = (f for f in await of_bots(tmp_path, free_port, **fields) if f.name == "telegram")
+        assert (ready.state, privacy.is_ok, "/setprivacy" in privacy.remedy) == ("ready", True, True)
+        server.webhook = {"url": "https://elsewhere.example/hook"}
+        (fault,) = (f for f in await of_bots(tmp_path, free_port, **fields) if f.name == "telegram")
+        assert (fault.is_ok, "elsewhere.example" in fault.remedy) == (False, True)
+        fields["telegram"]["token"] = "1:wrong"
+        (fault,) = (f for f in await of_bots(tmp_path, free_port, **fields) if f.name == "telegram")
+        assert (fault.is_ok, "TELEGRAM_BOT_TOKEN" in fault.remedy) == (False, True)
+
+
+async def test_discords_intent_and_the_permission_to_train_are_named(tmp_path: Path, free_port: int) -> None:
+    """Without the permission the hint says what to set; with it, its reason is shown."""
+    server = DiscordServer()
+    await server.start()
+    bot = {"token": DISCORD_TOKEN, "api_base": server.api_base}
+    admins = {"admins": ("discord:5",)}
+    ready, training, access = (await of_bots(tmp_path, free_port, discord=bot, access=admins))[1:]
+    assert (ready.state, access.state) == ("ready", "pair; discord:5")
+    assert (training.is_ok, "HEED_DISCORD_TRAINING_PERMISSION" in training.remedy) == (True, True)
+    server.sockets.has_message_content = False
+    permitted = bot | {"training_permission": "ticket 123 of 1 May"}
+    fault, training, access = (await of_bots(tmp_path, free_port, discord=permitted))[1:]
+    assert (fault.is_ok, "Message Content Intent" in fault.remedy) == (False, True)
+    assert (training.state, training.remedy) == ("on: ticket 123 of 1 May", "")
+    assert (access.is_ok, "HEED_ACCESS_ADMINS" in access.remedy) == (True, True)
+    await server.stop()
+
+
+async def test_no_finding_shows_a_token(tmp_path: Path, free_port: int) -> None:
+    """Also where nobody answers."""
+    dead = f"http://127.0.0.1:{free_port}"
+    tokens = {"telegram": {"token": TELEGRAM_TOKEN, "api_base": dead}, "discord": {"token": "secret", "api_base": dead}}
+    found = await of_bots(tmp_path, free_port, **tokens)
+    assert [f.name for f in found if not f.is_ok] == ["telegram", "discord"]
+    assert TELEGRAM_TOKEN not in str(found)
+    assert "secret" not in str(found)
