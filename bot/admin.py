@@ -15,6 +15,7 @@ from bot.access import GUARDED
 from bot.context import CommandSpec, Context, Said
 from bot.errors import InvalidField, NotFound
 from storage import people, statistics
+from storage.errors import VersionNotFound, VersionStateError
 from storage.statistics import Person
 from storage.tables import UpdateRun, User
 
@@ -91,7 +92,10 @@ async def _rollback(context: Context) -> Said:
     user = await context.core.database.read(lambda s: people.find(s, platform, account))
     if user is None:
         raise NotFound(f"heed does not know {platform}:{account}; /users lists everybody", "text")
-    version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
+    try:
+        version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
+    except (VersionNotFound, VersionStateError) as error:
+        raise NotFound(f"{error}; /adapters lists who has how many", "text") from error
     return Said(f"v{version} answers {platform}:{account} now")
 
 

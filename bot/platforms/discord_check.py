@@ -39,5 +39,5 @@ async def _application(session: aiohttp.ClientSession, api_base: str) -> dict[st
         response.raise_for_status()
         found = await response.json()
     if not isinstance(found, dict):
-        raise ValueError("no application")
+        raise aiohttp.ClientPayloadError("no application")
     return found

@@ -9,7 +9,6 @@ from bot.commands import Said
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from storage import notes
-from storage.errors import VersionNotFound
 from tests.bot.conftest import Heed, StartHeed
 
 BOSS = Author("telegram", "1", "Boss")
@@ -170,7 +169,7 @@ async def test_rollback_is_of_one_person(heed: Heed) -> None:
     assert (await do(heed, "/rollback 5 1")).text == "v1 answers telegram:5 now"
     with pytest.raises(NotFound):
         await do(heed, "/rollback telegram:6 1")
-    with pytest.raises(VersionNotFound):
+    with pytest.raises(NotFound, match="no adapter version 9"):
         await do(heed, "/rollback telegram:5 9")
     for wrong in ("/rollback", "/rollback 5", "/rollback 5 x", "/rollback Eve 1"):
         with pytest.raises(InvalidField):

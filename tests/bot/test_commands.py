@@ -2,16 +2,25 @@
 
 import pytest
 
-from bot import commands
+from bot import admin, commands
 from bot.commands import COMMANDS, Said
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from engine.history import NothingToUndo
+from storage import consent as steps
 from storage import people
-from tests.bot.conftest import Heed
+from storage.tables import ConsentChoice
+from tests.bot.conftest import Heed, StartHeed
 
 ANA = Author("http", "ana", "ana")
 HOME = Place("http", "home")
+EVE = Author("telegram", "5", "Eve")
+PRIVATE = Place("telegram", "5")
+GROUP = Place("telegram", "-100", is_private=False)
+ISSUED = (
+    "start help feedback note notes retry undo history reset persona learning metrics privacy export forget"
+    " stats users allow block pair pause resume rollback adapters updates"
+)
 
 
 async def talk(heed: Heed, text: str) -> str:
@@ -161,3 +170,124 @@ async def test_forget_asks_first(heed: Heed) -> None:
 async def test_privacy_is_stated(heed: Heed) -> None:
     """/privacy says what is kept and how it goes."""
     assert "/forget" in (await do(heed, "/privacy")).text
+
+
+async def on_telegram(heed: Heed, text: str, place: Place = PRIVATE, author: Author = EVE) -> Said:
+    """Have a command done on a chat platform."""
+    given = commands.parse(text)
+    assert given is not None
+    user_id = await heed.services.gateway.person(author, is_learning=False)
+    return await commands.run(heed.services.core, user_id, place, given, author)
+
+
+def test_the_menu_has_every_command() -> None:
+    """All of them in order, the admins' marked and last, each fit for both platforms' menus."""
+    listed = commands.menu()
+    names = [entry.name for entry in listed]
+    assert [name for name in names if name in ISSUED.split()] == ISSUED.split()
+    assert [entry.name for entry in listed if entry.is_admin] == list(admin.COMMANDS)
+    assert names == [*COMMANDS, *admin.COMMANDS]
+    for entry in listed:
+        assert entry.name.isascii()
+        assert entry.name.isalpha()
+        assert entry.name.islower()
+        assert len(entry.name) <= 32
+        assert 1 <= len(entry.summary) <= 100
+        assert len(entry.choices) <= 25
+
+
+def test_the_menu_hints_at_arguments() -> None:
+    """What comes after the name, with the choices there are."""
+    by_name = {entry.name: entry for entry in commands.menu()}
+    assert by_name["rollback"].argument_hint == "<account> <version>"
+    assert by_name["help"].argument_hint == ""
+    assert by_name["learning"].choices == ("on", "off")
+    assert {name for name, entry in by_name.items() if not entry.is_private} == {
+        "feedback", "note", "retry", "undo", "reset"
+    }  # fmt: skip
+
+
+async def test_start_greets_and_asks(heed: Heed) -> None:
+    """On a chat platform it is the greeting with the consent choice, and that is on record; locally a hint."""
+    said = await on_telegram(heed, "/start")
+    assert "May I learn from your corrections?" in said.text
+    assert [button.action for button in said.buttons[0]] == ["learn:yes", "learn:no"]
+    eve = await heed.services.gateway.person(EVE)
+    (step,) = await heed.services.database.read(lambda s: steps.history(s, eve))
+    assert step.choice == ConsentChoice.ASKED
+    assert "/help" in (await do(heed, "/start")).text
+
+
+async def test_learning_needs_consent_on_a_platform(heed: Heed) -> None:
+    """On records a yes; off asks first, and taking it back removes what was learned."""
+    eve = await heed.services.gateway.person(EVE, is_learning=False)
+    assert "learning is off" in (await on_telegram(heed, "/learning")).text
+    await on_telegram(heed, "/learning on")
+    assert "learning is on" in (await on_telegram(heed, "/learning")).text
+    asked = await on_telegram(heed, "/learning off")
+    assert [button.action for button in asked.buttons[0]] == ["learn:withdraw", "learn:keep"]
+    assert (await heed.services.gateway.user(eve)).is_learning
+    assert "is removed" in (await on_telegram(heed, "/learning off yes")).text
+    assert not (await heed.services.gateway.user(eve)).is_learning
+
+
+@pytest.mark.parametrize("name", ["notes", "history", "metrics", "export", "persona"])
+async def test_in_a_group_nothing_of_ones_own_is_shown(heed: Heed, name: str) -> None:
+    """On Telegram everybody there would read it; on Discord the asker alone does."""
+    said = await on_telegram(heed, f"/{name}", GROUP)
+    assert "in private" in said.text
+    assert said.files == ()
+    channel, on_discord = Place("discord", "7", is_private=False), Author("discord", "5")
+    said = await on_telegram(heed, f"/{name}", channel, on_discord)
+    assert "in private" not in said.text
+    assert said.is_private
+
+
+async def test_export_is_a_file(heed: Heed) -> None:
+    """A zip with one line about it."""
+    await talk(heed, "bees")
+    said = await do(heed, "/export")
+    ((name, content),) = said.files
+    assert (name, content[:2]) == ("heed-export.zip", b"PK")
+    assert "answers: 1" in said.text
+
+
+async def test_forgetting_on_a_platform_is_confirmed_by_a_button(start_heed: StartHeed) -> None:
+    """The button's command erases the person, their consent and their being let in."""
+    heed = await start_heed(access={"mode": "allow"})
+    access = heed.services.core.access
+    await access.allow("telegram", "5", "operator")
+    asked = await on_telegram(heed, "/forget")
+    assert [button.action for button in asked.buttons[0]] == ["forget:yes", "forget:no"]
+    await on_telegram(heed, "/learning on")
+    await on_telegram(heed, "/forget everything")
+    assert await heed.services.database.read(people.all_ids) == []
+    assert not (await access.authorise(EVE, PRIVATE, "message")).is_allowed
+
+
+async def test_lessons_and_answers_by_command_are_counted(start_heed: StartHeed) -> None:
+    """Somebody at their limit is told when it resets; locally there is none."""
+    heed = await start_heed(access={"mode": "open", "updates_per_hour": 1, "messages_per_hour": 1})
+    gateway = heed.services.gateway
+    await gateway.answer(await gateway.turn(Message(EVE, PRIVATE, "bees")))
+    assert (await on_telegram(heed, "/feedback too long")).lesson is not None
+    said = await on_telegram(heed, "/feedback too short")
+    assert (said.lesson, "is free in 60 minutes" in said.text) == (None, True)
+    assert "is free in" in (await on_telegram(heed, "/retry")).text
+    await talk(heed, "bees")
+    for _ in range(3):
+        assert (await do(heed, "/feedback too long")).lesson is not None
+
+
+@pytest.mark.parametrize("text", ["/feedback", "/note", "/feedback   "])
+async def test_empty_words_are_refused(heed: Heed, text: str) -> None:
+    """They say what to write, and cost nothing."""
+    await talk(heed, "bees")
+    with pytest.raises(InvalidField):
+        await do(heed, text)
+
+
+async def test_privacy_names_consent_where_it_is_asked(heed: Heed) -> None:
+    """What is kept of consent, and what outlives /forget."""
+    assert "your own yes" in (await on_telegram(heed, "/privacy")).text
+    assert "your own yes" not in (await do(heed, "/privacy")).text
