@@ -1,8 +1,9 @@
-"""The composition root: builds storage, engine, core and HTTP, starts them in order, drains them at the end.
+"""The composition root: builds storage, engine, core, HTTP and the bots, starts them in order, drains them at the end.
 
 Invariants: nothing is made on disk before the model and the port are known to be usable; HTTP answers (not
-ready) while the model loads; at the end no new work is taken, running answers get `chat.drain_timeout_s`, and
-what was pending is still pending in storage. A first start that fails leaves no data directory behind.
+ready) while the model loads, and the bots begin when it is there; at the end they stop first and no new work is taken,
+running answers get `chat.drain_timeout_s`, and what was pending is still pending in storage. A first start that fails
+leaves no data directory behind.
 """
 
 import asyncio
@@ -13,18 +14,21 @@ import shutil
 import socket
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from bot.channel import Channel
+from bot.channels import Channels, switched_on
 from bot.config import Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.gateway import Gateway
 from bot.http.server import application
-from bot.http.services import Services
+from bot.http.services import Platforms, Services
 from bot.lessons import Lessons
 from bot.metrics import Metrics
 from engine.config import ConfigError, EngineConfig
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 EngineFactory = Callable[[EngineConfig, Database], "Engine"]
+ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
 POCKET = "pocket"
@@ -52,15 +57,30 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
     return Engine(config, database)
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What is opened before the engine starts and used after it."""
+
+    services: Services
+    channels: Channels
+
+
 class App:
     """One running heed."""
 
-    def __init__(self, settings: Settings, progress: Progress, engine_factory: EngineFactory = build_engine) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        progress: Progress,
+        engine_factory: EngineFactory = build_engine,
+        channel_factory: ChannelFactory = switched_on,
+    ) -> None:
         self.settings = settings
         self.url = ""
         self.stopping = asyncio.Event()
         self._progress = progress
         self._engine_factory = engine_factory
+        self._channel_factory = channel_factory
         self._started_s = time.monotonic()
 
     def stop(self) -> None:
@@ -79,17 +99,17 @@ class App:
             is_ready = False
             try:
                 async with AsyncExitStack() as stack:
-                    services = await self._open(stack, config, listener)
-                    is_ready = await self._unless_stopping(services.engine.start(self._progress))
+                    parts = await self._open(stack, config, listener)
+                    is_ready = await self._unless_stopping(parts.services.engine.start(self._progress))
                     if is_ready:
-                        await self._serve(services, foreground)
+                        await self._serve(parts, foreground)
                     self._progress("stopping")
             except Exception:
                 if is_first_start and not is_ready:
                     shutil.rmtree(self.settings.data_dir, ignore_errors=True)
                 raise
 
-    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> Services:
+    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> Parts:
         settings = self.settings
         stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
@@ -101,18 +121,20 @@ class App:
         lessons = Lessons(gateway, engine, database, settings, metrics)
         stack.push_async_callback(lessons.drain)
         services = Services(settings, database, engine, gateway, lessons, metrics)
+        channels = Channels(self._channel_factory(settings, database), services.core, metrics)
         timeout_s = settings.chat.drain_timeout_s
-        runner = web.AppRunner(
-            application(services), handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s
-        )
+        http = application(services, Platforms(channels.health, tuple(channels.routes)))
+        runner = web.AppRunner(http, handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s)
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.SockSite(runner, listener, backlog=BACKLOG).start()
-        return services
+        stack.push_async_callback(channels.stop, timeout_s)
+        return Parts(services, channels)
 
-    async def _serve(self, services: Services, foreground: Foreground | None) -> None:
-        await services.core.consent.start()
-        await services.lessons.start()
+    async def _serve(self, parts: Parts, foreground: Foreground | None) -> None:
+        await parts.services.core.consent.start()
+        await parts.services.lessons.start()
+        parts.channels.start()
         seconds = time.monotonic() - self._started_s
         self._progress(f"ready in {seconds:.1f} s: open {self.url}")
         if foreground is None:

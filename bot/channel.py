@@ -115,9 +115,17 @@ Take = Callable[[Inbox], Awaitable[bool]]
 class Channel(Protocol):
     """One bot on one platform."""
 
-    platform: str
-    bot_id: str
-    limits: Limits
+    @property
+    def platform(self) -> str:
+        """Its name: "telegram", "discord"."""
+
+    @property
+    def bot_id(self) -> str:
+        """The bot's own account."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the platform takes."""
 
     async def start(self, take: Take) -> None:
         """Check the token, set the commands where they changed, and begin to take updates. Raises StartError."""

@@ -65,25 +65,27 @@ class Delivery:
         self._senders: dict[ChatKey, asyncio.Task[None]] = {}
         self._queued: set[str] = set()
         self._without_drafts: set[str] = set()
-        self._is_running = False
+        self._open: set[str] = set()  # platforms that have started
 
     @property
     def num_waiting(self) -> int:
         """Items that are to be shown."""
         return len(self._queued)
 
-    async def start(self) -> None:
-        """Send from now on, first of all what an earlier heed has not shown."""
-        self._is_running = True
-        for row in await self._database.read(outbox.waiting):
-            self.send(row)
+    async def open(self, platform: str) -> None:
+        """Send on a platform from now on, first of all what an earlier heed has not shown."""
+        for _ in range(2):  # again for what was stored between the reading and the opening
+            rows = await self._database.read(outbox.waiting)
+            self._open.add(platform)
+            for row in rows:
+                self.send(row)
 
     async def drain(self, timeout_s: float) -> None:
         """Give what is being shown `timeout_s`; the rest stays in storage."""
         senders = list(self._senders.values())
         if senders:
             await asyncio.wait(senders, timeout=timeout_s)
-        self._is_running = False
+        self._open.clear()
         for sender in senders:
             sender.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
@@ -110,15 +112,15 @@ class Delivery:
         self.send(await self._database.write(commit))
 
     def send(self, row: Outbox) -> None:
-        """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it."""
+        """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it, or must wait."""
         is_open = row.state in (OutboxState.WAITING, OutboxState.SENDING)
-        if not is_open or row.id in self._queued or row.platform not in self._channels:
+        if not is_open or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
         parcel = Parcel.of_row(row)
         key = (row.platform, row.chat_key)
         self._queues.setdefault(key, deque()).append(parcel)
-        if self._is_running and key not in self._senders:
+        if key not in self._senders:
             self._senders[key] = asyncio.create_task(self._send_all(key), name=f"sender on {row.platform}")
 
     async def answer(self, turn: Turn, item: Inbox, done: Done, post: Post) -> Completion | None:
@@ -207,7 +209,7 @@ class Delivery:
     async def _send_all(self, key: ChatKey) -> None:
         """Show a chat's items until none is left."""
         try:
-            while queue := self._queues.get(key):
+            while (queue := self._queues.get(key)) and key[0] in self._open:
                 await self._send(queue[0])
                 self._queued.discard(queue.popleft().id)
                 if not queue:

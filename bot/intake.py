@@ -11,7 +11,7 @@ import logging
 import time
 import traceback
 from bisect import insort
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from itertools import chain, repeat
 
 from bot.errors import NotReady, Overloaded
@@ -56,9 +56,18 @@ Handle = Callable[[Inbox, Done], Awaitable[None]]
 
 
 class Intake:
-    """Takes updates from channels and runs their handler."""
+    """Takes updates from channels and runs their handler. What waits of a platform that is off goes on waiting."""
 
-    def __init__(self, database: Database, handle: Handle, metrics: Metrics, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        database: Database,
+        handle: Handle,
+        metrics: Metrics,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        platforms: Collection[str],
+    ) -> None:
+        self._platforms = platforms
         self._database = database
         self._handle = handle
         self._metrics = metrics
@@ -105,6 +114,8 @@ class Intake:
 
     async def _load(self) -> None:
         for row in await self._database.read(inbox.waiting):
+            if row.platform not in self._platforms:
+                continue
             row.attempts = max(row.attempts, 1)  # it may be what ended the heed before: count from here on
             self._queue(row)
 

@@ -3,7 +3,7 @@
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from bot.http.services import SERVICES
+from bot.http.services import PLATFORMS, SERVICES
 
 
 async def healthz(_: web.Request) -> web.Response:
@@ -12,17 +12,24 @@ async def healthz(_: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 once every part works, else 503; each part with its state."""
+    """200 once answers can be given, else 503; each part with its state. A platform that is down is "degraded"."""
     services = request.app[SERVICES]
     engine, model = services.engine, services.settings.model_name
-    status = "ready" if engine.is_ready else "not ready"
-    body = {"status": status, "model": model, "parts": engine.health()}
+    parts = _parts(request)
+    status = "not ready"
+    if engine.is_ready:
+        status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
+    body = {"status": status, "model": model, "parts": parts}
     return web.json_response(body, status=200 if engine.is_ready else 503)
 
 
 async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format."""
     services = request.app[SERVICES]
-    for part, state in services.engine.health().items():
+    for part, state in _parts(request).items():
         services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
     return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _parts(request: web.Request) -> dict[str, str]:
+    return {**request.app[SERVICES].engine.health(), **request.app[PLATFORMS].health()}

@@ -3,14 +3,16 @@
 from aiohttp import web
 
 from bot.http import adapters, auth, dashboard, errors, feedback, health, notes, openai, users
-from bot.http.services import SERVICES, Services
+from bot.http.services import PLATFORMS, SERVICES, Platforms, Services
 
 
-def application(services: Services) -> web.Application:
-    """The whole HTTP side over the given parts."""
+def application(services: Services, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
+    """The whole HTTP side over the given parts; a platform's routes check their callers themselves."""
     limit = services.settings.http.body_limit_bytes
     app = web.Application(middlewares=[errors.as_json, auth.guard], client_max_size=limit)
     app[SERVICES] = services
+    app[PLATFORMS] = platforms
+    app.add_routes(platforms.routes)
     app.on_response_prepare.append(dashboard.harden)
     app.add_routes(
         [

@@ -1,5 +1,6 @@
 """What every HTTP handler works with, under one application key."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,4 +39,13 @@ class Services:
         return Core(self.gateway, self.lessons, self.engine, self.database, self.settings, access, consent)
 
 
+@dataclass(frozen=True)
+class Platforms:
+    """What the HTTP side knows of the chat platforms: their health, and the routes they bring (webhooks)."""
+
+    health: Callable[[], dict[str, str]] = dict
+    routes: tuple[web.RouteDef, ...] = ()
+
+
 SERVICES = web.AppKey("services", Services)
+PLATFORMS = web.AppKey("platforms", Platforms)

@@ -67,7 +67,7 @@ async def rig(
     consent = Consent(database, engine, chosen)
     core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
     delivery = Delivery(database, gateway, metrics, {channel.platform: channel}, sleep=sleep)
-    await delivery.start()
+    await delivery.open(channel.platform)
     try:
         yield Rig(chosen, database, engine, core, channel, delivery, metrics)
     finally:

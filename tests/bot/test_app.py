@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bot import app as composition
-from bot.app import App, listen, model_path
+from bot.app import App, ChannelFactory, listen, model_path
 from bot.client import HeedClient
 from bot.config import Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
@@ -43,7 +43,10 @@ class Started:
     """A running App with what it said."""
 
     def __init__(
-        self, settings: Settings, factory: Callable[[EngineConfig, Database], FakeEngine] = FakeEngine
+        self,
+        settings: Settings,
+        factory: Callable[[EngineConfig, Database], FakeEngine] = FakeEngine,
+        channels: ChannelFactory = lambda *_: [],
     ) -> None:
         self.lines: list[str] = []
         self.engines: list[FakeEngine] = []
@@ -53,7 +56,7 @@ class Started:
             self.engines.append(factory(config, database))
             return self.engines[-1]
 
-        self.app = App(settings, self._hear, made)  # type: ignore[arg-type]
+        self.app = App(settings, self._hear, made, channels)  # type: ignore[arg-type]
 
     def _hear(self, line: str) -> None:
         self.lines.append(line)

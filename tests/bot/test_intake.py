@@ -82,7 +82,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def running(database: Database, handle: Handle) -> AsyncIterator[Intake]:
     """An intake at work."""
-    intake = Intake(database, handle, Metrics(), no_wait)
+    intake = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
     task = asyncio.create_task(intake.run())
     try:
         yield intake
@@ -128,7 +128,7 @@ async def test_chats_go_side_by_side_and_each_in_order(database: Database) -> No
 
 async def test_what_waited_is_taken_up_by_the_next_heed(database: Database, handler: Handler) -> None:
     """Updates that were taken and not handled are handled after a restart, in order."""
-    idle = Intake(database, handler, Metrics(), no_wait)
+    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
     for number in range(4):
         await idle.take(rows.inbox(str(number)))
     async with running(database, handler) as intake:
@@ -163,7 +163,7 @@ async def test_an_update_that_always_fails_is_set_aside(
 
 async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler: Handler) -> None:
     """An update that was being handled at three restarts is not handled at a fourth; its chat goes on."""
-    idle = Intake(database, handler, Metrics(), no_wait)
+    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
     await idle.take(rows.inbox("1"))
     await idle.take(rows.inbox("2"))
     handler.gate.clear()
@@ -218,7 +218,7 @@ async def test_too_much_is_not_taken(database: Database, handler: Handler, monke
 async def test_draining_lets_a_handler_end_and_begins_no_other(database: Database, handler: Handler) -> None:
     """What runs ends, what waits is still there for the next heed."""
     handler.gate.clear()
-    intake = Intake(database, handler, Metrics(), no_wait)
+    intake = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
     task = asyncio.create_task(intake.run())
     for number in range(3):
         await intake.take(rows.inbox(str(number)))
@@ -240,3 +240,13 @@ async def test_fifty_updates_at_once_share_commits(database: Database, handler: 
         await asyncio.gather(*takes)
         assert database.num_commits - before < 25
         await until(lambda: intake.num_waiting == 0)
+
+
+async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Database, handler: Handler) -> None:
+    """Without its token for one start nothing is lost, and nothing is handled without its channel."""
+    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    await idle.take(rows.inbox("1", platform="discord"))
+    await idle.take(rows.inbox("2"))
+    async with running(database, handler):
+        await until(lambda: handler.order == ["2"])
+    assert await database.read(inbox.num_waiting) == 1
