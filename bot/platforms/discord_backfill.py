@@ -24,6 +24,7 @@ SLACK_S = 600.0  # how far the newest known message may be ahead of a chat heed 
 PAGE, MAX_PAGES = 100, 10
 AT_ONCE = 4  # chats looked through at the same time
 PRIVATE_CHANNEL = 1
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
 Json = dict[str, Any]
 Commit = Callable[[Inbox], Awaitable[bool]]
@@ -85,6 +86,8 @@ class DiscordBackfill:
         except ChannelError as error:
             logger.warning("a chat's history could not be read: %s", type(error).__name__)
             return
+        except MALFORMED as error:
+            logger.warning("a chat's history makes no sense: %s", type(error).__name__)
         looked.add(chat)
 
     async def _look(self, chat: str, marks: Marks) -> None:
@@ -96,10 +99,16 @@ class DiscordBackfill:
         recent = [message for message in reversed(messages) if int(message["id"]) > oldest]
         is_private = await self._is_private(chat) if recent else False
         for message in recent:
-            if str(message["author"]["id"]) == self._bot_id:
-                await self._reactions(message, is_private, marks)
-            else:
-                await self._message(message, is_private, is_new=int(message["id"]) > after)
+            try:
+                await self._one(message, is_private, marks, is_new=int(message["id"]) > after)
+            except MALFORMED as error:
+                logger.warning("a message in a chat's history makes no sense: %s", type(error).__name__)
+
+    async def _one(self, message: Json, is_private: bool, marks: Marks, *, is_new: bool) -> None:
+        if str(message["author"]["id"]) == self._bot_id:
+            await self._reactions(message, is_private, marks)
+        else:
+            await self._message(message, is_private, is_new=is_new)
 
     async def _history(self, chat: str, after: int) -> AsyncIterator[Json]:
         before: Json = {}

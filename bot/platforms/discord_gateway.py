@@ -40,7 +40,6 @@ FATAL = {
     4014: NO_CONTENT,
 }
 LIVE = frozenset({"READY", "RESUMED"})
-STALE_S = 90.0  # Discord acknowledges a heartbeat about every 41 s
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +57,7 @@ class Pace:
     backoff_s: float = 1.0
     backoff_cap_s: float = 60.0
     drain_s: float = 5.0
+    stale_s: float = 90.0  # without an acknowledged heartbeat; Discord acknowledges one about every 41 s
 
 
 @dataclass
@@ -128,8 +128,9 @@ class DiscordGateway:
         if self._ended or not self._is_live:
             return self._ended or f"{self._reason}, {self.reconnects} reconnects"
         age_s = self.heartbeat_age_s
-        is_stale = age_s is None or age_s > STALE_S
-        return f"no heartbeat for {age_s or STALE_S:.0f} s, {self.reconnects} reconnects" if is_stale else "ok"
+        if age_s is not None and age_s <= self._pace.stale_s:
+            return "ok"
+        return f"no heartbeat for {age_s or self._pace.stale_s:.0f} s, {self.reconnects} reconnects"
 
     def _hear(self, event: str, data: dict[str, Any]) -> None:
         if event in LIVE:

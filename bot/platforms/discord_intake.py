@@ -80,7 +80,7 @@ class DiscordIntake:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def prepare(self, bot_id: str) -> None:
-        """Before the first connection ever: note since when heed listens. Raises StorageError."""
+        """Before the first connection ever: note since when heed listens."""
         marks = await self._taken.marks(bot_id)
         if not marks.newest:
             now = snowflake(self._clock())
@@ -105,16 +105,16 @@ class DiscordIntake:
             self._spawn(self._interact(data))
 
     async def commit(self, item: Inbox) -> bool:
-        """Commit a row, waiting for room where there is none; False where it was known. Raises StorageError."""
+        """Commit a row, waiting for room where there is none; False where it was known or can never be stored."""
         assert self._take is not None
         wait_s = RETRY_S
         while True:
             try:
                 return await self._take(item)
             except StorageError as error:
+                logger.warning("an event from Discord could not be stored: %s", type(error).__name__)
                 if not error.retryable:
-                    raise
-                logger.warning("an event from Discord waits to be stored: %s", type(error).__name__)
+                    return False
             await asyncio.sleep(wait_s)
             wait_s = min(RETRY_CAP_S, 2 * wait_s)
 

@@ -63,6 +63,7 @@ class Fault:
 
     status: int = 0
     body: bytes = b"{}"
+    content_type: str = "application/json"
     retry_after: float | None = None
     hangs: bool = False
     is_done: bool = False
@@ -77,6 +78,7 @@ class DiscordServer:
         self.sockets.on_ready = self._ready
         self.calls: list[Call] = []
         self.sessions_left = 1000
+        self.sessions_back_ms = 50
         self.is_token_valid = True
         self._faults: dict[tuple[str, str], deque[Fault]] = defaultdict(deque)
         self._port = 0
@@ -234,7 +236,8 @@ class DiscordServer:
         payload: Json = {
             "id": number, "application_id": APPLICATION, "type": kind, "data": data, "channel_id": channel.id,
             "token": f"secret:{number}", "version": 1, "entitlements": [], "locale": "en-US",
-            "app_permissions": "0", "attachment_size_limit": 10_485_760, "authorizing_integration_owners": {}, "channel": channel.payload,
+            "app_permissions": "0",
+            "attachment_size_limit": 10_485_760, "authorizing_integration_owners": {}, "channel": channel.payload,
         } | who | fields  # fmt: skip
         interaction = Interaction(payload, **flags)
         self.world.interactions[payload["token"]] = interaction
@@ -293,7 +296,7 @@ class DiscordServer:
             body = {"message": "You are being rate limited.", "retry_after": fault.retry_after, "global": False}
             headers = {"Via": "1.1 google", "Retry-After": str(fault.retry_after)}
             return _json(body, status=429, headers=headers)
-        return web.Response(status=fault.status, body=fault.body, content_type="application/json")
+        return web.Response(status=fault.status, body=fault.body, content_type=fault.content_type)
 
     async def _me(self, _: web.Request) -> Json:
         return BOT | {"verified": True, "mfa_enabled": False, "flags": 0}
@@ -305,7 +308,12 @@ class DiscordServer:
         }  # fmt: skip
 
     async def _gateway_bot(self, _: web.Request) -> Json:
-        limit = {"total": 1000, "remaining": self.sessions_left, "reset_after": 50, "max_concurrency": 1}
+        limit = {
+            "total": 1000,
+            "remaining": self.sessions_left,
+            "reset_after": self.sessions_back_ms,
+            "max_concurrency": 1,
+        }
         return {"url": self._gateway, "shards": 1, "session_start_limit": limit}
 
     async def _get_commands(self, _: web.Request) -> Any:
