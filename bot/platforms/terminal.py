@@ -146,6 +146,8 @@ class TerminalChat:
             self._show_lesson(said["feedback"], line.partition(" ")[2])
         else:
             self._say(said["text"])
+        for file in said["files"]:
+            self._say(f"{file['name']}: say the same on the web page to save it", "dim")
         if said["command"] in ("reset", "forget"):
             self._last_id = None
         if said["answer"] and not said["feedback"]:

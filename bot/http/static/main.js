@@ -136,13 +136,19 @@ async function write(answer, call) {
   return answer.text !== "" || answer.wasStopped;
 }
 
+/** A link that saves a file a command came back with. */
+function download(file) {
+  const bytes = Uint8Array.from(atob(file.base64), (char) => char.charCodeAt(0));
+  return el("a", { class: "file", download: file.name, href: URL.createObjectURL(new Blob([bytes])) }, file.name);
+}
+
 async function runCommand(text) {
   const turn = addTurn(text);
   try {
     const done = await api.command(text, null);
     if (done.command === "reset" || done.command === "forget") await load();
     if (done.feedback || done.answer) await load();
-    else turn.append(el("pre", { class: "command" }, done.text));
+    else turn.append(el("pre", { class: "command" }, done.text), ...done.files.map(download));
     if (done.command === "reset" || done.command === "forget") log.append(turn);
     speak(done.text);
     await refresh();

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import zipfile
 from collections.abc import AsyncIterator
 
 import pytest
@@ -210,6 +211,17 @@ async def test_commands_work_in_the_message_box(page: Page) -> None:
     await page.fill("#say", "/feedback too long")
     await page.press("#say", "Enter")
     await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+
+
+async def test_an_export_can_be_saved(page: Page) -> None:
+    """/export comes with a link; what it saves is the zip file."""
+    await ask(page, "Tell me about bees.")
+    await page.fill("#say", "/export")
+    await page.press("#say", "Enter")
+    async with page.expect_download() as saving:
+        await page.get_by_role("link", name="heed-export.zip").click()
+    saved = await (await saving.value).path()
+    assert zipfile.is_zipfile(saved)
 
 
 async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:

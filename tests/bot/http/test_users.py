@@ -1,5 +1,7 @@
 """bot.http.users: summary, history, commands, export, erasure."""
 
+from base64 import b64decode
+
 import pytest
 
 from tests.bot.conftest import Heed, StartHeed
@@ -51,6 +53,28 @@ async def test_commands_work_over_http(heed: Heed) -> None:
     assert said["answer"]["retry_of"] == first["id"]
     _, said = await heed.post(f"{ME}/commands", {"text": "/history"})
     assert "bees" in said["text"]
+
+
+async def test_a_commands_files_come_along(heed: Heed) -> None:
+    """/export over HTTP has the zip, and /stats the chart, as base64."""
+    await heed.ask("bees")
+    _, said = await heed.post(f"{ME}/commands", {"text": "/export"})
+    ((name, start),) = ((file["name"], b64decode(file["base64"])[:2]) for file in said["files"])
+    assert (name, start) == ("heed-export.zip", b"PK")
+    _, said = await heed.post(f"{ME}/commands", {"text": "/help"})
+    assert said["files"] == []
+
+
+async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed) -> None:
+    """Where only this machine can connect they work; with API keys they belong to those the settings name."""
+    heed = await start_heed()
+    assert (await heed.post(f"{ME}/commands", {"text": "/users"}))[0] == 200
+    keys = {"ana": "a long random text", "ben": "another random text"}
+    shared = await start_heed(http={"api_keys": keys}, access={"admins": ("http:ana",)})
+    for name, status in (("ana", 200), ("ben", 422)):
+        headers = {"Authorization": f"Bearer {keys[name]}"}
+        answer = await shared.post(f"/v1/users/{name}/commands", {"text": "/users"}, headers=headers)
+        assert answer[0] == status
 
 
 @pytest.mark.parametrize("text", ["hello", "/dance", "", "/feedback too long"])
