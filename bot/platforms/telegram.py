@@ -53,6 +53,7 @@ LIMITS = Limits(
 NOTICE_CHARS = 200  # of the answer to a press
 PLACEHOLDER_CHARS = 64  # in the field where a forced reply is written
 PICTURES = (".png", ".jpg", ".jpeg")
+ANSWER_BY_REPLY = "(Answer by replying to this message.)"  # in a group nobody's field can be opened for certain
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 log = logging.getLogger(__name__)
@@ -309,8 +310,8 @@ class TelegramChannel:
     async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
         """Post a question that opens the field for a reply; its message id."""
         chat_id, thread_id = address(place)
-        text = plain(prompt)
-        field = ForceReply(selective=chat_id < 0, input_field_placeholder=text[:PLACEHOLDER_CHARS])
+        text = plain(prompt if chat_id > 0 else f"{prompt}\n{ANSWER_BY_REPLY}")
+        field = ForceReply(selective=chat_id < 0, input_field_placeholder=plain(prompt)[:PLACEHOLDER_CHARS])
 
         async def send(chat_id: int, reply_to: int | None) -> str:
             message = await self._client.bot.send_message(

@@ -1,5 +1,10 @@
 """bot.http.server: the routes and limits as one application."""
 
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.http.server import application
+from bot.http.services import Platforms
 from tests.bot.conftest import Heed, StartHeed
 
 DOCUMENTED = {
@@ -22,3 +27,17 @@ async def test_the_body_limit_is_the_setting(start_heed: StartHeed) -> None:
     heed = await start_heed(http={"body_limit_bytes": 2048})
     assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x" * 3000}))[0] == 413
     assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x" * 1000}))[0] == 200
+
+
+async def test_platforms_call_under_any_name(heed: Heed) -> None:
+    """A webhook comes in by the public name and without a key; it looks at its own secret. Nothing else does."""
+
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(text="taken")
+
+    app = application(heed.services, Platforms(routes=(web.post("/hook", handle),)))
+    async with TestClient(TestServer(app)) as client:
+        public = {"Host": "heed.example"}
+        assert (await client.post("/hook", headers=public)).status == 200
+        assert (await client.get("/v1/models", headers=public)).status == 403
+        assert (await client.get("/v1/models")).status == 200

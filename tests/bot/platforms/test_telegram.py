@@ -542,6 +542,7 @@ async def test_a_question_in_a_group_is_put_to_one_person(server: TelegramServer
     assert shown["reply_to_message"]["message_id"] == asked["message_id"]
     assert shown["reply_markup"]["selective"]
     assert len(shown["reply_markup"]["input_field_placeholder"]) <= 64
+    assert shown["text"].endswith("(Answer by replying to this message.)")
 
 
 # ------------------------------------------------------------------------------------------------- files

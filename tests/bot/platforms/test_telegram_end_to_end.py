@@ -1,0 +1,249 @@
+"""Telegram from end to end: the real library, intake, desk and delivery over the fake engine."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import commands
+from bot.access import Access
+from bot.channels import Channels
+from bot.config import Settings
+from bot.consent import Consent
+from bot.context import Core
+from bot.gateway import Gateway
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from bot.platforms.telegram import LIMITS, TelegramChannel
+from engine.config import EngineConfig
+from storage import inbox
+from storage.database import Database
+from tests.bot.fake_engine import FakeEngine
+from tests.bot.platforms.telegram_bench import eventually
+from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
+
+pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
+
+HOME = private(ANA)
+QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, group_interval_s=0.001)
+
+
+@dataclass
+class Talk:
+    """A heed on Telegram, and the people who talk to it."""
+
+    server: TelegramServer
+    channels: Channels
+    core: Core
+    engine: FakeEngine
+
+    async def shows(self, words: str, chat: Json = HOME, *, after: int = 0) -> Json:
+        """The newest message of heed with these words, once it is there; its id is above `after`."""
+        found: list[Json] = []
+
+        def is_there() -> bool:
+            found[:] = [
+                message
+                for message in self.server.shown(chat)
+                if words in message.get("text", "") and message["message_id"] > after
+            ]
+            return bool(found)
+
+        await self.server.until(is_there)
+        return found[-1]
+
+    async def quiet(self) -> None:
+        """Wait until everything that was said is handled and everything heed says is shown."""
+        await self.server.until(lambda: self.server.num_pending == 0)
+        async with asyncio.timeout(30):
+            while await self.core.database.read(inbox.num_waiting):
+                await asyncio.sleep(0.001)
+        await eventually(lambda: self.channels.delivery.num_waiting == 0)
+
+    async def ask(self, text: str, chat: Json = HOME, **fields: Any) -> Json:
+        """Say something; the finished answer."""
+        asked = self.server.say(text, chat=chat, **fields)
+        return await self.shows("know more?", chat, after=asked["message_id"])
+
+
+def buttons(message: Json) -> list[str]:
+    """The actions under a message."""
+    rows = (message.get("reply_markup") or {}).get("inline_keyboard", [])
+    return [button["callback_data"] for row in rows for button in row]
+
+
+@asynccontextmanager
+async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> AsyncIterator[Talk]:
+    """A running heed."""
+    telegram = {"token": server.token, "api_base": server.url}
+    chosen = Settings(data_dir=data_dir, telegram=telegram, **({"access": {"mode": "open"}} | settings))
+    database = Database.open(data_dir)
+    engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
+    await engine.start(lambda _: None)
+    metrics = Metrics()
+    gateway = Gateway(engine, database, chosen, metrics)
+    lessons = Lessons(gateway, engine, database, chosen, metrics)
+    consent = Consent(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
+    channel = TelegramChannel(chosen.telegram, commands.menu())
+    channel.limits = QUICK
+    channels = Channels([channel], core, metrics)
+    channels.start()
+    try:
+        yield Talk(server, channels, core, engine)
+    finally:
+        server.release()
+        await channels.stop(1.0)
+        await lessons.drain()
+        await database.close()
+
+
+@pytest.fixture
+async def talk(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Talk]:
+    """Ana has said hello and yes."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    async with TelegramServer() as server, heed_on(server, tmp_path / "data") as talk:
+        await server.polled.wait()
+        server.say("hello")
+        greeting = await talk.shows("learn")
+        server.press(HOME, greeting["message_id"], "learn:yes")
+        await talk.quiet()
+        yield talk
+
+
+async def test_first_contact(talk: Talk) -> None:
+    """A greeting with a choice, the answer, and what the choice means."""
+    texts = talk.server.texts(HOME)
+    assert len(texts) == 3
+    assert any("You asked about hello" in text for text in texts)
+    assert "on" in texts[-1]
+
+
+async def test_a_correction_by_reply(talk: Talk) -> None:
+    """The notice with an undo comes first, then the changed answer; after the undo the old one is back."""
+    answer = await talk.ask("bees")
+    assert buttons(answer) == ["up", "down", "fix", "again"]
+    talk.server.say("too long", reply_to=answer["message_id"])
+    notice = await talk.shows("learned: v1")
+    again = await talk.shows("You asked about bees", after=notice["message_id"])
+    assert again["text"] != answer["text"]
+    talk.server.press(HOME, notice["message_id"], "undo")
+    await talk.shows("taken back")
+    assert (await talk.ask("bees"))["text"] == answer["text"]
+
+
+async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
+    """The words as they are now."""
+    answer = await talk.ask("bees")
+    correction = talk.server.say("too lang", reply_to=answer["message_id"])
+    await talk.shows("learned: v1")
+    talk.server.edit(correction, "too long")
+    await talk.shows("learned: v2")
+
+
+async def test_reactions_count(talk: Talk) -> None:
+    """A thumb down asks why, and a chip answers; taking it off does nothing."""
+    answer = await talk.ask("bees")
+    talk.server.react(HOME, answer["message_id"], ["👎"])
+    question = await talk.shows("What should be different?")
+    talk.server.react(HOME, answer["message_id"], [], ["👎"])
+    talk.server.press(HOME, question["message_id"], "why:0")
+    await talk.shows("learned: v1")
+
+
+async def test_words_are_asked_for(talk: Talk) -> None:
+    """The button for a correction opens the field; the reply to the question teaches."""
+    answer = await talk.ask("bees")
+    query = talk.server.press(HOME, answer["message_id"], "fix")
+    question = await talk.shows("What should be different?")
+    talk.server.say("say it like this: Buzz.", reply_to=question["message_id"])
+    await talk.shows("learned: v1")
+    assert talk.server.answered[query] == ""
+
+
+async def test_drafts_are_shown_in_private(talk: Talk) -> None:
+    """Then the final text stays, once."""
+    talk.engine.token_delay_s = 0.02
+    await talk.ask("ants")
+    await talk.quiet()
+    assert talk.server.drafts
+    assert sum("You asked about ants" in text for text in talk.server.texts(HOME)) == 1
+
+
+async def test_a_group_is_answered_when_it_asks(talk: Talk) -> None:
+    """Only when heed is named; under the question; and only who asked may press."""
+    talk.server.say("nothing for heed", chat=GROUP, sender=BEN)
+    answer = await talk.ask("@heed_bot wasps", GROUP, sender=BEN)
+    await talk.quiet()
+    assert answer["reply_to_message"]["text"] == "@heed_bot wasps"
+    query = talk.server.press(GROUP, answer["message_id"], "up", ANA)
+    await talk.server.until(lambda: query in talk.server.answered)
+    assert talk.server.answered[query] == "Only the person who asked can use these buttons."
+
+
+async def test_topics_are_apart(talk: Talk) -> None:
+    """Each answer in its own, also in the general one; reactions name no topic and are understood."""
+    answer = await talk.ask("@heed_bot bees", FORUM, thread=9)
+    general = await talk.ask("@heed_bot ants", FORUM)
+    assert answer["message_thread_id"] == 9
+    assert "message_thread_id" not in general
+    await talk.quiet()
+    talk.server.react(FORUM, answer["message_id"], ["👎"])
+    question = await talk.shows("What should be different?", FORUM)
+    assert question["chat"] == FORUM
+
+
+async def test_a_group_becomes_a_supergroup(talk: Talk) -> None:
+    """The conversation goes on in its new chat."""
+    await talk.ask("@heed_bot bees", SMALL_GROUP)
+    await talk.quiet()
+    talk.server.migrate(SMALL_GROUP, GROUP)
+    await talk.ask("@heed_bot ants", GROUP)
+    history = talk.engine.requests[-1].messages
+    assert any("bees" in message["content"] for message in history)
+
+
+async def test_commands_are_done(talk: Talk) -> None:
+    """Known ones; others get a pointer to the list."""
+    talk.server.say("/note call me Ana")
+    await talk.shows("noted")
+    talk.server.say("/dance")
+    await talk.shows("/help lists them")
+
+
+async def test_a_wait_holds_up_one_chat_only(talk: Talk) -> None:
+    """Ana's is told to wait; Ben is answered meanwhile."""
+    ben = private(BEN)
+    talk.server.say("hi", sender=BEN)
+    await talk.shows("hi", ben)
+    await talk.quiet()
+    talk.server.fail("sendMessageDraft", Fault(status=404, description="Not Found"))
+    talk.server.fail("sendMessage", Fault(retry_after=3600))
+    talk.server.say("bees")
+    await talk.server.until(lambda: not talk.server._faults["sendMessage"])
+    await talk.ask("ants", ben, sender=BEN)
+
+
+async def test_malformed_and_foreign_updates_do_nothing(talk: Talk) -> None:
+    """A reaction on what heed never sent, made-up actions, a deleted message, odd characters, a replay."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    before = len(talk.server.shown(HOME))
+    talk.server.react(HOME, 9999, ["👎"])
+    talk.server.emit_raw({"update_id": 1, "message": {"chat": {"id": 111, "type": "private"}, "from": "?"}})
+    queries = [
+        talk.server.press(HOME, answer["message_id"], "why:99"),
+        talk.server.press(HOME, 9999, "up"),
+        talk.server.press(HOME, answer["message_id"], "\u202e" * 20),
+    ]
+    talk.server.redeliver()
+    await talk.server.until(lambda: all(query in talk.server.answered for query in queries))
+    await talk.quiet()
+    assert len(talk.server.shown(HOME)) == before
+    talk.server.say("a\x00b")
+    await talk.shows("not valid text")
