@@ -63,6 +63,7 @@ class Access:
         self._is_operators_own = not settings.http.api_keys
         self._clock = clock
         self._accounts: OrderedDict[tuple[str, str], _Account] = OrderedDict()
+        self._revision = 0  # of what storage has decided
         self.when_paired: Callable[[Pairing], Awaitable[None]] | None = None  # tells the person that they are in
 
     def is_admin(self, author: Author) -> bool:
@@ -124,6 +125,7 @@ class Access:
 
     def drop(self, platform: str, account: str) -> None:
         """Remember an account no more: storage has changed, or the person is forgotten."""
+        self._revision += 1
         self._accounts.pop((platform, account), None)
 
     async def _decide(self, platform: str, account: str, state: AccessState, decided_by: str) -> None:
@@ -132,15 +134,21 @@ class Access:
 
     async def _account(self, author: Author) -> _Account:
         key = (author.platform, author.account)
-        if key not in self._accounts:
-            since_s = self._clock() - HOUR_S
-            state = await self._database.read(lambda s: access.state(s, *key))
-            messages, updates = await self._database.read(lambda s: statistics.spent_since(s, *key, since_s))
-            self._accounts.setdefault(key, _Account(state, {"messages": deque(messages), "updates": deque(updates)}))
+        while key not in self._accounts:
+            revision = self._revision
+            found = await self._stored(*key)
+            if revision == self._revision:  # nothing was decided while storage was asked
+                self._accounts.setdefault(key, found)
         self._accounts.move_to_end(key)
         while len(self._accounts) > KNOWN_ACCOUNTS:
             self._accounts.popitem(last=False)
         return self._accounts[key]
+
+    async def _stored(self, platform: str, account: str) -> _Account:
+        since_s = self._clock() - HOUR_S
+        state = await self._database.read(lambda s: access.state(s, platform, account))
+        messages, updates = await self._database.read(lambda s: statistics.spent_since(s, platform, account, since_s))
+        return _Account(state, {"messages": deque(messages), "updates": deque(updates)})
 
     def _spend(self, known: _Account, kind: Kind) -> str:
         now_s = self._clock()

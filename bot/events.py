@@ -9,11 +9,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Author:
-    """Who sent it: an account on a platform."""
+    """Who sent it: an account on a platform. Of a name only what can be seen is kept, 64 characters at most."""
 
     platform: str
     account: str
     display_name: str = ""
+
+    def __post_init__(self) -> None:
+        # Names come from strangers: no line breaks, no bidi controls, nothing that storage cannot hold.
+        seen = "".join(char for char in self.display_name if char.isprintable())
+        object.__setattr__(self, "display_name", seen.strip()[:64])
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Lessons:
         task = self._begin(row)
         if wait:
             done, _ = await asyncio.wait([task], timeout=self._settings.chat.learn_timeout_s)
-            if done:
+            if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
                 return task.result()
         return await self.outcome_of(row)
 

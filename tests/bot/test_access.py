@@ -265,3 +265,19 @@ async def test_a_clock_set_back_locks_nobody_out(start: StartAccess, clock: Cloc
     await access.authorise(EVE, HOME, "message")
     clock.now_s -= 86_400
     assert (await access.authorise(EVE, HOME, "message")).is_allowed
+
+
+async def test_a_decision_during_a_look_up_is_not_missed(start: StartAccess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What storage said before a block is not remembered after it."""
+    access, heed = await start(mode="open")
+    read, blocked = heed.services.database.read, []
+
+    async def read_slowly(work: Callable[..., Any]) -> Any:
+        found = await read(work)
+        if not blocked:
+            blocked.append(True)
+            await access.block("telegram", "5", "operator")
+        return found
+
+    monkeypatch.setattr(heed.services.database, "read", read_slowly)
+    assert not (await access.authorise(EVE, HOME, "message")).is_allowed

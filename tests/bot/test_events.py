@@ -18,3 +18,18 @@ def test_events_cannot_be_changed(name: str) -> None:
 def test_equal_events_are_equal() -> None:
     """Two deliveries of the same thing compare equal, so they can be recognised."""
     assert events.Reaction("c", "👍") == events.Reaction("c", "👍")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("Ana", "Ana"),
+        ("A\nna\x00 \u202eevil\ud800", "Ana evil"),
+        ("\u200b", ""),
+        ("x" * 5000, "x" * 64),
+        ("\u0410\u043d\u0430 🙂", "\u0410\u043d\u0430 🙂"),
+    ],
+)
+def test_of_a_name_only_what_is_seen_is_kept(given: str, kept: str) -> None:
+    """A stranger's name forges no line, turns no text around and can be stored."""
+    assert events.Author("telegram", "5", given).display_name == kept

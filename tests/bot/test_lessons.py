@@ -193,3 +193,15 @@ def test_stored_feedback_has_an_outcome(status: str, outcome: str) -> None:
     """Every status in storage is one of the four a client knows."""
     row = Feedback(id="f", user_id="u", kind="correction", status=status)
     assert stored_outcome(row, None, 3).status == outcome
+
+
+async def test_an_update_that_is_dropped_cancels_nobody(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where learning is withdrawn while a lesson waits, whoever waits for it gets an answer."""
+    row = await answer(heed)
+
+    async def dropped(_: str) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(heed.engine, "learn", dropped)
+    lesson = await heed.services.lessons.teach(row.user_id, correction(row))
+    assert lesson.outcome.status == "queued"
