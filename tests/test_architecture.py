@@ -36,6 +36,7 @@ HOMES = {
     "telegram": "bot/platforms",
     "discord": "bot/platforms",
     "prompt_toolkit": "bot/platforms",
+    "matplotlib": "bot",
 }
 NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright"}
 

@@ -349,6 +349,21 @@ async def test_forgetting_during_a_lesson_leaves_nothing_either(live: Live) -> N
     assert user_id not in await live.database.read(people.all_ids)
 
 
+async def test_unlearning_leaves_the_person_and_the_base_model(live: Live) -> None:
+    """Feedback, adapter directory and the copy in memory are gone; the person is answered without an adapter."""
+    user_id, outcome = await live.pupil("call me Waldemar")
+    row = await live.version(user_id, outcome.adapter_version)
+    await live.engine.settled()
+    await live.engine.unlearn(user_id)
+    with pytest.raises(FeedbackNotFound):
+        await live.feedback(outcome.feedback_id)
+    assert not live.folder(user_id).exists()
+    registered = await live.host.rpc("heed_register", row.lora_int_id, str(live.folder(user_id, 1)))
+    assert not registered["ok"]
+    assert await live.notes(user_id) == []
+    assert (await live.result(user_id, QUESTION)).adapter_version == 0
+
+
 # -- after a restart -------------------------------------------------------------------------------------------------
 
 
