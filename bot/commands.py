@@ -4,6 +4,7 @@ A handler takes where the command was said and returns what to say; how that loo
 business. `COMMANDS` is the one table of names.
 """
 
+import re
 import statistics
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from bot.lessons import Lesson
 from storage import chats, completions, feedback, notes, people, updates, versions
 from storage.tables import Completion, ConsentChoice, FeedbackStatus, Note, NoteState
 
+NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
 STATES = {
@@ -67,7 +69,8 @@ async def run(core: Core, user_id: str, place: Place, command: Command, author: 
     is_admin = author is not None and core.access.is_admin(author)
     spec = COMMANDS.get(command.name) or (admin.COMMANDS.get(command.name) if is_admin else None)
     if spec is None:
-        raise InvalidField(f"there is no command /{command.name[:32]}; /help lists them", "text")
+        name = f"command /{command.name}" if NAME.fullmatch(command.name) else "such command"
+        raise InvalidField(f"there is no {name}; /help lists them", "text")
     if spec.is_secret and not place.is_private and place.platform not in WHISPERING:
         return Said(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")

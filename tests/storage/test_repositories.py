@@ -15,6 +15,8 @@ WITHOUT_PERSON = {
     "people.all_ids": "sweep at start",
     "chats.turns": "by our own random id, from chats.resolve of that person",
     "chats.reset": "as chats.turns",
+    "chats.places": "for the platform itself, never for a person",
+    "chats.move": "a place that the platform has given a new id",
     "completions.add": "the row names its person",
     "completions.link": "the answer names its person",
     "consent.record": "the row names its person",
