@@ -14,7 +14,7 @@ from bot.access import Decision, What
 from bot.channel import Channel, File, Post
 from bot.context import Core
 from bot.delivery import Delivery
-from bot.errors import NotFound, NotReady, Overloaded, RequestError
+from bot.errors import InvalidField, NotFound, NotReady, Overloaded, RequestError
 from bot.events import Command, Message, Place
 from bot.feedback import FeedbackRecord
 from bot.feedback import record as feedback_of
@@ -34,6 +34,7 @@ KINDS: dict[type, What] = {
 NO_ANSWER_HERE = "There is no answer of mine here that you could mean."
 LET_IN = "You are in. Say hello, or ask me something."
 KEPT = "Nothing was erased."
+WORDS_ONLY = "I can read words only: please write it."
 
 Person = Said | Commanded | Edited | Reacted | Pressed | Filled
 
@@ -95,6 +96,7 @@ class Desk:
             case Commanded():
                 await self._obey(visit, record)
             case Reacted():
+                await self._delivery.settled(visit.place)
                 await self._tutor.react(visit, record.added, record.removed)
             case Pressed():
                 await self._press(visit, record.action)
@@ -120,6 +122,8 @@ class Desk:
 
     async def _hear(self, visit: Visit, said: Said) -> None:
         """A message: words about an answer it replies to, or the next turn."""
+        if not said.text.strip():
+            raise InvalidField(WORDS_ONLY, "text")
         subject = await self._tutor.subject_of(visit, said.reply_to)
         if subject is not None:
             await self._tutor.correct(visit, subject, said.text)
@@ -206,6 +210,7 @@ class Desk:
     # ------------------------------------------------------------------------------------------------- presses
 
     async def _press(self, visit: Visit, action: str) -> None:
+        await self._delivery.settled(visit.place)
         answer = await self._tutor.answer_shown_by(visit, visit.message_id)
         role = None if answer else await self._tutor.role_of(visit.user_id, visit.place, visit.message_id)
         name, _, word = action.partition(":")

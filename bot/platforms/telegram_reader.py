@@ -93,7 +93,7 @@ class Reader:
         words = Words(message, username, self._bot_id)
         if words.command:
             return self._commanded(message, words)
-        if not words.text:
+        if not words.text and not message.effective_attachment:
             return []
         is_addressed = message.chat.type == Chat.PRIVATE or words.is_mention or self._is_reply_to_me(message)
         about = _reply_to(message)

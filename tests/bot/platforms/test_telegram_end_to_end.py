@@ -21,10 +21,9 @@ from bot.lessons import Lessons
 from bot.metrics import Metrics
 from bot.platforms.telegram import LIMITS, TelegramChannel
 from engine.config import EngineConfig
-from storage import inbox
+from storage import inbox, outbox
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
-from tests.bot.platforms.telegram_bench import eventually
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
@@ -61,9 +60,8 @@ class Talk:
         """Wait until everything that was said is handled and everything heed says is shown."""
         await self.server.until(lambda: self.server.num_pending == 0)
         async with asyncio.timeout(30):
-            while await self.core.database.read(inbox.num_waiting):
+            while await self.core.database.read(lambda s: inbox.num_waiting(s) or outbox.waiting(s)):  # noqa: ASYNC110  rows tell nobody
                 await asyncio.sleep(0.001)
-        await eventually(lambda: self.channels.delivery.num_waiting == 0)
 
     async def ask(self, text: str, chat: Json = HOME, **fields: Any) -> Json:
         """Say something; the finished answer."""
@@ -214,6 +212,12 @@ async def test_commands_are_done(talk: Talk) -> None:
     await talk.shows("noted")
     talk.server.say("/dance")
     await talk.shows("/help lists them")
+
+
+async def test_a_voice_message_is_told_that_it_cannot_be_heard(talk: Talk) -> None:
+    """No silence, and nothing that the model would have to make up."""
+    talk.server.say("", voice={"file_id": "a", "file_unique_id": "a", "duration": 3})
+    await talk.shows("words only")
 
 
 async def test_a_wait_holds_up_one_chat_only(talk: Talk) -> None:

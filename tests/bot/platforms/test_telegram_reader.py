@@ -97,6 +97,13 @@ def test_a_reply_to_somebody_else_is_not() -> None:
     assert record.reply_to == "3"
 
 
+def test_what_is_no_text_is_heard_as_nothing_said() -> None:
+    """So that heed can say that it reads texts only."""
+    voice = {"file_id": "a", "file_unique_id": "a", "duration": 3}
+    record = said("", chat=None, text=None, entities=None, voice=voice)
+    assert (record.text, record.is_addressed) == ("", True)
+
+
 def test_a_caption_is_a_text() -> None:
     """What is written under a picture."""
     record = said("", chat=None, text=None, caption="@heed_bot look", caption_entities=entities("@heed_bot look"))
@@ -178,7 +185,7 @@ def test_the_root_of_a_thread_of_replies_is_replied_to() -> None:
         {"sender_chat": GROUP},
         {"from": None},
         {"text": None, "entities": None},
-        {"text": None, "entities": None, "sticker": {"file_id": "a", "file_unique_id": "a"}},
+        {"text": None, "entities": None, "new_chat_title": "Wasps"},
     ],
 )
 def test_nobody_is_not_heard(fields: Json) -> None:
