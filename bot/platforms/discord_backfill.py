@@ -72,6 +72,13 @@ class DiscordBackfill:
             if looks:
                 await asyncio.wait(looks)
 
+    async def knows(self, chat: str) -> bool:
+        """Whether heed had a conversation here before this session, so that there may be something to catch up with."""
+        if self._marks is None or chat in self._looked:
+            return False
+        marks = await self._marks
+        return chat in marks.by_chat or chat in marks.places
+
     async def catch_up(self, chat: str) -> None:
         """Take what this chat's history has and heed has not; at once where that was done in this session."""
         looked = self._looked

@@ -39,6 +39,7 @@ FATAL = {
     4013: "Discord does not know one of the intents heed asks for; update heed",
     4014: NO_CONTENT,
 }
+STEADY = 5.0  # times the shortest back-off: a connection that held so long starts the back-off anew
 LIVE = frozenset({"READY", "RESUMED"})
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class Pace:
     connect_s: float = 60.0
     backoff_s: float = 1.0
     backoff_cap_s: float = 60.0
-    drain_s: float = 5.0
+    drain_s: float = 2.0
     stale_s: float = 90.0  # without an acknowledged heartbeat; Discord acknowledges one about every 41 s
 
 
@@ -88,6 +89,7 @@ class DiscordGateway:
         self._session = Session()
         self._failures = 0
         self._is_live = False
+        self._live_since_s = 0.0
         self._reason = "connecting"
         self._ended = ""
         self._settled = asyncio.Event()
@@ -134,7 +136,7 @@ class DiscordGateway:
 
     def _hear(self, event: str, data: dict[str, Any]) -> None:
         if event in LIVE:
-            self._is_live, self._failures = True, 0
+            self._is_live, self._live_since_s = True, time.monotonic()
             self._settled.set()
         self._listener(event, data)
 
@@ -160,11 +162,13 @@ class DiscordGateway:
         await self._pause()
 
     async def _pause(self) -> None:
+        was_steady = self._is_live and time.monotonic() - self._live_since_s > STEADY * self._pace.backoff_s
         self._is_live = False
         if self._ended:
             return
         await self._hang_up()
         self.reconnects += 1
+        self._failures = 0 if was_steady else self._failures
         if self._failures:
             longest_s = min(self._pace.backoff_cap_s, self._pace.backoff_s * 2 ** min(self._failures, 10))
             await asyncio.sleep(longest_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads reconnects, nothing secret

@@ -133,8 +133,12 @@ class DiscordIntake:
             self._submit(str(data["channel_id"]), lambda: self._react(change, data))
 
     async def _in_order(self, item: Inbox) -> None:
-        await self._backfill.catch_up(item.chat_key)
+        is_known = await self._backfill.knows(item.chat_key)
+        if is_known:
+            await self._backfill.catch_up(item.chat_key)
         await self.commit(item)
+        if not is_known:  # a new chat does not wait for its history
+            await self._backfill.catch_up(item.chat_key)
 
     async def _react(self, change: Change, data: Json) -> None:
         await self._backfill.catch_up(str(data["channel_id"]))

@@ -16,7 +16,7 @@ from bot.context import CommandMenu
 from bot.platforms.discord_commands import completions
 from bot.platforms.discord_components import form_payload, opens_form
 from bot.platforms.discord_events import AUTOCOMPLETE, COMMAND, FORM, PRESS
-from bot.platforms.discord_messages import DiscordMessages, content
+from bot.platforms.discord_messages import NO_PREVIEWS, DiscordMessages, content
 from bot.platforms.discord_rest import DiscordRest
 
 DEFER, DEFER_UPDATE, COMPLETE, OPEN_FORM = 5, 6, 8, 9  # types of first answers
@@ -111,10 +111,8 @@ class DiscordInteractions:
         return str(shown["id"])
 
     async def _follow_up(self, body: Json, keys: dict[str, str], post: Post | None = None) -> Any:
-        files = post.files if post else ()
-        return await self._rest.call(
-            "POST", FOLLOW_UP, keys, body=body | {"flags": EPHEMERAL}, files=files, params={"wait": "true"}
-        )
+        files, private = post.files if post else (), {"flags": EPHEMERAL | NO_PREVIEWS}
+        return await self._rest.call("POST", FOLLOW_UP, keys, body=body | private, files=files, params={"wait": "true"})
 
     def _remember(self, token: str) -> None:
         self._finished[token] = None

@@ -34,7 +34,7 @@ class DiscordMessages:
 
     async def send(self, post: Post) -> str:
         """Send a message; its id. Raises ChannelError."""
-        body = content(post.text, post.rows) | {"flags": NO_PREVIEWS}
+        body = content(post.text, post.rows)
         if post.nonce:
             body |= {"nonce": post.nonce, "enforce_nonce": True}
         if post.reply_to:
@@ -56,4 +56,4 @@ class DiscordMessages:
 
 def content(text: str, rows: Rows = ()) -> Json:
     """What a message shows: the whole of it, so that buttons that are not given go away."""
-    return {"content": text, "components": rows_payload(rows), "allowed_mentions": SILENT}
+    return {"content": text, "components": rows_payload(rows), "allowed_mentions": SILENT, "flags": NO_PREVIEWS}

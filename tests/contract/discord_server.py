@@ -37,6 +37,7 @@ from tests.contract.discord_world import (
     Refusal,
     World,
     check_body,
+    check_commands,
     shown,
     stamp,
 )
@@ -320,6 +321,7 @@ class DiscordServer:
         return self.world.commands
 
     async def _put_commands(self, request: web.Request) -> Any:
+        check_commands(request[BODY])
         extra = {"application_id": APPLICATION, "version": "1", "dm_permission": True, "nsfw": False}
         self.world.commands = [command | extra | {"id": self.world.new_id()} for command in request[BODY]]
         return self.world.commands

@@ -3,6 +3,7 @@
 Nothing here knows of sockets. `Refusal` is an answer with a status and one of Discord's codes.
 """
 
+import re
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
+NAME = re.compile(r"[a-z0-9_-]{1,32}")
 TOKEN = "MTAwMDAwMDAwMDAwMDAwMDAx.GxYzAb.not-a-real-token-but-long-enough"
 EPOCH_MS = 1_420_070_400_000
 BOT: Json = {"id": "100000000000000001", "username": "heed", "discriminator": "0", "avatar": None, "bot": True}
@@ -135,6 +137,15 @@ def check_body(body: Json, *, has_files: bool = False) -> None:
     is_wrong = len(rows) > 5 or any(not 1 <= len(row["components"]) <= 5 for row in rows)
     if is_wrong or len(set(names)) != len(names) or any(not 1 <= len(name) <= 100 for name in names):
         raise Refusal(400, INVALID_BODY, "Invalid components")
+
+
+def check_commands(commands: list[Json]) -> None:
+    """What Discord checks of slash commands. Raises Refusal."""
+    options = [option for command in commands for option in command["options"]]
+    named = [*commands, *options]
+    is_wrong = any(not NAME.fullmatch(it["name"]) or not 1 <= len(it["description"]) <= 100 for it in named)
+    if is_wrong or len(commands) > 100 or len({command["name"] for command in commands}) != len(commands):
+        raise Refusal(400, INVALID_BODY, "Invalid Form Body")
 
 
 def shown(message: Json) -> Json:

@@ -243,7 +243,7 @@ async def test_a_private_command_is_answered_to_the_asker_alone(table: Bench) ->
     await table.channel.post(Post(ROOM, "part 2", token=token, is_private=True, files=(File("a.txt", b"a"),)))
     assert given.first == {"type": 5, "data": {"flags": 64}}
     assert table.server.said(table.server.text()) == ["part 1"]
-    assert [(part["content"], part["flags"]) for part in given.follow_ups] == [("part 2", 64)]
+    assert [(part["content"], part["flags"]) for part in given.follow_ups] == [("part 2", 64 | 4)]
 
 
 async def test_a_private_answer_to_an_open_command_stays_private(table: Bench) -> None:
@@ -280,7 +280,7 @@ async def test_a_press_is_acknowledged_and_read(table: Bench) -> None:
     assert pressed.first == {"type": 6, "data": {}}
     await table.channel.acknowledge(press.token)
     await table.channel.acknowledge(press.token, "not yours")
-    assert [(part["content"], part["flags"]) for part in pressed.follow_ups] == [("not yours", 64)]
+    assert [(part["content"], part["flags"]) for part in pressed.follow_ups] == [("not yours", 64 | 4)]
     await table.channel.post(Post(ROOM, "learned", token=press.token, nonce="n2"))
     assert table.server.said(table.server.text()) == ["a llama", "learned"]
 

@@ -1,0 +1,272 @@
+"""Discord from end to end: the real library, intake, desk and delivery over the fake engine."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import commands
+from bot.access import Access
+from bot.channels import Channels
+from bot.config import Settings
+from bot.consent import Consent
+from bot.context import Core
+from bot.gateway import Gateway
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from bot.platforms.discord import DiscordChannel
+from bot.platforms.discord_messages import LIMITS
+from engine.config import EngineConfig
+from storage.database import Database
+from tests.bot.fake_engine import FakeEngine
+from tests.bot.platforms.discord_bench import PACE
+from tests.contract.discord_server import DiscordServer, Fault
+from tests.contract.discord_world import ANA, BEN, BOT, TOKEN, Channel, Interaction, Json
+
+MENTION = f"<@{BOT['id']}>"
+QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, calls_per_s=1000.0)
+
+
+@dataclass
+class Talk:
+    """A heed on Discord, and the people who talk to it."""
+
+    server: DiscordServer
+    channels: Channels
+    engine: FakeEngine
+    channel: DiscordChannel
+
+    async def shows(self, words: str, chat: Channel | None = None, *, after: str = "0") -> Json:
+        """The newest message of heed with these words, once it is there; its id is above `after`."""
+        messages = (chat or self.server.dm()).messages
+
+        def found() -> list[Json]:
+            mine = [m for m in messages.values() if m["author"] == BOT and int(m["id"]) > int(after)]
+            return [m for m in mine if words in m["content"]]
+
+        await self.server.until(found)
+        return found()[-1]
+
+    async def ask(self, text: str, chat: Channel | None = None, author: Json = ANA) -> Json:
+        """Say something; the finished answer."""
+        chat = chat or self.server.dm()
+        asked = await self.server.say(chat, text, author=author)
+        return await self.shows("know more?", chat, after=asked["id"])
+
+    async def quiet(self) -> None:
+        """Wait until everything heard is handled and everything to say is shown."""
+        await self.server.until(lambda: self.channel._intake.is_idle)
+        await self.server.until(lambda: self.channels.intake.num_waiting == 0)
+        await self.server.until(lambda: self.channels.delivery.num_waiting == 0)
+
+
+def buttons(message: Json) -> list[str]:
+    """The actions under a message."""
+    return [button["custom_id"] for row in message["components"] for button in row["components"]]
+
+
+@asynccontextmanager
+async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> AsyncIterator[Talk]:
+    """A running heed."""
+    discord = {"token": TOKEN, "api_base": server.api_base, "training_permission": "a letter of 2026-01-01"}
+    chosen = Settings(data_dir=data_dir, discord=discord, **({"access": {"mode": "open"}} | settings))  # type: ignore[arg-type]
+    database = Database.open(data_dir)
+    engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
+    await engine.start(lambda _: None)
+    metrics = Metrics()
+    gateway = Gateway(engine, database, chosen, metrics)
+    lessons = Lessons(gateway, engine, database, chosen, metrics)
+    consent = Consent(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
+    channel = DiscordChannel(chosen.discord, commands.menu(), database, pace=PACE)
+    channel.limits = QUICK
+    channels = Channels([channel], core, metrics)
+    channels.start()
+    try:
+        await server.until(lambda: channels.health()["discord"] == "ok")
+        yield Talk(server, channels, engine, channel)
+    finally:
+        await channels.stop(1.0)
+        await lessons.drain()
+        await database.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[DiscordServer]:
+    """A Discord with a private chat, a server's channel and a thread."""
+    made = DiscordServer()
+    made.dm(), made.text(), made.thread()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def talk(server: DiscordServer, tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Talk]:
+    """Ana has said hello and yes."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    async with heed_on(server, tmp_path / "data") as made:
+        await server.say(server.dm(), "hello")
+        greeting = await made.shows("learn")
+        await made.shows("know more?")
+        await server.press(greeting, "learn:yes")
+        await made.shows("on", after=greeting["id"])
+        await made.quiet()
+        yield made
+
+
+async def finished(talk: Talk, given: Interaction) -> str:
+    """What a slash command was answered."""
+    await talk.server.until(lambda: given.original)
+    return str(talk.server.world.channels[given.payload["channel_id"]].messages[given.original]["content"])
+
+
+async def test_a_correction_by_reply(talk: Talk) -> None:
+    """The notice with an undo comes first, then the changed answer; after the undo the old one is back."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    assert buttons(answer) == ["up", "down", "fix", "again"]
+    await talk.server.say(talk.server.dm(), "too long", reply_to=answer["id"])
+    notice = await talk.shows("learned: v1")
+    again = await talk.shows("You asked about bees", after=notice["id"])
+    await talk.quiet()
+    assert again["content"] != answer["content"]
+    await talk.server.press(notice, "undo")
+    await talk.shows("taken back")
+    assert (await talk.ask("bees"))["content"] == answer["content"]
+
+
+async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
+    """The words as they are now."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    correction = await talk.server.say(talk.server.dm(), "too lang", reply_to=answer["id"])
+    await talk.shows("learned: v1")
+    await talk.quiet()
+    await talk.server.edit(correction, "too long")
+    await talk.shows("learned: v2")
+
+
+async def test_reactions_count(talk: Talk) -> None:
+    """A thumb down asks why, and a chip answers; taking it off does nothing."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    await talk.server.react(answer, "👎")
+    question = await talk.shows("What should be different?")
+    await talk.quiet()
+    await talk.server.react(answer, "👎", on=False)
+    await talk.server.press(question, "why:0")
+    await talk.shows("learned: v1")
+
+
+@pytest.mark.parametrize("is_reason", [False, True])
+async def test_words_are_asked_for_in_a_form(talk: Talk, is_reason: bool) -> None:
+    """The button for a correction, and the last chip, open a form; what is sent teaches."""
+    pressed = answer = await talk.ask("bees")
+    await talk.quiet()
+    if is_reason:
+        await talk.server.press(answer, "down")
+        pressed = await talk.shows("What should be different?")
+        await talk.quiet()
+    opened = await talk.server.press(pressed, "why:4" if is_reason else "fix")
+    await talk.server.until(lambda: opened.first)
+    await talk.server.submit(opened, "say it like this: Buzz.")
+    await talk.shows("learned: v1")
+
+
+async def test_a_server_is_answered_when_it_asks(talk: Talk) -> None:
+    """Only when heed is named, under the question, in its thread; and only who asked may press or fill a form."""
+    thread = talk.server.thread()
+    await talk.server.say(thread, "nothing for heed", author=BEN)
+    answer = await talk.ask(f"{MENTION} wasps", thread, BEN)
+    await talk.quiet()
+    assert answer["message_reference"]["message_id"] in thread.messages
+    pressed = await talk.server.press(answer, "up", user=ANA)
+    await talk.server.until(lambda: pressed.follow_ups)
+    opened = await talk.server.press(answer, "fix", user=ANA)
+    await talk.server.until(lambda: opened.first)
+    filled = await talk.server.submit(opened, "shorter")
+    await talk.server.until(lambda: filled.follow_ups)
+    for told in (pressed, filled):
+        (notice,) = told.follow_ups
+        assert (notice["content"], notice["flags"]) == ("Only the person who asked can use these buttons.", 64 | 4)
+
+
+async def test_commands_answer_their_interaction(talk: Talk) -> None:
+    """Slash commands are answered where they were given, also with an answer, a lesson or a file."""
+    await talk.ask("bees")
+    await talk.quiet()
+    assert "noted" in await finished(talk, await talk.server.command(talk.server.dm(), "note", "call me Ana"))
+    given = await talk.server.command(talk.server.dm(), "feedback", "too long")
+    assert "learned" in await finished(talk, given)
+    await talk.quiet()
+    given = await talk.server.command(talk.server.dm(), "retry")
+    await finished(talk, given)
+    await talk.quiet()
+    assert "You asked about bees" in await finished(talk, given)
+    given = await talk.server.command(talk.server.dm(), "export")
+    await finished(talk, given)
+    await talk.quiet()
+    assert talk.server.dm().messages[given.original]["_files"]
+    assert given.is_private
+
+
+async def test_an_unknown_command_is_told(talk: Talk) -> None:
+    """A command heed does not have, or has for admins alone, is answered like any mistake."""
+    given = await talk.server.command(talk.server.dm(), "stats")
+    await talk.server.until(lambda: given.follow_ups or given.original)
+    words = [part["content"] for part in given.follow_ups] or [await finished(talk, given)]
+    assert "/help lists them" in words[0]
+
+
+async def test_what_was_missed_is_answered_once(server: DiscordServer, tmp_path: Path, empty_data_dir: Path) -> None:
+    """A question asked while heed was away is answered when it is back, and no answer is given twice."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    async with heed_on(server, tmp_path / "data") as talk:
+        await talk.ask("ants")
+        await talk.quiet()
+    server.sockets.forget()
+    await server.say(server.dm(), "bees")
+    for _ in range(2):
+        async with heed_on(server, tmp_path / "data") as talk:
+            await talk.shows("You asked about bees")
+            await talk.quiet()
+        server.sockets.forget()
+    said = server.said(server.dm())
+    assert [sum(f"You asked about {what}" in text for text in said) for what in ("ants", "bees")] == [1, 1]
+
+
+async def test_an_answer_that_may_have_been_sent_is_shown_once(talk: Talk) -> None:
+    """Where the server fails after it has done what it was asked, the nonce keeps the answer from doubling."""
+    talk.server.fail("POST", "/channels/500/messages", Fault(status=503, is_done=True))
+    await talk.ask("bees")
+    await talk.quiet()
+    assert sum("You asked about bees" in text for text in talk.server.said(talk.server.dm())) == 1
+    assert "…" not in talk.server.said(talk.server.dm())
+
+
+async def test_a_wait_holds_up_one_chat_only(talk: Talk) -> None:
+    """Ana's chat is told to wait for an hour; the server's channel is answered meanwhile."""
+    talk.server.fail("POST", "/channels/500/.*", *[Fault(retry_after=3600.0)] * 5)
+    await talk.server.say(talk.server.dm(), "bees")
+    await talk.ask(f"{MENTION} ants", talk.server.text())
+
+
+async def test_foreign_and_malformed_things_do_nothing(talk: Talk) -> None:
+    """A reaction on what heed never sent, made-up actions, a deleted message: silence, and the chat goes on."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    before = len(talk.server.said(talk.server.dm()))
+    gone = dict(answer) | {"id": "1"}
+    await talk.server.react(gone, "👎")
+    for action in ("why:99", "\u202e" * 20, "x" * 100):
+        await talk.server.press(answer, action)
+    del talk.server.dm().messages[answer["id"]]
+    await talk.server.react(answer, "🎉")
+    await talk.quiet()
+    assert len(talk.server.said(talk.server.dm())) == before - 1
+    await talk.ask("ants")
