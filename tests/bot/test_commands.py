@@ -58,7 +58,7 @@ async def test_an_unknown_command_is_refused(heed: Heed) -> None:
 @pytest.mark.parametrize("name", ["\ud800", "x" * 5000, "<b>", "\u202eevil", "a\nb", ""])
 async def test_a_strange_name_is_not_repeated(heed: Heed, name: str) -> None:
     """Nothing that forges lines, turns text around or cannot be sent comes back."""
-    with pytest.raises(InvalidField, match="^there is no such command; /help lists them$"):
+    with pytest.raises(InvalidField, match=r"^there is no such command; /help lists them$"):
         await commands.run(heed.services.core, await heed.services.gateway.person(ANA), HOME, Command(name))
 
 
