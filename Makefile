@@ -11,7 +11,7 @@ PACKAGES := $(wildcard bot engine storage evals bench tools)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check format lock clean
+.PHONY: help setup setup-dev run test crash check format lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -30,6 +30,9 @@ run: setup ## set up and start heed: http://127.0.0.1:8080, and a terminal chat
 test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
 	@$(BIN)/python -m pytest $(ARGS)
+
+crash: setup-dev ## kill heed a thousand times and look for what is lost or doubled (ARGS="--kills 100")
+	@$(BIN)/python -m tests.crash $(ARGS)
 
 check: setup-dev ## lint, formatting, types, architecture
 	@$(BIN)/ruff check

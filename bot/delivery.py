@@ -17,6 +17,7 @@ from contextlib import aclosing
 
 from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.errors import NotReady, Overloaded, RequestError
+from bot.events import Place
 from bot.gateway import Gateway, Turn, completion_row
 from bot.intake import Done
 from bot.limiter import Clock, Limiter, Sleep
@@ -79,6 +80,11 @@ class Delivery:
             self._open.add(platform)
             for row in rows:
                 self.send(row)
+
+    async def settled(self, place: Place) -> None:
+        """Wait until nothing is being shown in a place: from then on it is known what its messages are for."""
+        if sender := self._senders.get((place.platform, chat_of(place))):
+            await asyncio.wait([sender])
 
     async def drain(self, timeout_s: float) -> None:
         """Give what is being shown `timeout_s`; the rest stays in storage."""
@@ -192,8 +198,7 @@ class Delivery:
             await self._database.write(lambda s: outbox.keep(s, parcel.row(OutboxState.DRAFT)))
 
         async def turn() -> None:
-            if sender := self._senders.get(parcel.chat_key):
-                await asyncio.wait([sender])
+            await self.settled(parcel.post.place)
 
         view = View(
             self._channels[platform],
@@ -250,12 +255,12 @@ class Delivery:
     async def _show_part(self, parcel: Parcel, post: Post, place: int, *, is_only: bool) -> None:
         channel = self._channels[parcel.platform]
         if place < len(parcel.shown):
-            if parcel.is_answer and await self._is_edited(channel, post, parcel.shown[place]):
+            if parcel.is_careful and await self._is_edited(channel, post, parcel.shown[place]):
                 return
-            if not parcel.is_answer:
+            if not parcel.is_careful:
                 return  # it was posted with its final text
             del parcel.shown[place:]
-        if not parcel.is_answer or channel.limits.has_nonces:
+        if not parcel.is_careful or channel.limits.has_nonces:
             parcel.shown.append(await self._post(channel, post))
             if parcel.is_uncertain and place == 0:
                 await self._edit(channel, post, parcel.shown[0])  # the nonce may have found the placeholder
@@ -285,7 +290,14 @@ class Delivery:
         return await channel.post(post)
 
     async def _keep(self, parcel: Parcel) -> None:
-        await self._database.write(lambda s: outbox.keep(s, parcel.row()))
+        """Note what is posted so far, and what it is for: buttons are shown only after that."""
+
+        def commit(s: Session) -> None:
+            outbox.keep(s, parcel.row())
+            self._link(s, parcel)
+            _put_role(s, parcel)
+
+        await self._database.write(commit)
 
     async def _note_shown(self, parcel: Parcel) -> None:
         def commit(s: Session) -> None:

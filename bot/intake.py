@@ -2,8 +2,8 @@
 
 Invariants: `take` returns after the commit, so an update that was acknowledged is never lost; an update's effect and
 its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
-handled one after the other, chats side by side; an update whose handling failed three times is set aside, so that its
-chat goes on; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
+handled one after the other, chats side by side; an update whose handling fails again and again is set aside, so that
+its chat goes on; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from storage.tables import Inbox
 log = logging.getLogger(__name__)
 
 HIGH_WATER = 1000  # waiting updates; above that `take` waits, and platforms keep what they have
-MAX_ATTEMPTS = 3
+MAX_DEATHS = 20  # of heed while an update was being handled: others may have been the reason for most of them
 MAX_PARALLEL = 256  # chats handled at once
-RETRY_S = (0.2, 1.0, 0.0)  # after each failure
+RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the update is set aside
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine or the disk is not there; the last one again and again
 
 ChatKey = tuple[str, str, str]
@@ -162,21 +162,26 @@ class Intake:
 
     async def _settle(self, row: Inbox) -> None:
         """Handle an update until it is done or set aside. Raises StorageError where nothing can be written."""
-        seq = row.seq or 0
-        num_attempts = await self._count(seq) if row.attempts else 1
-        while 0 < num_attempts <= MAX_ATTEMPTS:
+        if row.attempts and not await self._may_begin(row):
+            return
+        for pause_s in RETRY_S:
             try:
                 await self._patiently(row)
             except Exception as error:  # noqa: BLE001  the edge of what is handled: reported, and tried again
-                self._report(seq, error)
+                self._report(row.seq or 0, error)
             else:
                 return
             row.attempts += 1
-            await self._sleep(RETRY_S[num_attempts - 1])
-            counted = await self._count(seq)
-            num_attempts = max(counted, num_attempts + 1) if counted else 0
-        if num_attempts:
-            await self._set_aside(seq)
+            await self._sleep(pause_s)
+        await self._set_aside(row.seq or 0, f"failed {len(RETRY_S)} times")
+
+    async def _may_begin(self, row: Inbox) -> bool:
+        """Count that an update an earlier heed did not finish is begun again; False where it waits no more."""
+        seq = row.seq or 0
+        num_begun = await self._database.write(lambda s: inbox.begin_attempt(s, seq))
+        if num_begun > MAX_DEATHS:
+            await self._set_aside(seq, f"was being handled when heed ended {MAX_DEATHS} times")
+        return 0 < num_begun <= MAX_DEATHS
 
     async def _patiently(self, row: Inbox) -> None:
         """Handle an update, waiting as long as the engine or the disk is not there."""
@@ -201,14 +206,10 @@ class Intake:
             log.info("update %d had taken effect before", done.seq)
         self._metrics.update_s.observe(time.monotonic() - started_s)
 
-    async def _count(self, seq: int) -> int:
-        """The attempts so far with the one that begins or has failed; 0 where it waits no more."""
-        return await self._database.write(lambda s: inbox.begin_attempt(s, seq))
-
-    async def _set_aside(self, seq: int) -> None:
+    async def _set_aside(self, seq: int, why: str) -> None:
         await self._database.write(lambda s: inbox.mark_done(s, seq))
         self._metrics.errors.labels("set_aside").inc()
-        log.error("update %d failed %d times and is set aside; its chat goes on", seq, MAX_ATTEMPTS)
+        log.error("update %d %s and is set aside; its chat goes on", seq, why)
 
     def _report(self, seq: int, error: Exception) -> None:
         # Without the message: it may hold what somebody wrote.

@@ -63,6 +63,11 @@ class Parcel:
         )  # fmt: skip
 
     @property
+    def is_careful(self) -> bool:
+        """Whether it must not be shown twice: an answer, or something to press."""
+        return self.is_answer or bool(self.role)
+
+    @property
     def platform(self) -> str:
         """Where it is shown."""
         return self.post.place.platform

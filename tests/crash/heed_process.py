@@ -1,0 +1,124 @@
+"""The real heed with a fast fake engine, made to be killed: one process that forks a new heed for every life.
+
+It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone" when it has ended.
+Forking saves each life the imports. Crash points besides those from outside: right before and right after the commit
+with that number. Mode `memory` is the negative control: updates are acknowledged and kept in memory only.
+"""
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot import channels as front
+from bot import commands
+from bot.app import App
+from bot.channel import Channel
+from bot.config import Settings, load
+from bot.intake import Intake
+from bot.platforms.telegram import LIMITS, TelegramChannel
+from storage import inbox
+from storage.database import Database
+from storage.tables import Inbox, User
+from storage.writer import Writer
+from tests.bot.fake_engine import FakeEngine
+
+QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.0, group_interval_s=0.0, calls_per_s=1e9)
+NUM_LESSONS = 3  # that the engine looks back: a long run must not become slow
+EVERYTHING = "0"
+
+
+class FastEngine(FakeEngine):
+    """Answers in some hundredths of a second."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.token_delay_s = 0.001
+        self.learn_delay_s = 0.01
+
+    async def _lessons(self, user: User, number: int) -> list[str]:
+        return ["too long"] if number else []
+
+
+class MemoryIntake(Intake):
+    """What heed must not be: acknowledges before anything is on disk."""
+
+    numbers = itertools.count(1_000_000)
+
+    async def take(self, row: Inbox) -> bool:
+        """Keep it in memory."""
+        row.seq = next(self.numbers)
+        self._queue(row)
+        return True
+
+
+def channel(settings: Settings, _: Database) -> Sequence[Channel]:
+    """Telegram without its limits: the server the tests start has none."""
+    made = TelegramChannel(settings.telegram, commands.menu())
+    made.limits = QUICK  # type: ignore[misc]
+    return [made]
+
+
+def arm(point: str, number: int) -> None:
+    """In place: this process kills itself before or after its commit of that number."""
+    counted = itertools.count(1)
+    tell, commit = Writer._tell, Writer._commit_group
+
+    def die_if_due() -> None:
+        if next(counted) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def telling(self: Writer, outcome: Any) -> None:
+        die_if_due()
+        tell(self, outcome)
+
+    def committing(self: Writer, waiting: Any) -> None:
+        die_if_due()
+        commit(self, waiting)
+
+    if point == "after-commit":
+        Writer._tell = telling  # type: ignore[method-assign]
+    elif point == "before-commit":
+        Writer._commit_group = committing  # type: ignore[method-assign]
+
+
+def live(data_dir: str, mode: str, point: str, number: int) -> None:
+    """One life."""
+    arm(point, number)
+    if mode == "memory":
+        front.Intake = MemoryIntake  # type: ignore[misc]
+        inbox.mark_done = lambda s, seq: True
+        inbox.begin_attempt = lambda s, seq: 1
+    settings = load(data_dir=data_dir, http={"port": 0}, log_level="error")
+    app = App(settings, lambda _: None, FastEngine, channel)  # type: ignore[arg-type]
+
+    async def run() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, app.stop)
+        await app.run()
+
+    asyncio.run(run())
+
+
+def main() -> None:
+    """Fork a life for every line."""
+    for line in sys.stdin:
+        data_dir, mode, point, number = line.split()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                live(data_dir, mode, point, int(number))
+                status = 0
+            finally:
+                os._exit(status)
+        print(pid, flush=True)
+        os.waitpid(pid, 0)
+        print("gone", flush=True)
+
+
+if __name__ == "__main__":
+    main()

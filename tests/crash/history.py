@@ -1,0 +1,73 @@
+"""What people did, what heed kept and what was shown, and whether that is right. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+CURSOR = "…"
+
+
+@dataclass
+class History:
+    """Everything a run has to answer for.
+
+    What people did: `questions` asked, `feedback_given` (update ids), `repeats_wanted` (questions to be answered once
+    more). What heed kept: `turns` and `repeats` (questions), `feedback` (update ids). What is `shown`: texts.
+    """
+
+    questions: list[str] = field(default_factory=list)
+    feedback_given: list[str] = field(default_factory=list)
+    repeats_wanted: list[str] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
+    repeats: list[str] = field(default_factory=list)
+    feedback: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    num_waiting: int = 0  # updates that are not done and things that are not shown
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong; and how many placeholders were left over, which is allowed after an ambiguous send."""
+
+    lost: tuple[str, ...]
+    doubled: tuple[str, ...]
+    num_placeholders: int
+
+    @property
+    def is_right(self) -> bool:
+        """Nothing lost, nothing twice."""
+        return not self.lost and not self.doubled
+
+
+def check(history: History) -> Verdict:
+    """Compare what was done with what came of it."""
+    answers = [about(text) for text in history.shown if not text.rstrip().endswith(CURSOR)]
+    expected_shown = [*history.questions, *history.repeats_wanted]
+    lost: list[str] = []
+    doubled: list[str] = []
+    for name, wanted, found in (
+        ("turn", history.questions, history.turns),
+        ("repeat", history.repeats_wanted, history.repeats),
+        ("feedback", history.feedback_given, history.feedback),
+        ("shown answer", expected_shown, [text for text in answers if text]),
+    ):
+        fewer, more = differences(wanted, found)
+        lost += [f"{name}: {text}" for text in fewer]
+        doubled += [f"{name}: {text}" for text in more]
+    if history.num_waiting:
+        lost.append(f"{history.num_waiting} things still wait")
+    placeholders = sum(text.rstrip().endswith(CURSOR) for text in history.shown)
+    return Verdict(tuple(lost), tuple(doubled), placeholders)
+
+
+def differences(wanted: Iterable[str], found: Iterable[str]) -> tuple[list[str], list[str]]:
+    """What is missing of what was wanted, and what was found that was not, each as often as it is."""
+    missing, extra = Counter(wanted), Counter(found)
+    both = missing & extra
+    return sorted((missing - both).elements()), sorted((extra - both).elements())
+
+
+def about(text: str) -> str:
+    """The question an answer of the fake engine is about; empty for anything else."""
+    _, found, rest = text.partition("You asked about ")
+    return rest.partition(".")[0] if found else ""

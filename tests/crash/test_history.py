@@ -1,0 +1,52 @@
+"""The checker of the crash runs sees what is lost and what is doubled."""
+
+from tests.crash.history import History, about, check
+
+
+def right() -> History:
+    """One question, corrected and answered again, with a press."""
+    return History(
+        ["q1"],
+        ["u2", "u3"],
+        ["q1"],
+        ["q1"],
+        ["q1"],
+        ["u2", "u3"],
+        ["You asked about q1.", "Well, You asked about q1. x", "learned: v1"],
+    )
+
+
+def test_a_right_history_is_right() -> None:
+    """Placeholders that were left over are counted and allowed."""
+    history = right()
+    history.shown += ["…", "You asked about …"]
+    verdict = check(history)
+    assert verdict.is_right
+    assert verdict.num_placeholders == 2
+
+
+def test_each_loss_is_seen() -> None:
+    """A turn, a repetition, feedback, an answer that was never shown, something that still waits."""
+    for name in ("turns", "repeats", "feedback", "shown"):
+        history = right()
+        getattr(history, name).pop(0)
+        assert check(history).lost
+        assert not check(history).doubled
+    history = right()
+    history.num_waiting = 1
+    assert check(history).lost
+
+
+def test_each_double_is_seen() -> None:
+    """The same things, once too often."""
+    for name in ("turns", "repeats", "feedback", "shown"):
+        history = right()
+        getattr(history, name).append(getattr(history, name)[0])
+        assert check(history).doubled
+        assert not check(history).lost
+
+
+def test_answers_name_their_question() -> None:
+    """With or without an opening; notices do not."""
+    assert about("Sure, You asked about q7. It is") == "q7"
+    assert about("learned: v1 in 1.2 s") == ""
