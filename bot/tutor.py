@@ -18,7 +18,7 @@ from bot.lessons import Lesson
 from bot.parcel import chat_of
 from bot.visit import ANSWER_ROWS, Visit
 from engine.history import NothingToUndo
-from storage import completions, roles
+from storage import completions, feedback, roles
 from storage.errors import CompletionNotFound
 from storage.roles import Role
 from storage.tables import Completion, MessageRole
@@ -84,7 +84,7 @@ class Tutor:
 
     async def teach(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
         """Learn a lesson, say what became of it, and answer again where something has changed."""
-        if notice := await self._core.access.spend(visit.author, "updates"):
+        if notice := await self._limit_notice(visit):
             await self._delivery.say(
                 visit.post(notice, token=token), visit.user_id, visit.key("notice"), done=visit.done
             )
@@ -94,6 +94,12 @@ class Tutor:
         await self._tell(visit, lesson, token=token, is_last=turn is None)
         if turn is not None:
             await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
+
+    async def _limit_notice(self, visit: Visit) -> str:
+        """Count a lesson; one that is taken up again after a crash was counted when it came."""
+        key = visit.idempotency_key
+        known = await self._database.read(lambda s: feedback.by_key(s, visit.user_id, key))
+        return "" if known else await self._core.access.spend(visit.author, "updates")
 
     async def note(self, visit: Visit, text: str, *, token: str) -> None:
         """A standing note."""

@@ -55,8 +55,9 @@ def history(s: Session, user_id: str) -> list[Consent]:
 def enforce(s: Session, platform: str, *, is_permitted: bool) -> int:
     """At start: on `platform` only those learn who said yes, and nobody where it is not permitted; returns changes."""
     on_platform = select(Identity.user_id).where(Identity.platform == platform)
+    has_said_yes = exists().where(col(Consent.user_id) == col(User.id), col(Consent.choice) == ConsentChoice.YES)
     num_changed = 0
-    for user in s.exec(select(User).where(col(User.id).in_(on_platform))).all():
+    for user in s.exec(select(User).where(col(User.id).in_(on_platform), or_(col(User.is_learning), has_said_yes))):
         wanted = is_permitted and is_given(s, user.id)
         num_changed += user.is_learning != wanted
         user.is_learning = wanted

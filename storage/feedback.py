@@ -21,8 +21,7 @@ def add(s: Session, feedback: Feedback) -> tuple[Feedback, bool]:
     """
     if feedback.completion_id is not None:
         completions.get(s, feedback.user_id, feedback.completion_id)
-    same_key = (Feedback.user_id == feedback.user_id, Feedback.idempotency_key == feedback.idempotency_key)
-    known = s.exec(select(Feedback).where(*same_key)).first()
+    known = by_key(s, feedback.user_id, feedback.idempotency_key)
     if known is None:
         row = copy_of(feedback)
         s.add(row)
@@ -31,6 +30,12 @@ def add(s: Session, feedback: Feedback) -> tuple[Feedback, bool]:
     if any(getattr(known, name) != getattr(feedback, name) for name in _CONTENT):
         raise IdempotencyConflict(f"the idempotency key {feedback.idempotency_key!r} was used for other feedback")
     return known, False
+
+
+def by_key(s: Session, user_id: str, idempotency_key: str) -> Feedback | None:
+    """The person's feedback that a key was used for, None if it was not used."""
+    same_key = (Feedback.user_id == user_id, Feedback.idempotency_key == idempotency_key)
+    return s.exec(select(Feedback).where(*same_key)).first()
 
 
 def get(s: Session, feedback_id: str) -> Feedback:

@@ -87,3 +87,21 @@ async def test_updates_are_limited_with_a_word(tmp_path: Path, empty_data_dir: P
         (notice,) = await counter.say("no emoji", reply_to=answer.message_id)
         assert "which is the limit here" in notice.text
         assert len(await counter.feedback()) == 1
+
+
+async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path, empty_data_dir: Path) -> None:
+    """The last correction of an hour that a crash cut short is told as learned, not as one too many."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    access = {"mode": "open", "updates_per_hour": 1}
+    async with rig(tmp_path / "data", FakeChannel(FakePlatform()), access=access) as heed:
+        counter = Counter(heed)
+        _, answer = await counter.say("bees")
+        await counter.press(counter.platform.messages[0], "learn:yes")
+        item = await heed.take(heed.channel.update(Said(ANA, HOME, "n", "too long", answer.message_id), "cut"))
+        with pytest.raises(InterruptedError):
+            await counter.desk.handle(item, Killed(item.seq or 0))
+        await counter.desk.handle(item, Done(item.seq or 0))
+        await heed.shown()
+        texts = [message.text for message in counter.platform.messages]
+        assert not any("which is the limit here" in text for text in texts)
+        assert any(text.startswith("learned: v1") for text in texts)

@@ -113,3 +113,13 @@ def test_unknown_feedback_is_named(store: Store) -> None:
     for call in (feedback.get, feedback.begin_training, lambda s, i: feedback.set_status(s, i, FeedbackStatus.KEPT)):
         with pytest.raises(FeedbackNotFound, match="fb-nothing"):
             store.write(lambda s, call=call: call(s, "fb-nothing"))
+
+
+def test_feedback_is_found_by_its_key(store: Store, ana: str, ben: str) -> None:
+    """By whoever used it, and by nobody else."""
+    row, _ = store.write(lambda s: feedback.add(s, rows.feedback(ana, idempotency_key="telegram:7:1")))
+    found = store.read(lambda s: feedback.by_key(s, ana, "telegram:7:1"))
+    assert found is not None
+    assert found.id == row.id
+    assert store.read(lambda s: feedback.by_key(s, ben, "telegram:7:1")) is None
+    assert store.read(lambda s: feedback.by_key(s, ana, "telegram:7:2")) is None
