@@ -15,6 +15,8 @@ WITHOUT_USER = {
     "user": "is the person",
     "platform_message": "through its completion",
     "inbox": "through its account",
+    "access": "through its account",
+    "pairing": "through its account",
     "eval_run": "about the model",
     "setting": "about the installation",
 }
