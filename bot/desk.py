@@ -134,8 +134,9 @@ class Desk:
     async def _hear_again(self, visit: Visit, edited: Edited) -> None:
         """A correction in other words is a newer correction."""
         role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
-        if role is not None:
-            await self._tutor.correct(visit, role.about, edited.text.removeprefix("/feedback "))
+        words = edited.text.removeprefix("/feedback ")
+        if role is not None and not await self._tutor.has_heard(visit, role.about, words):
+            await self._tutor.correct(visit, role.about, words)
 
     async def _fill(self, visit: Visit, text: str) -> None:
         subject = await self._tutor.subject_of(visit, visit.message_id)

@@ -32,6 +32,7 @@ CHIP_ROWS: Rows = (
     tuple(Button(label, f"why:{number}") for number, label in enumerate(CHIPS[3:], 3)),
 )
 UNDO_ROWS: Rows = ((Button("undo", "undo"),),)
+RECENT = 100  # pieces of feedback among which the last one on an answer is looked for
 ASK_FIX = 'What should be different? Say it in a few words, or "say it like this: ..." and the whole answer.'
 NOT_THE_NEWEST = "That is not the newest lesson any more; /undo takes back the newest one."
 
@@ -73,6 +74,13 @@ class Tutor:
         if is_message:
             await self.note_feedback(visit, completion_id)
         await self.teach(visit, mapping.record(Reply(completion_id, words)))
+
+    async def has_heard(self, visit: Visit, completion_id: str, words: str) -> bool:
+        """Whether an earlier update brought the same words last: platforms tell of edits that change none."""
+        text = mapping.record(Reply(completion_id, words)).text
+        given = await self._database.read(lambda s: feedback.history(s, visit.user_id, RECENT))
+        last = next((row for row in given if row.completion_id == completion_id), None)
+        return last is not None and last.text == text and last.idempotency_key != visit.idempotency_key
 
     async def note_feedback(self, visit: Visit, completion_id: str) -> None:
         """Note that this message is feedback on an answer, so that its later versions are, too."""

@@ -231,7 +231,7 @@ class TelegramServer:
 
     def texts(self, chat: Json) -> list[str]:
         """The visible texts of the bot's messages in a chat."""
-        return [message.get("text", message.get("caption", "")) for message in self.shown(chat)]
+        return [str(message.get("text", message.get("caption", ""))) for message in self.shown(chat)]
 
     def called(self, method: str) -> list[Call]:
         """The requests of one method so far."""

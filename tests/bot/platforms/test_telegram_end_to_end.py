@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from bot import commands
 from bot.access import Access
 from bot.channels import Channels
-from bot.config import Settings
+from bot.config import Settings, TelegramSettings
 from bot.consent import Consent
 from bot.context import Core
 from bot.gateway import Gateway
@@ -78,7 +79,7 @@ def buttons(message: Json) -> list[str]:
 @asynccontextmanager
 async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> AsyncIterator[Talk]:
     """A running heed."""
-    telegram = {"token": server.token, "api_base": server.url}
+    telegram = TelegramSettings(token=SecretStr(server.token), api_base=server.url)
     chosen = Settings(data_dir=data_dir, telegram=telegram, **({"access": {"mode": "open"}} | settings))
     database = Database.open(data_dir)
     engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
@@ -142,6 +143,16 @@ async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
     await talk.shows("learned: v1")
     talk.server.edit(correction, "too long")
     await talk.shows("learned: v2")
+
+
+async def test_an_edit_that_changes_no_words_teaches_nothing(talk: Talk) -> None:
+    """Telegram tells of changes that a bot does not see."""
+    answer = await talk.ask("bees")
+    correction = talk.server.say("too long", reply_to=answer["message_id"])
+    await talk.shows("learned: v1")
+    talk.server.edit(correction, "too long")
+    await talk.quiet()
+    assert sum("learned" in text for text in talk.server.texts(HOME)[3:]) == 1
 
 
 async def test_reactions_count(talk: Talk) -> None:
