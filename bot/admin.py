@@ -33,13 +33,17 @@ async def _stats(context: Context) -> Said:
 
 
 async def _chart(context: Context, now_s: float) -> bytes:
-    from bot import chart  # brings matplotlib along, which the other commands do not need
-
     starts_s = [stats.day_start_s(now_s, offset) for offset in range(1 - stats.DAYS_IN_CHART, 2)]
     counts = await context.core.database.read(lambda s: statistics.per_day(s, starts_s))
+    return await asyncio.to_thread(_draw, starts_s, counts)
+
+
+def _draw(starts_s: list[float], counts: list[tuple[int, int]]) -> bytes:
+    """Blocking: the first time it brings matplotlib along, which nothing else needs."""
+    from bot import chart
+
     dates = [datetime.fromtimestamp(start_s, UTC).date() for start_s in starts_s]
-    days = [chart.Day(on, *pair) for on, pair in zip(dates, counts, strict=False)]
-    return await asyncio.to_thread(chart.draw, days)
+    return chart.draw([chart.Day(on, *pair) for on, pair in zip(dates, counts, strict=False)])
 
 
 async def _users(context: Context) -> Said:
