@@ -36,7 +36,7 @@ from bot.platforms.telegram_menu import sync
 from bot.platforms.telegram_poller import MAX_BACKOFF_S, WATCHDOG_S, Poller
 from bot.platforms.telegram_reader import ALLOWED_UPDATES, GENERAL_TOPIC, PLATFORM, Reader
 from bot.platforms.telegram_webhook import Webhook
-from bot.redaction import hide
+from bot.redaction import hide, redact
 
 if TYPE_CHECKING:
     from bot.commands import CommandMenu
@@ -145,14 +145,14 @@ class TelegramChannel:
                 self._problem = str(error)
                 log.critical("telegram: %s", error)
                 return
-            except ChannelError as error:
+            except Exception as error:  # noqa: BLE001  the task's edge: whatever it is, it is tried again
                 self._not_reached(error)
         if self._poller is not None:
             await self._poller.run()
 
-    def _not_reached(self, error: ChannelError) -> None:
-        self._problem = f"Telegram cannot be reached: {error}"
-        log.warning("telegram: not reached, trying again: %s", error)
+    def _not_reached(self, error: Exception) -> None:
+        self._problem = f"Telegram cannot be reached: {redact(str(error)) or type(error).__name__}"
+        log.warning("telegram: not reached, trying again: %s: %s", type(error).__name__, error)
 
     async def _begin(self, take: Take) -> None:
         me = await identify(self._client.bot)

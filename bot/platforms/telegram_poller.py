@@ -116,7 +116,10 @@ class Poller:
         self._progress_s = time.monotonic()
         if client is not None:
             self.num_renewed += 1
-            await client.close()
+            try:
+                await client.close()
+            except Exception as error:  # noqa: BLE001  it is thrown away, however it ends: the loop goes on
+                log.info("telegram: a connection did not close (%s)", type(error).__name__)
 
 
 def _problem(error: Exception) -> str:

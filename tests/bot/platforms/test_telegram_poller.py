@@ -236,6 +236,26 @@ class Clock:
         return self.now_s
 
 
+async def test_a_connection_that_cannot_be_closed_ends_nothing(server: TelegramServer) -> None:
+    """It is thrown away all the same."""
+    taken = Taken()
+
+    class Stuck(PollClient):
+        async def close(self) -> None:
+            await super().close()
+            raise RuntimeError("broken")
+
+    server.fail("getUpdates", Fault(hangs=True))
+    server.say("bees?")
+    arrivals = Arrivals("123456789", "heed_bot", taken.take)
+    poller = Poller(lambda: Stuck(settings(server), 5), arrivals.take_all, watchdog_s=0.2, sleep=Pauses().sleep)
+    task = asyncio.create_task(poller.run())
+    await taken.first(1)
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_the_age_of_the_last_poll(server: TelegramServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted from the last answer; that nobody wrote is an answer, too."""
     clock = Clock()
