@@ -199,7 +199,7 @@ class DiscordServer:
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Wait until something is so."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not is_so():  # noqa: ASYNC110 - what is waited for belongs to others
                 await asyncio.sleep(0.005)
 

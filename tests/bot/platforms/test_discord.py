@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -23,9 +22,9 @@ POSTS = "/channels/500/messages"
 
 
 @pytest_asyncio.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Bench]:
+async def table() -> AsyncIterator[Bench]:
     """A channel that is connected, with a private chat and a server's channel."""
-    async with bench(tmp_path, is_started=False) as made:
+    async with bench(is_started=False) as made:
         made.server.dm()
         made.server.text()
         await made.start()
@@ -346,23 +345,23 @@ async def test_a_written_command_is_one(table: Bench) -> None:
     assert isinstance(table.said[1], Said)
 
 
-async def test_a_refused_token_is_named(tmp_path: Path) -> None:
+async def test_a_refused_token_is_named() -> None:
     """A wrong token ends this platform at the start, with what to do about it."""
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         with pytest.raises(StartError, match=r"refuses the token.*DISCORD_BOT_TOKEN"):
             await table.start(token="wrong-token")
 
 
-async def test_no_token_is_named(tmp_path: Path) -> None:
+async def test_no_token_is_named() -> None:
     """Without a token there is nothing to start."""
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         with pytest.raises(StartError, match="DISCORD_BOT_TOKEN"):
             await table.start(token="")
 
 
-async def test_a_missing_intent_is_named(tmp_path: Path) -> None:
+async def test_a_missing_intent_is_named() -> None:
     """Where the message content intent is off the switch is named."""
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         table.server.sockets.has_message_content = False
         with pytest.raises(StartError, match=r"Message Content Intent is off.*Privileged Gateway Intents"):
             await table.start()
@@ -394,10 +393,10 @@ async def test_a_stopped_channel_still_posts(table: Bench) -> None:
         await table.channel.post(Post(DM, "really"))
 
 
-async def test_secrets_are_never_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_are_never_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A run at DEBUG with failures writes neither the bot's token nor an interaction's nor what people say."""
     caplog.set_level(logging.DEBUG)
-    async with bench(tmp_path) as table:
+    async with bench() as table:
         await table.server.say(table.server.dm(), "my secret wish")
         given = await table.server.command(table.server.dm(), "help")
         await table.until(lambda: len(table.keys) == 2)
@@ -411,9 +410,9 @@ async def test_secrets_are_never_logged(tmp_path: Path, caplog: pytest.LogCaptur
         assert secret not in written
 
 
-async def test_the_account_is_known_before_the_first_connection(tmp_path: Path) -> None:
+async def test_the_account_is_known_before_the_first_connection() -> None:
     """The token begins with the account, so that what waits in the inbox finds its channel at once."""
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         assert table.channel.bot_id == BOT["id"] == account_in(TOKEN)
     assert [account_in(token) for token in ("", "made-up", "!!!.x", "YWJj.x")] == ["", "", "", ""]
     assert ANA["id"] == "111"

@@ -1,7 +1,6 @@
 """Tests of bot.platforms.discord_backfill: what happened while nobody listened."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest_asyncio
 
@@ -19,9 +18,9 @@ DAY_S = 24 * 3600.0
 
 
 @pytest_asyncio.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Bench]:
+async def table() -> AsyncIterator[Bench]:
     """A channel that heard something in private and on a server."""
-    async with bench(tmp_path, is_started=False) as made:
+    async with bench(is_started=False) as made:
         made.server.dm()
         made.server.text()
         await made.start()
@@ -160,9 +159,9 @@ async def test_what_is_older_than_a_day_is_left_alone(table: Bench) -> None:
     assert texts(table) == ["just now"]
 
 
-async def test_the_first_start_looks_at_no_history(tmp_path: Path) -> None:
+async def test_the_first_start_looks_at_no_history() -> None:
     """What was said before heed ever listened was not said to it; what was missed after the first start is found."""
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         await table.server.say(table.server.text(), f"{MENTION} before", age_s=3600.0)
         await table.start()
         await table.settled()

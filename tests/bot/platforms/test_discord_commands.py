@@ -1,7 +1,5 @@
 """Tests of bot.platforms.discord_commands."""
 
-from pathlib import Path
-
 import pytest
 
 from bot.context import CommandMenu
@@ -56,10 +54,10 @@ def test_there_are_never_more_than_25_proposals() -> None:
     assert completions([menu], {"name": "z"}) == []
 
 
-async def test_commands_that_could_not_be_set_are_set_later(tmp_path: Path) -> None:
+async def test_commands_that_could_not_be_set_are_set_later() -> None:
     """A failure stops nothing else, and the next session tries again."""
     path = f"/applications/{APPLICATION}/commands"
-    async with bench(tmp_path, is_started=False) as table:
+    async with bench(is_started=False) as table:
         table.server.fail("GET", path, Fault(status=503))
         await table.start()
         await table.until(lambda: table.server.made("GET", path))

@@ -1,7 +1,7 @@
 """Discord from end to end: the real library, intake, desk and delivery over the fake engine."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
 from tests.contract.discord_server import DiscordServer, Fault
 from tests.contract.discord_world import ANA, BEN, BOT, TOKEN, Channel, Interaction, Json
+from tests.storage.conftest import fast_folder
 
 MENTION = f"<@{BOT['id']}>"
 QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, calls_per_s=1000.0)
@@ -106,10 +107,16 @@ async def server() -> AsyncIterator[DiscordServer]:
 
 
 @pytest.fixture
-async def talk(server: DiscordServer, tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Talk]:
+def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
+    """A data directory that no disk slows down."""
+    with fast_folder() as folder:
+        yield Path(shutil.copytree(empty_data_dir, folder / "data"))
+
+
+@pytest.fixture
+async def talk(server: DiscordServer, quick_dir: Path) -> AsyncIterator[Talk]:
     """Ana has said hello and yes."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
-    async with heed_on(server, tmp_path / "data") as made:
+    async with heed_on(server, quick_dir) as made:
         await server.say(server.dm(), "hello")
         greeting = await made.shows("learn")
         await made.shows("know more?")
@@ -223,16 +230,15 @@ async def test_an_unknown_command_is_told(talk: Talk) -> None:
     assert "/help lists them" in words[0]
 
 
-async def test_what_was_missed_is_answered_once(server: DiscordServer, tmp_path: Path, empty_data_dir: Path) -> None:
+async def test_what_was_missed_is_answered_once(server: DiscordServer, quick_dir: Path) -> None:
     """A question asked while heed was away is answered when it is back, and no answer is given twice."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
-    async with heed_on(server, tmp_path / "data") as talk:
+    async with heed_on(server, quick_dir) as talk:
         await talk.ask("ants")
         await talk.quiet()
     server.sockets.forget()
     await server.say(server.dm(), "bees")
     for _ in range(2):
-        async with heed_on(server, tmp_path / "data") as talk:
+        async with heed_on(server, quick_dir) as talk:
             await talk.shows("You asked about bees")
             await talk.quiet()
         server.sockets.forget()

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -16,9 +15,9 @@ DM = Place("discord", "500")
 
 
 @pytest_asyncio.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Bench]:
+async def table() -> AsyncIterator[Bench]:
     """A channel that is connected."""
-    async with bench(tmp_path, is_started=False) as made:
+    async with bench(is_started=False) as made:
         made.server.dm()
         await made.start()
         yield made
@@ -54,6 +53,7 @@ async def test_a_session_that_cannot_be_resumed_begins_anew(table: Bench) -> Non
     """Where Discord forgot the session a new one begins, and what was missed is found in the history."""
     await table.server.say(table.server.dm(), "first")
     await table.until(lambda: table.keys)
+    await table.settled()
     table.server.sockets.forget()
     await table.server.say(table.server.dm(), "nobody hears this")
     table.server.sockets.cut()
@@ -72,9 +72,9 @@ async def test_a_server_that_was_away_is_found_again(table: Bench) -> None:
     await table.until(lambda: table.keys)
 
 
-async def test_a_server_that_is_away_at_the_start_is_waited_for(tmp_path: Path) -> None:
+async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
     """Discord being down is no reason not to start; the channel connects when it is back."""
-    async with bench(tmp_path, replace(PACE, start_s=0.1), is_started=False) as table:
+    async with bench(replace(PACE, start_s=0.1), is_started=False) as table:
         await table.server.stop()
         await table.start()
         assert table.channel.health() != "ok"
@@ -116,9 +116,9 @@ async def test_a_malformed_frame_costs_one_reconnect(table: Bench, frame: str) -
     await table.until(lambda: table.channel.health() == "ok")
 
 
-async def test_heartbeats_are_sent_and_their_silence_is_told(tmp_path: Path) -> None:
+async def test_heartbeats_are_sent_and_their_silence_is_told() -> None:
     """Health is ok while Discord acknowledges heartbeats, and says since when it does not."""
-    async with bench(tmp_path, replace(PACE, stale_s=0.5), is_started=False) as table:
+    async with bench(replace(PACE, stale_s=0.5), is_started=False) as table:
         table.server.sockets.heartbeat_ms = 20
         await table.start()
         await table.until(lambda: table.server.sockets.heartbeats > 3)
@@ -128,9 +128,9 @@ async def test_heartbeats_are_sent_and_their_silence_is_told(tmp_path: Path) -> 
         assert (table.channel.heartbeat_age_s or 0.0) > 0.5
 
 
-async def test_no_session_is_opened_where_none_is_left(tmp_path: Path) -> None:
+async def test_no_session_is_opened_where_none_is_left() -> None:
     """Discord counts sessions and resets the token of who opens too many: heed waits until it may."""
-    async with bench(tmp_path, replace(PACE, start_s=0.1), is_started=False) as table:
+    async with bench(replace(PACE, start_s=0.1), is_started=False) as table:
         table.server.sessions_left, table.server.sessions_back_ms = 0, 3_600_000
         await table.start()
         await table.until(lambda: "no new session" in table.channel.health())

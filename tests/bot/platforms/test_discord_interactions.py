@@ -1,7 +1,6 @@
 """Tests of bot.platforms.discord_interactions; most of what they do is in test_discord."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -17,9 +16,9 @@ ORIGINAL = r"/webhooks/.*/@original"
 
 
 @pytest_asyncio.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Bench]:
+async def table() -> AsyncIterator[Bench]:
     """A connected channel."""
-    async with bench(tmp_path) as made:
+    async with bench() as made:
         made.server.dm()
         yield made
 

@@ -1,7 +1,6 @@
 """Tests of bot.platforms.discord_rest; what a running channel does with errors is in test_discord."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -15,9 +14,9 @@ PATH, KEYS = "/channels/{channel_id}", {"channel_id": "500"}
 
 
 @pytest_asyncio.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Bench]:
+async def table() -> AsyncIterator[Bench]:
     """A connected channel, whose calls are made here."""
-    async with bench(tmp_path) as made:
+    async with bench() as made:
         made.server.dm()
         yield made
 
