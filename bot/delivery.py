@@ -261,6 +261,7 @@ class Delivery:
                 return  # it was posted with its final text
             del parcel.shown[place:]
         if not parcel.is_careful or channel.limits.has_nonces:
+            parcel.is_known = False
             parcel.shown.append(await self._post(channel, post))
             if parcel.is_uncertain and place == 0:
                 await self._edit(channel, post, parcel.shown[0])  # the nonce may have found the placeholder
@@ -298,10 +299,11 @@ class Delivery:
             _put_role(s, parcel)
 
         await self._database.write(commit)
+        parcel.is_known = True
 
     async def _note_shown(self, parcel: Parcel) -> None:
         def commit(s: Session) -> None:
-            if outbox.finish(s, parcel.id, parcel.shown[-1]):
+            if outbox.finish(s, parcel.id, parcel.shown[-1]) and not parcel.is_known:
                 self._link(s, parcel)
                 _put_role(s, parcel)
 

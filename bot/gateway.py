@@ -93,6 +93,9 @@ class Gateway:
 
     async def chat(self, user_id: str, place: Place) -> Chat:
         """The conversation at that place, made on first sight."""
+        found = await self._database.read(lambda s: chats.find(s, user_id, place.platform, place.external_id))
+        if found is not None:
+            return found
         return await self._database.write(lambda s: chats.resolve(s, user_id, place.platform, place.external_id))
 
     async def history(self, chat_id: str, limit: int | None = None) -> list[list[Completion]]:

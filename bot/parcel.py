@@ -22,7 +22,8 @@ class Parcel:
     """A message, or an answer (`is_answer`: it may have a placeholder, and must not be shown twice).
 
     `shown`: the messages posted for it, one per part; `num_final`: how many of them have their final text;
-    `is_uncertain`: a placeholder may have been posted with the first part's nonce, whose id was lost.
+    `is_uncertain`: a placeholder may have been posted with the first part's nonce, whose id was lost;
+    `is_known`: storage knows what each of `shown` is for.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Parcel:
     shown: list[str] = field(default_factory=list)
     num_final: int = 0
     is_uncertain: bool = False
+    is_known: bool = False
 
     @classmethod
     def of_post(

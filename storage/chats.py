@@ -10,13 +10,18 @@ from storage.tables import Chat, Completion
 
 def resolve(s: Session, user_id: str, platform: str, external_id: str) -> Chat:
     """A person's conversation at a place, made when it is first asked for. Raises ConstraintViolated: nobody there."""
-    query = select(Chat).where(Chat.user_id == user_id, Chat.platform == platform, Chat.external_id == external_id)
-    chat = s.exec(query).first()
+    chat = find(s, user_id, platform, external_id)
     if chat is None:
         chat = Chat(user_id=user_id, platform=platform, external_id=external_id)
         s.add(chat)
         s.flush()
     return chat
+
+
+def find(s: Session, user_id: str, platform: str, external_id: str) -> Chat | None:
+    """A person's conversation at a place, None if there is none yet."""
+    query = select(Chat).where(Chat.user_id == user_id, Chat.platform == platform, Chat.external_id == external_id)
+    return s.exec(query).first()
 
 
 def get(s: Session, user_id: str, chat_id: str) -> Chat:

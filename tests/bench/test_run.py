@@ -41,7 +41,7 @@ async def test_a_missed_target_is_an_exit_code_only_when_asked_for(
 def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
     """Named with what there is."""
     assert run.main(["only=speed"]) == 2
-    assert capsys.readouterr().err.startswith("heed bench: only wants some of start, latency")
+    assert capsys.readouterr().err.startswith("heed bench: only wants some of start, intake")
 
 
 @pytest.mark.engine

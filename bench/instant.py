@@ -1,0 +1,109 @@
+"""What stands at both ends of heed while its own share is measured: an engine and a chat platform that take no time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bot.channel import Limits, NotOffered, Post, Rows, Take
+from bot.events import Author, Place
+from bot.inbound import Inbound, Said
+from engine.requests import Delta, GenerateRequest, GenerateResult
+from storage.tables import Inbox
+
+PLATFORM = "telegram"
+ANSWER = ("An answer", " of a few", " words.")
+
+
+class InstantEngine:
+    """Answers at once, and notes when it was asked."""
+
+    def __init__(self) -> None:
+        self.is_ready = True
+        self.asked_s: dict[str, float] = {}  # the newest message -> when its first token was asked for
+
+    def health(self) -> dict[str, str]:
+        """All well."""
+        return {"model": "ok"}
+
+    async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+        """Three pieces and a result."""
+        self.asked_s[request.messages[-1]["content"]] = time.perf_counter()
+        ids = list(range(len(ANSWER)))
+        result = GenerateResult(
+            "".join(ANSWER), request.messages, [], ids, ids, [-0.1] * len(ids), 0,
+            asdict(request.sampling), "stop", 0, 0.0, 0.0,
+        )  # fmt: skip
+        for number, piece in enumerate(ANSWER):
+            yield Delta(piece, [number], [-0.1], None, result if number == len(ANSWER) - 1 else None)
+
+
+@dataclass
+class InstantChannel:
+    """A platform without limits. `shown` counts final texts; `has_shown` is set at each."""
+
+    limits: Limits = field(default_factory=lambda: Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9))
+    platform: str = PLATFORM
+    bot_id: str = "1"
+    shown: int = 0
+    has_shown: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def start(self, take: Take) -> None:
+        """Nothing to start."""
+
+    async def stop(self) -> None:
+        """Nothing to stop."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    def read(self, payload: dict[str, Any]) -> list[Inbound]:
+        """A message."""
+        account = payload["account"]
+        return [Said(Author(PLATFORM, account), Place(PLATFORM, account), payload["id"], payload["text"])]
+
+    async def post(self, post: Post) -> str:
+        """Show it."""
+        self._show(post.text)
+        return f"{post.place.external_id}-{time.monotonic_ns()}"
+
+    async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
+        """Show it."""
+        self._show(text)
+
+    async def draft(self, place: Place, draft_id: int, text: str) -> None:
+        """No drafts."""
+        raise NotOffered("no drafts here")
+
+    async def typing(self, place: Place) -> None:
+        """Nobody looks."""
+
+    async def acknowledge(self, token: str, text: str = "") -> None:
+        """Nobody looks."""
+
+    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
+        """Nobody answers."""
+        return "0"
+
+    def health(self) -> str:
+        """All well."""
+        return "ok"
+
+    def _show(self, text: str) -> None:
+        if text == "".join(ANSWER):
+            self.shown += 1
+            self.has_shown.set()
+
+
+def update(account: int, number: int) -> Inbox:
+    """A message somebody sends; its text names it."""
+    text = f"{account}-{number}"
+    return Inbox(
+        platform=PLATFORM,
+        bot_id="1",
+        update_id=text,
+        account=str(account),
+        chat_key=str(account),
+        payload={"account": str(account), "id": text, "text": text},
+    )
