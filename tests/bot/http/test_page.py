@@ -159,7 +159,7 @@ async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
     await page.get_by_role("button", name="too short").click()
     await expect(page.locator(".lesson .said-why").last).to_have_text("You said: too short")
     _, export = await heed.get("/v1/users/local/export")
-    kinds = [row["kind"] for row in reversed(export["feedback"])]
+    kinds = [row["kind"] for row in export["feedback"]]
     assert kinds == ["approval", "ideal", "reaction", "correction"]
 
 
