@@ -74,7 +74,7 @@ class LearnConfig:
     """What one update does. One frozen record, sent to the worker as a plain dictionary."""
 
     steps: int = 14  # optimizer steps, each over all samples; ten adopt, four settle (docs/LOG.md)
-    learning_rate: float = 3e-3  # AdamW on LoRA parameters of a pocket-sized model [learning 0]
+    learning_rate: float = 5e-3  # AdamW on LoRA parameters of a pocket-sized model (docs/LOG.md)
     schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
