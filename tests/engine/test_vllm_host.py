@@ -420,10 +420,8 @@ async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, adapte
     processes = host._running.children
     assert len(processes) >= 1
 
-    async def read() -> None:
-        await answer(host, prompt, adapter, Sampling(max_tokens=400, temperature=2.0))
-
-    reading = asyncio.create_task(read())
+    os.kill(processes[0].pid, signal.SIGSTOP)  # the answer cannot be ready before the engine is dead
+    reading = asyncio.create_task(answer(host, prompt, adapter))
     await asyncio.sleep(0.05)
     os.kill(processes[0].pid, signal.SIGKILL)
     with pytest.raises(EngineRestarting) as caught:
