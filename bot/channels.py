@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from aiohttp import web
 
 from bot import commands
+from bot.backoff import Jitter, backoff_s
 from bot.channel import Channel
 from bot.config import Settings
 from bot.context import Core
@@ -26,7 +27,6 @@ from storage.database import Database
 
 log = logging.getLogger(__name__)
 
-MAX_BACKOFF_S = 60.0
 STOP_S = 5.0  # given to the channels to close their connections
 TRYING = "trying to start"
 LAST_POSTS_S = 3.0  # given at least to what is being shown at the end
@@ -43,7 +43,7 @@ class Channels:
         core: Core,
         metrics: Metrics,
         sleep: Sleep = asyncio.sleep,
-        jitter: Callable[[float, float], float] = random.uniform,
+        jitter: Jitter = random.uniform,
     ) -> None:
         self._channels = {channel.platform: channel for channel in channels}
         self._core = core
@@ -90,7 +90,7 @@ class Channels:
             if self._is_over(channel):
                 return
             num_failures += 1
-            await self._sleep(self._jitter(0.1, min(2.0**num_failures, MAX_BACKOFF_S)))
+            await self._sleep(backoff_s(num_failures, self._jitter))
         await self.delivery.open(channel.platform)
 
     async def _has_started(self, channel: Channel) -> bool:

@@ -22,6 +22,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from bot.gateway import check_text, question
 from bot.lessons import Lesson
+from engine.history import UndoResult
 from storage import chats, completions, feedback, notes, people, updates, versions
 from storage.tables import Completion, ConsentChoice, FeedbackStatus, Note, NoteState
 
@@ -142,9 +143,7 @@ async def _retry(context: Context) -> Said:
 
 
 async def _undo(context: Context) -> Said:
-    undone = await context.core.engine.undo(context.user_id)
-    note = f', and the note "{undone.note}" is gone' if undone.note else ""
-    return Said(f"taken back: {version_name(undone.version)} answers again{note}")
+    return Said(undone_line(await context.core.engine.undo(context.user_id)))
 
 
 async def _history(context: Context) -> Said:
@@ -298,6 +297,12 @@ def learned_line(lesson: Lesson) -> str:
         case "rejected":
             return f"not learned: {outcome.reason or 'the new version did worse and was dropped'}"
     return lesson.ask or outcome.reason or "noted"
+
+
+def undone_line(undone: UndoResult) -> str:
+    """One line about what an undo took back."""
+    note = f', and the note "{undone.note}" is gone' if undone.note else ""
+    return f"taken back: {version_name(undone.version)} answers again{note}"
 
 
 def _median(values: Iterable[float]) -> float:

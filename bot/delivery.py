@@ -12,9 +12,10 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 
+from bot.backoff import Jitter, backoff_s
 from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.errors import NotReady, Overloaded, RequestError
 from bot.events import Place
@@ -33,7 +34,6 @@ from storage.tables import Completion, Inbox, MessageRole, Outbox, OutboxState, 
 
 log = logging.getLogger(__name__)
 
-MAX_BACKOFF_S = 60.0
 MAX_FAILURES = 3  # errors nobody planned for, before an item is given up
 PLACEHOLDER = "…"
 NO_WORDS = "(no words)"  # an empty answer still gets shown, so that it can be corrected
@@ -53,7 +53,7 @@ class Delivery:
         *,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
-        jitter: Callable[[float, float], float] = random.uniform,
+        jitter: Jitter = random.uniform,
     ) -> None:
         self._database = database
         self._gateway = gateway
@@ -234,7 +234,7 @@ class Delivery:
                 self._metrics.waited_s.labels(parcel.platform).inc(error.retry_after_s)
             except Unreachable:
                 num_unreachable += 1
-                await self._sleep(self._jitter(0.1, min(2.0**num_unreachable, MAX_BACKOFF_S)))
+                await self._sleep(backoff_s(num_unreachable, self._jitter))
             except ChannelError as error:
                 return await self._give_up(parcel, error)
             except Exception as error:  # noqa: BLE001  the edge to the platform: the chat must go on

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from bot.channel import Limits
 from bot.events import Place
+from bot.parcel import chat_of
 
 KNOWN_PLACES = 10_000  # places remembered; the longest unused goes first
 SLACK = 1.05  # a platform's clock and ours do not agree to the millisecond
@@ -92,7 +93,7 @@ class Limiter:
         return self._limits.group_interval_s or self._limits.post_interval_s
 
     def _bucket(self, place: Place) -> _Bucket:
-        key = place.external_id.partition("/")[0]  # threads share their chat's limit
+        key = chat_of(place)  # threads share their chat's limit
         if key not in self._places:
             self._places[key] = _Bucket()
             self._forget_unused()

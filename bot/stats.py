@@ -95,7 +95,7 @@ async def collect(database: Database, now_s: float) -> Figures:
 def words(figures: Figures) -> str:
     """The figures as lines that read well in any font."""
     lines = ["today / 7 days / all (days in UTC)"]
-    for name in ("users", "messages", "feedback", "updates"):
+    for name in GROUPS:
         lines += _group(name, getattr(figures, name))
     lines.append(f"tokens in: {_spans(figures.tokens, lambda in_and_out: in_and_out[0])}")
     lines += [f"tokens out: {_spans(figures.tokens, lambda in_and_out: in_and_out[1])}", ""]

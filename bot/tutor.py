@@ -9,7 +9,7 @@ import logging
 
 from bot import feedback as mapping
 from bot.channel import Button, ChannelError, Rows
-from bot.commands import learned_line, version_name
+from bot.commands import learned_line, undone_line, version_name
 from bot.context import Core
 from bot.delivery import Delivery
 from bot.events import Command, Place, Reaction, Reply
@@ -165,11 +165,9 @@ class Tutor:
             return NOT_THE_NEWEST
         await self._put_role(visit, visit.key("undo"), Role.UNDO, active)
         try:
-            undone = await self._core.engine.undo(visit.user_id)
+            return undone_line(await self._core.engine.undo(visit.user_id))
         except NothingToUndo as error:
             return str(error)
-        note = f', and the note "{undone.note}" is gone' if undone.note else ""
-        return f"taken back: {version_name(undone.version)} answers again{note}"
 
     async def _tell(self, visit: Visit, lesson: Lesson, *, token: str, is_last: bool) -> None:
         outcome = lesson.outcome

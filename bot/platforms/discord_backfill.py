@@ -9,10 +9,20 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any
 
 from bot.channel import ChannelError, Gone, Refused
-from bot.platforms.discord_events import CREATED, SEEN, UPDATED, emoji_key, emoji_of, message_row, reaction_row, row
+from bot.platforms.discord_events import (
+    CREATED,
+    MALFORMED,
+    SEEN,
+    UPDATED,
+    Json,
+    emoji_key,
+    emoji_of,
+    message_row,
+    reaction_row,
+    row,
+)
 from bot.platforms.discord_lanes import Lanes
 from bot.platforms.discord_rest import DiscordRest
 from bot.platforms.discord_taken import Marks, Taken, Who, next_number
@@ -24,9 +34,7 @@ SLACK_S = 600.0  # how far the newest known message may be ahead of a chat heed 
 PAGE, MAX_PAGES = 100, 10
 AT_ONCE = 4  # chats looked through at the same time
 PRIVATE_CHANNEL = 1
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
-Json = dict[str, Any]
 Commit = Callable[[Inbox], Awaitable[bool]]
 
 logger = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ TALK = frozenset({0, 19})  # ordinary messages and replies; the other types are 
 COMMAND, PRESS, AUTOCOMPLETE, FORM = 2, 3, 4, 5  # types of interactions
 
 Json = dict[str, Any]
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a malformed event raises
 
 
 def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | None = None) -> Inbox | None:

@@ -14,6 +14,7 @@ from bot.channel import ChannelError, Take
 from bot.platforms.discord_backfill import DiscordBackfill, snowflake
 from bot.platforms.discord_events import (
     CREATED,
+    MALFORMED,
     REACTED,
     SEEN,
     UPDATED,
@@ -163,7 +164,7 @@ class DiscordIntake:
         except (ChannelError, TimeoutError) as error:
             logger.info("an interaction on Discord was not answered in time: %s", type(error).__name__)
             return
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except MALFORMED as error:
             logger.warning("an interaction on Discord could not be read: %s", type(error).__name__)
             return
         if item is not None and self._lanes.submit(item.chat_key, lambda: self._in_order(item)) is None:

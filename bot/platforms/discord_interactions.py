@@ -15,7 +15,7 @@ from bot.channel import Gone, Post
 from bot.context import CommandMenu
 from bot.platforms.discord_commands import completions
 from bot.platforms.discord_components import form_payload, opens_form
-from bot.platforms.discord_events import AUTOCOMPLETE, COMMAND, FORM, PRESS
+from bot.platforms.discord_events import AUTOCOMPLETE, COMMAND, FORM, PRESS, Json
 from bot.platforms.discord_messages import NO_PREVIEWS, DiscordMessages, content
 from bot.platforms.discord_rest import DiscordRest
 
@@ -26,8 +26,6 @@ ELSEWHERE = "Only you can see the answer."
 MAX_REMEMBERED = 1000
 ORIGINAL = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
 FOLLOW_UP = "/webhooks/{webhook_id}/{webhook_token}"
-
-Json = dict[str, Any]
 
 
 class DiscordInteractions:

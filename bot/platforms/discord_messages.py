@@ -9,6 +9,7 @@ from typing import Any
 from bot.channel import Limits, Post, Rows
 from bot.events import Place
 from bot.platforms.discord_components import rows_payload
+from bot.platforms.discord_events import Json
 from bot.platforms.discord_rest import DiscordRest
 
 SILENT: dict[str, Any] = {"parse": [], "replied_user": False}  # allowed mentions: nobody
@@ -22,8 +23,6 @@ LIMITS = Limits(
     has_edits_forever=False,
     has_nonces=True,
 )
-
-Json = dict[str, Any]
 
 
 class DiscordMessages:

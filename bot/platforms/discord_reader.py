@@ -1,20 +1,17 @@
 """Reads what `discord_events` stored back into inbound records. Pure; a payload that makes no sense says nothing."""
 
 from collections.abc import Collection
-from typing import Any
 
 from bot.events import Author, Place
 from bot.inbound import Commanded, Edited, Filled, Inbound, Pressed, Reacted, Said
-from bot.platforms.discord_events import CREATED, INTERACTION, PLATFORM, REACTED, UPDATED
-
-Json = dict[str, Any]
+from bot.platforms.discord_events import CREATED, INTERACTION, MALFORMED, PLATFORM, REACTED, UPDATED, Json
 
 
 def read(payload: Json, commands: Collection[str]) -> list[Inbound]:
     """What a stored payload says; empty where heed has no use for it."""
     try:
         return _read(payload["type"], payload["data"], commands)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except MALFORMED:
         return []
 
 

@@ -7,9 +7,8 @@ goes away later, this channel waits and tries again, and nothing else of heed do
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from telegram import (
@@ -22,8 +21,10 @@ from telegram import (
 from telegram.constants import ChatAction, FileSizeLimit, InlineKeyboardButtonLimit
 from telegram.error import TelegramError
 
+from bot.backoff import backoff_s
 from bot.channel import ChannelError, File, Gone, Limits, NotOffered, Post, Refused, Rows, Take
 from bot.config import TelegramSettings
+from bot.context import CommandMenu
 from bot.errors import StartError
 from bot.events import Place
 from bot.inbound import Inbound
@@ -33,13 +34,10 @@ from bot.platforms.telegram_client import PollClient, TelegramClient, formatted,
 from bot.platforms.telegram_errors import describe, is_late, is_unchanged, translate
 from bot.platforms.telegram_format import CAPTION_UNITS, TEXT_UNITS, cut, measure, plain
 from bot.platforms.telegram_menu import sync
-from bot.platforms.telegram_poller import MAX_BACKOFF_S, WATCHDOG_S, Poller
+from bot.platforms.telegram_poller import WATCHDOG_S, Poller
 from bot.platforms.telegram_reader import ALLOWED_UPDATES, GENERAL_TOPIC, PLATFORM, Reader
 from bot.platforms.telegram_webhook import Webhook
 from bot.redaction import hide, redact
-
-if TYPE_CHECKING:
-    from bot.commands import CommandMenu
 
 LIMITS = Limits(
     TEXT_UNITS,
@@ -68,7 +66,7 @@ class TelegramChannel:
     def __init__(
         self,
         settings: TelegramSettings,
-        commands: Sequence["CommandMenu"],
+        commands: Sequence[CommandMenu],
         *,
         admins: Sequence[str] = (),
         connect: Callable[[], PollClient] | None = None,
@@ -138,7 +136,7 @@ class TelegramChannel:
         failures = 0
         while self._arrivals is None:
             failures += 1
-            await asyncio.sleep(random.uniform(0.1, min(MAX_BACKOFF_S, 2.0 ** min(failures, 10))))  # noqa: S311  jitter
+            await asyncio.sleep(backoff_s(failures))
             try:
                 await self._begin(take)
             except StartError as error:

@@ -5,7 +5,6 @@ A list is set only where it is not what Telegram has already.
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from telegram import (
     Bot,
@@ -18,13 +17,12 @@ from telegram import (
 from telegram.constants import BotCommandLimit
 from telegram.error import BadRequest
 
-if TYPE_CHECKING:
-    from bot.commands import CommandMenu
+from bot.context import CommandMenu
 
 _NAME = re.compile(r"[a-z0-9_]{1,32}")
 
 
-async def sync(bot: Bot, commands: Sequence["CommandMenu"], admins: Sequence[str]) -> int:
+async def sync(bot: Bot, commands: Sequence[CommandMenu], admins: Sequence[str]) -> int:
     """Set what differs; how many lists that were. Raises TelegramError."""
     num_set = 0
     for scope, wanted in lists(commands, admins):
@@ -33,7 +31,7 @@ async def sync(bot: Bot, commands: Sequence["CommandMenu"], admins: Sequence[str
     return num_set
 
 
-def lists(commands: Sequence["CommandMenu"], admins: Sequence[str]) -> list[tuple[BotCommandScope, list[BotCommand]]]:
+def lists(commands: Sequence[CommandMenu], admins: Sequence[str]) -> list[tuple[BotCommandScope, list[BotCommand]]]:
     """The lists by scope. What is private is not offered in groups, where everybody would see its answer."""
     common = [command for command in commands if not command.is_admin]
     return [
@@ -43,14 +41,14 @@ def lists(commands: Sequence["CommandMenu"], admins: Sequence[str]) -> list[tupl
     ]
 
 
-def entries(commands: Sequence["CommandMenu"]) -> list[BotCommand]:
+def entries(commands: Sequence[CommandMenu]) -> list[BotCommand]:
     """The commands as Telegram takes them."""
     named = [command for command in commands if _NAME.fullmatch(command.name)]
     shown = [BotCommand(command.name, _description(command)) for command in named]
     return shown[: BotCommandLimit.MAX_COMMAND_NUMBER]
 
 
-def _description(command: "CommandMenu") -> str:
+def _description(command: CommandMenu) -> str:
     text = f"{command.argument_hint}: {command.summary}" if command.argument_hint else command.summary
     return text[: BotCommandLimit.MAX_DESCRIPTION] or command.name
 

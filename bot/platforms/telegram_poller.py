@@ -15,13 +15,13 @@ from typing import Any
 
 from telegram.error import Conflict, RetryAfter, TelegramError
 
+from bot.backoff import MAX_BACKOFF_S
 from bot.platforms.telegram_arrivals import update_id
 from bot.platforms.telegram_client import POLL_TIMEOUT_S, PollClient
 from bot.platforms.telegram_errors import describe, is_revoked, says, seconds
 from bot.platforms.telegram_reader import ALLOWED_UPDATES
 
 WATCHDOG_S = 120.0
-MAX_BACKOFF_S = 60.0
 REVOKED = "Telegram does not accept the token any more: get a new one from @BotFather and set TELEGRAM_BOT_TOKEN"
 WEBHOOK = "a webhook was set for this bot, so it cannot poll: delete it, or set HEED_TELEGRAM_WEBHOOK_URL"
 CONFLICT = "another program takes this bot's updates: stop it, or give heed a bot of its own"

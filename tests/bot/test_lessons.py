@@ -33,6 +33,13 @@ async def history(heed: Heed, user_id: str) -> list[Feedback]:
     return await heed.services.database.read(lambda s: feedback.history(s, user_id, 10))
 
 
+async def until_learned(heed: Heed, user_id: str) -> None:
+    """Waits for the person's first feedback to be learned."""
+    async with asyncio.timeout(20):
+        while (await history(heed, user_id))[0].status != FeedbackStatus.LEARNED:  # noqa: ASYNC110  storage is what is waited for
+            await asyncio.sleep(0.01)
+
+
 async def test_a_correction_is_learned_and_answered_again(heed: Heed) -> None:
     """The lesson has the new version, and the same question answered with it."""
     row = await answer(heed)
@@ -73,9 +80,7 @@ async def test_a_client_that_leaves_does_not_stop_the_update(heed: Heed) -> None
     waiting = asyncio.create_task(heed.services.lessons.teach(row.user_id, correction(row)))
     await asyncio.sleep(0.1)
     waiting.cancel()
-    async with asyncio.timeout(20):
-        while (await history(heed, row.user_id))[0].status != FeedbackStatus.LEARNED:  # noqa: ASYNC110  storage is what is waited for
-            await asyncio.sleep(0.01)
+    await until_learned(heed, row.user_id)
 
 
 async def test_without_waiting_it_is_queued(heed: Heed) -> None:
@@ -84,8 +89,7 @@ async def test_without_waiting_it_is_queued(heed: Heed) -> None:
     heed.engine.learn_delay_s = 0.1
     lesson = await heed.services.lessons.teach(row.user_id, correction(row), wait=False)
     assert lesson.outcome.status == "queued"
-    await asyncio.sleep(0.3)
-    assert (await history(heed, row.user_id))[0].status == FeedbackStatus.LEARNED
+    await until_learned(heed, row.user_id)
 
 
 async def test_a_long_update_is_not_waited_for_for_ever(start_heed: StartHeed) -> None:

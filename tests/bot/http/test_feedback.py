@@ -71,8 +71,9 @@ async def test_without_waiting_the_answer_is_queued(heed: Heed) -> None:
     first = await heed.ask("bees")
     heed.engine.learn_delay_s = 0.05
     assert (await heed.correct(first["id"], "too long", wait=False))["status"] == "queued"
-    await asyncio.sleep(0.3)
-    assert (await heed.get("/v1/users/local"))[1]["active_version"] == 1
+    async with asyncio.timeout(20):
+        while (await heed.get("/v1/users/local"))[1]["active_version"] != 1:  # noqa: ASYNC110  the server is asked
+            await asyncio.sleep(0.01)
 
 
 async def test_the_same_key_gives_the_same_feedback(heed: Heed) -> None:

@@ -88,7 +88,7 @@ async def test_a_client_that_leaves_a_plain_call_ends_its_generation(heed: Heed)
     call = asyncio.create_task(heed.post(CHAT, body()))
     await asyncio.sleep(0.2)
     call.cancel()
-    for _ in range(100):
+    for _ in range(500):
         if heed.engine.num_aborted:
             break
         await asyncio.sleep(0.02)
