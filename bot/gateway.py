@@ -8,6 +8,7 @@ model sees next; token ids are kept as they were generated.
 
 import asyncio
 import random
+import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
@@ -20,13 +21,16 @@ from bot.events import Author, Message, Place
 from bot.metrics import Metrics
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling
 from storage import chats, completions, people
-from storage.database import Database
+from storage.database import Database, Session
 from storage.tables import Chat, Completion, User, new_id
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
+NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
+
+Exchange = tuple[str, str]  # what was said, and the answer that counts
 
 
 @dataclass(frozen=True)
@@ -119,10 +123,26 @@ class Gateway:
     async def turn(self, message: Message, sampling: Sampling | None = None, **wishes: Any) -> Turn:
         """The next turn of the conversation the message belongs to; `wishes` are further fields of Turn."""
         user_id = await self.person(message.author)
-        chat = await self.chat(user_id, message.place)
-        user = await self.user(user_id)
-        messages = conversation(user.persona, await self.turns(chat.id), message.text)
-        return Turn(user_id, messages, sampling or self.sampling(), chat.id, **wishes)
+        chat_id, persona, exchanges = await self._context(user_id, message.place)
+        return Turn(
+            user_id, conversation(persona, exchanges, message.text), sampling or self.sampling(), chat_id, **wishes
+        )
+
+    async def _context(self, user_id: str, place: Place) -> tuple[str, str | None, list[Exchange]]:
+        """The conversation at a place, made on first sight: its id, the person's persona, what was said."""
+
+        def look(s: Session) -> tuple[str, str | None, list[Exchange]] | None:
+            chat = chats.find(s, user_id, place.platform, place.external_id)
+            if chat is None:
+                return None
+            exchanges = chats.exchanges(s, chat.id, self._chat.history_turns)
+            return chat.id, people.get(s, user_id).persona, [(asked_in(seen), text) for seen, text in exchanges]
+
+        known = await self._database.read(look)
+        if known is not None:
+            return known
+        chat = await self.chat(user_id, place)
+        return chat.id, (await self.user(user_id)).persona, []
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
         """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
@@ -216,19 +236,23 @@ class Gateway:
         self._metrics.answer_s.observe(result.duration_s)
 
 
-def conversation(persona: str | None, turns: Iterable[Completion], text: str) -> list[ChatMessage]:
-    """The messages of the next turn: persona, the turns so far, and the new text."""
+def conversation(persona: str | None, exchanges: Iterable[Exchange], text: str) -> list[ChatMessage]:
+    """The messages of the next turn: persona, what was said so far, and the new text."""
     messages: list[ChatMessage] = [{"role": "system", "content": persona}] if persona else []
-    for turn in turns:
-        messages.append({"role": "user", "content": question(turn)})
-        messages.append({"role": "assistant", "content": turn.text})
+    for asked, answered in exchanges:
+        messages.append({"role": "user", "content": asked})
+        messages.append({"role": "assistant", "content": answered})
     return [*messages, {"role": "user", "content": text}]
 
 
 def question(completion: Completion) -> str:
     """What the person had said when this answer was given."""
-    asked = [message["content"] for message in completion.messages if message["role"] == "user"]
-    return asked[-1] if asked else ""
+    return asked_in(completion.messages)
+
+
+def asked_in(messages: list[ChatMessage]) -> str:
+    """What the person says last in a conversation."""
+    return next((message["content"] for message in reversed(messages) if message["role"] == "user"), "")
 
 
 def choice_id(completion_id: str, index: int) -> str:
@@ -270,6 +294,6 @@ def check_text(text: str, limit_chars: int, param: str) -> str:
     """The text itself. Raises InvalidField where it is too long or cannot be stored as Unicode text."""
     if len(text) > limit_chars:
         raise InvalidField(f"the text has {len(text)} characters; at most {limit_chars} are taken", param)
-    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+    if NOT_TEXT.search(text):
         raise InvalidField("the text has characters that are not valid text (NUL or half a surrogate pair)", param)
     return text

@@ -1,6 +1,10 @@
 """Conversations: one per person, platform and place on that platform."""
 
-from sqlalchemy import and_, exists, func, or_
+from functools import cache
+from typing import Any
+
+from sqlalchemy import and_, bindparam, exists, func, or_
+from sqlalchemy import select as sql_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -53,23 +57,48 @@ def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
 
     Of an answer that was given again only the newest counts, of several choices only the first.
     """
+    query = select(Completion).where(*_in_context()).order_by(col(Completion.seq).desc()).limit(bindparam("most"))
+    return list(s.exec(query, params={"wanted": chat_id, "most": limit}))[::-1]
+
+
+def _in_context() -> tuple[Any, ...]:
+    """Of the chat that is `wanted`: answers since its last reset that were not given again."""
     later = aliased(Completion)
     is_same_turn = or_(
         col(later.retry_of) == col(Completion.id),
         and_(col(later.retry_of).is_not(None), col(later.retry_of) == col(Completion.retry_of)),
     )
+    wanted: Any = bindparam("wanted")
     was_answered_again = exists().where(
-        col(later.chat_id) == chat_id, col(later.seq) > col(Completion.seq), is_same_turn
+        col(later.chat_id) == wanted, col(later.seq) > col(Completion.seq), is_same_turn
     )
-    query = (
-        select(Completion)
-        .join(Chat, and_(col(Chat.id) == col(Completion.chat_id), col(Chat.user_id) == col(Completion.user_id)))
-        .where(Chat.id == chat_id, col(Completion.seq) > col(Chat.reset_seq), Completion.choice_index == 0)
-        .where(~was_answered_again)
-        .order_by(col(Completion.seq).desc())
-        .limit(limit)
+    of_chat = and_(
+        col(Chat.id) == wanted, col(Chat.user_id) == col(Completion.user_id), col(Completion.seq) > col(Chat.reset_seq)
     )
-    return list(s.exec(query))[::-1]
+    is_first_choice = Completion.choice_index == 0
+    return Completion.chat_id == wanted, exists().where(of_chat), is_first_choice, ~was_answered_again
+
+
+@cache
+def _exchanges() -> Any:
+    t = Completion.__table__.c  # type: ignore[attr-defined]
+    query = sql_select(t.seq, t.retry_of, t.messages, t.text).where(*_in_context())
+    return query.order_by(t.seq.desc()).limit(bindparam("most"))
+
+
+def exchanges(s: Session, chat_id: str, limit: int) -> list[tuple[list[dict[str, str]], str]]:
+    """Of each of these turns what the model saw and the answer that counts, in the order in which they were asked."""
+    newest = list(s.connection().execute(_exchanges(), {"wanted": chat_id, "most": limit}))
+    newest.sort(key=lambda row: _asked_at(s, row.seq, row.retry_of))
+    return [(row.messages, row.text) for row in newest]
+
+
+def _asked_at(s: Session, seq: int, retry_of: str | None) -> int:
+    """The place of a turn's first answer."""
+    while retry_of is not None:
+        earlier = s.exec(select(Completion.seq, Completion.retry_of).where(Completion.id == retry_of)).one()
+        seq, retry_of = earlier[0] or 0, earlier[1]
+    return seq
 
 
 def reset(s: Session, chat_id: str) -> Chat:

@@ -3,11 +3,17 @@
 Another person's answer is treated as if it did not exist.
 """
 
+from typing import Any
+
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
-from storage import chats
-from storage.errors import CompletionNotFound
-from storage.tables import Completion, PlatformMessage, copy_of
+from storage import rows
+from storage.errors import ChatNotFound, CompletionNotFound
+from storage.tables import Chat, Completion, PlatformMessage
+
+_OWNER_OF_CHAT = select(Chat.user_id).where(Chat.id == bindparam("wanted"))
+_OWNER = select(Completion.user_id).where(Completion.id == bindparam("wanted"))
 
 
 def add(s: Session, completion: Completion) -> Completion:
@@ -15,14 +21,11 @@ def add(s: Session, completion: Completion) -> Completion:
 
     Raises ChatNotFound and CompletionNotFound if its chat, or the answer it repeats, is not that person's.
     """
-    if completion.chat_id is not None:
-        chats.get(s, completion.user_id, completion.chat_id)
-    if completion.retry_of is not None:
-        get(s, completion.user_id, completion.retry_of)
-    row = copy_of(completion)
-    s.add(row)
-    s.flush()
-    return row
+    if completion.chat_id is not None and _owner(s, _OWNER_OF_CHAT, completion.chat_id) != completion.user_id:
+        raise ChatNotFound(f"no chat {completion.chat_id!r}")
+    if completion.retry_of is not None and _owner(s, _OWNER, completion.retry_of) != completion.user_id:
+        raise CompletionNotFound(f"no answer {completion.retry_of!r}")
+    return rows.add(s, completion)
 
 
 def get(s: Session, user_id: str, completion_id: str) -> Completion:
@@ -40,9 +43,9 @@ def recent(s: Session, user_id: str, limit: int) -> list[Completion]:
     return list(s.exec(query.order_by(col(Completion.seq).desc()).limit(limit)))
 
 
-def link(s: Session, message: PlatformMessage) -> PlatformMessage:
+def link(s: Session, message: PlatformMessage) -> None:
     """Note which answer a platform message shows; a message that now shows another one is moved to it."""
-    return s.merge(copy_of(message))
+    rows.put(s, message)
 
 
 def by_message(s: Session, platform: str, chat_external_id: str, message_id: str, *, user_id: str) -> Completion:
@@ -58,3 +61,8 @@ def mark_gold(s: Session, user_id: str, completion_id: str, is_gold: bool = True
     completion = get(s, user_id, completion_id)
     completion.is_gold = is_gold
     return completion
+
+
+def _owner(s: Session, query: Any, wanted: str) -> str | None:
+    s.flush()
+    return s.connection().execute(query, {"wanted": wanted}).scalar()

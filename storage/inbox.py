@@ -6,22 +6,23 @@ says that it was not done yet. Within a chat updates come out in the order in wh
 
 from collections.abc import Collection
 
-from sqlalchemy import func
+from sqlalchemy import bindparam, false, func
 from sqlmodel import Session, col, delete, select, update
 
-from storage.tables import Inbox, copy_of
+from storage import rows
+from storage.tables import Inbox
+
+_WAITING = (col(Inbox.seq) == bindparam("known_seq"), col(Inbox.is_done) == false())
+_MARK_DONE = update(Inbox.__table__).where(*_WAITING).values(is_done=True, payload={})  # type: ignore[attr-defined]
 
 
 def add(s: Session, item: Inbox) -> tuple[Inbox, bool]:
     """Take an update and say whether it is new; the row given is not touched."""
+    row = rows.add_new(s, item)
+    if row is not None:
+        return row, True
     same = (Inbox.platform == item.platform, Inbox.bot_id == item.bot_id, Inbox.update_id == item.update_id)
-    known = s.exec(select(Inbox).where(*same)).first()
-    if known is not None:
-        return known, False
-    row = copy_of(item)
-    s.add(row)
-    s.flush()
-    return row, True
+    return s.exec(select(Inbox).where(*same)).one(), False
 
 
 def next_per_chat(s: Session, limit: int, in_hand: Collection[int] = ()) -> list[Inbox]:
@@ -48,8 +49,7 @@ def begin_attempt(s: Session, seq: int) -> int:
 
 def mark_done(s: Session, seq: int) -> bool:
     """Note that an update has taken effect, and drop its content; False if it was done before: undo the effect."""
-    waiting = (col(Inbox.seq) == seq, col(Inbox.is_done).is_(False))
-    return s.exec(update(Inbox).where(*waiting).values(is_done=True, payload={})).rowcount == 1
+    return rows.change(s, _MARK_DONE, {"known_seq": seq}) == 1
 
 
 def num_waiting(s: Session) -> int:

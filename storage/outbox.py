@@ -8,23 +8,24 @@ the item. Times are whatever clock the caller uses, the same one for every call 
 leases of an earlier run void.
 """
 
-from sqlalchemy import func
+from sqlalchemy import bindparam, func
 from sqlmodel import Session, col, select, update
 
-from storage.tables import Outbox, OutboxState, copy_of
+from storage import rows
+from storage.tables import Outbox, OutboxState
 
 _OPEN = (OutboxState.WAITING, OutboxState.SENDING)
+_UNSHOWN = (*_OPEN, OutboxState.DRAFT)
+_KNOWN = (col(Outbox.id) == bindparam("known_id"), col(Outbox.state).in_(_UNSHOWN))
+_END = update(Outbox.__table__).where(*_KNOWN)  # type: ignore[attr-defined]
+_FINISH = _END.values(state=OutboxState.DONE, payload={}, external_message_id=bindparam("message_id"))
+_GIVE_UP = _END.values(state=OutboxState.DEAD, payload={})
 
 
 def add(s: Session, item: Outbox) -> tuple[Outbox, bool]:
     """Queue something under its id and say whether it is new; the row given is not touched."""
-    known = s.exec(select(Outbox).where(Outbox.id == item.id)).first()
-    if known is not None:
-        return known, False
-    row = copy_of(item)
-    s.add(row)
-    s.flush()
-    return row, True
+    row = rows.add_new(s, item)
+    return (row, True) if row is not None else (_known(s, item.id), False)
 
 
 def lease(s: Session, *, now_s: float, lease_s: float, limit: int) -> list[Outbox]:
@@ -62,22 +63,18 @@ def waiting(s: Session) -> list[Outbox]:
 
 def keep(s: Session, item: Outbox) -> Outbox:
     """Store an item under its id as it is now, in place of what was known of it unless that is shown already."""
-    known = get(s, item.id)
-    if known is None:
-        return add(s, item)[0]
-    if known.state in (*_OPEN, OutboxState.DRAFT):
-        known.payload, known.state, known.external_message_id = item.payload, item.state, item.external_message_id
-    return known
+    row = rows.put_where(s, item, "id", ("payload", "state", "external_message_id"), _UNSHOWN)
+    return row if row is not None else _known(s, item.id)
 
 
 def finish(s: Session, outbox_id: str, external_message_id: str = "") -> bool:
     """Note that it is shown, and drop its content; False if it was shown or erased before."""
-    return _end(s, outbox_id, OutboxState.DONE, payload={}, external_message_id=external_message_id)
+    return rows.change(s, _FINISH, {"known_id": outbox_id, "message_id": external_message_id}) == 1
 
 
 def give_up(s: Session, outbox_id: str) -> bool:
     """Show it no more, and drop its content; False if that was settled before."""
-    return _end(s, outbox_id, OutboxState.DEAD, payload={})
+    return rows.change(s, _GIVE_UP, {"known_id": outbox_id}) == 1
 
 
 def get(s: Session, outbox_id: str) -> Outbox | None:
@@ -93,9 +90,8 @@ def release_all(s: Session) -> int:
     return s.exec(update(Outbox).where(sending).values(state=OutboxState.WAITING, lease_until_s=0.0)).rowcount
 
 
-def _end(s: Session, outbox_id: str, state: OutboxState, **values: object) -> bool:
-    is_open = (col(Outbox.id) == outbox_id, col(Outbox.state).in_((*_OPEN, OutboxState.DRAFT)))
-    return s.exec(update(Outbox).where(*is_open).values(state=state, **values)).rowcount == 1
+def _known(s: Session, outbox_id: str) -> Outbox:
+    return s.exec(select(Outbox).where(Outbox.id == outbox_id)).one()
 
 
 def _leave(s: Session, outbox_id: str, attempt: int, **values: object) -> bool:

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from sqlmodel import Session
 
-from storage.tables import MessageRole, copy_of
+from storage import rows
+from storage.tables import MessageRole
 
 
 class Role(StrEnum):
@@ -21,9 +22,9 @@ class Role(StrEnum):
     UNDO = "undo"  # an undo that has begun (message id: the update's key); the version it takes back
 
 
-def put(s: Session, row: MessageRole) -> MessageRole:
+def put(s: Session, row: MessageRole) -> None:
     """Note what a message is for; a later role of the same message replaces it."""
-    return s.merge(copy_of(row))
+    rows.put(s, row)
 
 
 def find(s: Session, user_id: str, platform: str, chat_external_id: str, message_id: str) -> MessageRole | None:

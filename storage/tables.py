@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Column, UniqueConstraint
+from sqlalchemy.orm.attributes import manager_of_class
 from sqlmodel import Field, SQLModel
 
 from storage.errors import NotStorable
@@ -40,7 +41,9 @@ def copy_of(row: Row) -> Row:
     Repositories store such a copy and leave the row they are given alone: after a write that failed at its commit
     SQLAlchemy takes that row for stored, and adding it again would store nothing.
     """
-    return type(row)(**{name: value for name, value in vars(row).items() if name in type(row).model_fields})
+    copy: Row = manager_of_class(type(row)).new_instance()  # without the checks that `row` has been through
+    vars(copy).update({name: value for name, value in vars(row).items() if name in type(row).model_fields})
+    return copy
 
 
 def to_json(value: Any) -> str:
