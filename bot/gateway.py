@@ -10,7 +10,7 @@ import asyncio
 import random
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,8 @@ from bot.events import Author, Message, Place
 from bot.metrics import Metrics
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling
 from storage import chats, completions, people
-from storage.database import Database, Session
+from storage.chats import Context
+from storage.database import Database
 from storage.tables import Chat, Completion, User, new_id
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
-
-Exchange = tuple[str, str]  # what was said, and the answer that counts
 
 
 @dataclass(frozen=True)
@@ -123,26 +122,18 @@ class Gateway:
     async def turn(self, message: Message, sampling: Sampling | None = None, **wishes: Any) -> Turn:
         """The next turn of the conversation the message belongs to; `wishes` are further fields of Turn."""
         user_id = await self.person(message.author)
-        chat_id, persona, exchanges = await self._context(user_id, message.place)
-        return Turn(
-            user_id, conversation(persona, exchanges, message.text), sampling or self.sampling(), chat_id, **wishes
-        )
+        context = await self._context(user_id, message.place)
+        messages = conversation(context, message.text)
+        return Turn(user_id, messages, sampling or self.sampling(), context.chat_id, **wishes)
 
-    async def _context(self, user_id: str, place: Place) -> tuple[str, str | None, list[Exchange]]:
-        """The conversation at a place, made on first sight: its id, the person's persona, what was said."""
-
-        def look(s: Session) -> tuple[str, str | None, list[Exchange]] | None:
-            chat = chats.find(s, user_id, place.platform, place.external_id)
-            if chat is None:
-                return None
-            exchanges = chats.exchanges(s, chat.id, self._chat.history_turns)
-            return chat.id, people.get(s, user_id).persona, [(asked_in(seen), text) for seen, text in exchanges]
-
-        known = await self._database.read(look)
+    async def _context(self, user_id: str, place: Place) -> Context:
+        """What the conversation at a place begins its next turn with; made on first sight."""
+        limit = self._chat.history_turns
+        known = await self._database.read(lambda s: chats.context(s, user_id, place.platform, place.external_id, limit))
         if known is not None:
             return known
         chat = await self.chat(user_id, place)
-        return chat.id, (await self.user(user_id)).persona, []
+        return Context(chat.id, (await self.user(user_id)).persona, [])
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
         """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
@@ -236,10 +227,10 @@ class Gateway:
         self._metrics.answer_s.observe(result.duration_s)
 
 
-def conversation(persona: str | None, exchanges: Iterable[Exchange], text: str) -> list[ChatMessage]:
+def conversation(context: Context, text: str) -> list[ChatMessage]:
     """The messages of the next turn: persona, what was said so far, and the new text."""
-    messages: list[ChatMessage] = [{"role": "system", "content": persona}] if persona else []
-    for asked, answered in exchanges:
+    messages: list[ChatMessage] = [{"role": "system", "content": context.persona}] if context.persona else []
+    for asked, answered in context.exchanges:
         messages.append({"role": "user", "content": asked})
         messages.append({"role": "assistant", "content": answered})
     return [*messages, {"role": "user", "content": text}]
@@ -247,12 +238,8 @@ def conversation(persona: str | None, exchanges: Iterable[Exchange], text: str) 
 
 def question(completion: Completion) -> str:
     """What the person had said when this answer was given."""
-    return asked_in(completion.messages)
-
-
-def asked_in(messages: list[ChatMessage]) -> str:
-    """What the person says last in a conversation."""
-    return next((message["content"] for message in reversed(messages) if message["role"] == "user"), "")
+    asked = [message["content"] for message in completion.messages if message["role"] == "user"]
+    return asked[-1] if asked else ""
 
 
 def choice_id(completion_id: str, index: int) -> str:

@@ -1,15 +1,20 @@
 """Conversations: one per person, platform and place on that platform."""
 
+import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import and_, bindparam, exists, func, or_
+from sqlalchemy import Text, and_, bindparam, cast, exists, func
 from sqlalchemy import select as sql_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from storage.errors import ChatNotFound
-from storage.tables import Chat, Completion
+from storage.tables import Chat, Completion, User
+
+_JSON = json.JSONDecoder()
+_USER = '{"role": "user", '  # in no text: there its quotes are escaped
 
 
 def resolve(s: Session, user_id: str, platform: str, external_id: str) -> Chat:
@@ -64,14 +69,10 @@ def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
 def _in_context() -> tuple[Any, ...]:
     """Of the chat that is `wanted`: answers since its last reset that were not given again."""
     later = aliased(Completion)
-    is_same_turn = or_(
-        col(later.retry_of) == col(Completion.id),
-        and_(col(later.retry_of).is_not(None), col(later.retry_of) == col(Completion.retry_of)),
-    )
     wanted: Any = bindparam("wanted")
-    was_answered_again = exists().where(
-        col(later.chat_id) == wanted, col(later.seq) > col(Completion.seq), is_same_turn
-    )
+    is_same_turn = col(later.retry_of).in_((col(Completion.id), col(Completion.retry_of)))  # NULL is in nothing
+    is_there = col(later.chat_id).concat("") == wanted  # no index on the chat: the one on retry_of finds few rows
+    was_answered_again = exists().where(is_same_turn, is_there, col(later.seq) > col(Completion.seq))
     of_chat = and_(
         col(Chat.id) == wanted, col(Chat.user_id) == col(Completion.user_id), col(Completion.seq) > col(Chat.reset_seq)
     )
@@ -80,17 +81,53 @@ def _in_context() -> tuple[Any, ...]:
 
 
 @cache
+def _persona_at() -> Any:
+    c, u = Chat.__table__.c, User.__table__.c  # type: ignore[attr-defined]
+    query = sql_select(c.id, u.persona).join_from(Chat, User, c.user_id == u.id)
+    is_there = (c.platform == bindparam("on_platform"), c.external_id == bindparam("at"))
+    return query.where(c.user_id == bindparam("of_user"), *is_there)
+
+
+@cache
 def _exchanges() -> Any:
     t = Completion.__table__.c  # type: ignore[attr-defined]
-    query = sql_select(t.seq, t.retry_of, t.messages, t.text).where(*_in_context())
+    stored = cast(t.messages, Text).label("stored_messages")
+    query = sql_select(t.seq, t.retry_of, stored, t.text).where(*_in_context())
     return query.order_by(t.seq.desc()).limit(bindparam("most"))
 
 
-def exchanges(s: Session, chat_id: str, limit: int) -> list[tuple[list[dict[str, str]], str]]:
-    """Of each of these turns what the model saw and the answer that counts, in the order in which they were asked."""
+@dataclass(frozen=True)
+class Context:
+    """What the next turn of a conversation begins with.
+
+    `exchanges`: of each of `turns` the question and the answer that counts, in the order of the questions.
+    """
+
+    chat_id: str
+    persona: str | None
+    exchanges: list[tuple[str, str]]
+
+
+def context(s: Session, user_id: str, platform: str, external_id: str, limit: int) -> Context | None:
+    """A person's conversation at a place with its newest `limit` turns, None if there is none yet."""
+    place = {"of_user": user_id, "on_platform": platform, "at": external_id}
+    found = s.connection().execute(_persona_at(), place).first()
+    return Context(found.id, found.persona, _read_exchanges(s, found.id, limit)) if found else None
+
+
+def _read_exchanges(s: Session, chat_id: str, limit: int) -> list[tuple[str, str]]:
     newest = list(s.connection().execute(_exchanges(), {"wanted": chat_id, "most": limit}))
     newest.sort(key=lambda row: _asked_at(s, row.seq, row.retry_of))
-    return [(row.messages, row.text) for row in newest]
+    return [(_question(row.stored_messages), row.text) for row in newest]
+
+
+def _question(stored_messages: str) -> str:
+    """What the person said last in a conversation as it is stored, without reading all of it.
+
+    Every conversation of a chat is written by the gateway, the role of a message before its content.
+    """
+    at = stored_messages.rfind(_USER)
+    return str(_JSON.raw_decode(stored_messages, at)[0]["content"]) if at >= 0 else ""
 
 
 def _asked_at(s: Session, seq: int, retry_of: str | None) -> int:

@@ -10,6 +10,7 @@ from bot.events import Author, Message, Place
 from bot.gateway import Turn, check_text, choice_id, conversation, question
 from engine.requests import Sampling
 from storage import chats, people
+from storage.chats import Context
 from storage.tables import Completion
 from tests.bot.conftest import Heed, StartHeed
 
@@ -180,7 +181,7 @@ def test_choices_share_an_id() -> None:
 
 def test_a_conversation_without_turns_is_the_message() -> None:
     """No persona and no turns: the text alone."""
-    assert conversation(None, [], "hi") == [{"role": "user", "content": "hi"}]
+    assert conversation(Context("c", None, []), "hi") == [{"role": "user", "content": "hi"}]
 
 
 def test_a_turn_has_an_id_of_its_own() -> None:

@@ -114,3 +114,24 @@ def test_resetting_an_empty_chat_is_harmless_and_a_missing_one_is_named(store: S
 
 def _chat_in(s: object, user_id: str) -> str:
     return chats.resolve(s, user_id, "http", "web").id  # type: ignore[arg-type]
+
+
+def test_the_context_is_what_the_turns_say(store: Store, ana: str) -> None:
+    """Questions and answers in order, an answer given again in the place of its question, whatever people write."""
+    chat_id = _chat(store, ana)
+    said = ['is "\\" a slash? {"role": "user", "content": "no"}', "né 🙂\n", ""]
+    ids = []
+    for number, text in enumerate(said):
+        messages = [{"role": "user", "content": "before"}, {"role": "assistant", "content": "a"}]
+        messages.append({"role": "user", "content": text})
+        ids.append(_answer(store, ana, chat_id, f"answer {number}", messages=messages))
+    _answer(store, ana, chat_id, "again", retry_of=ids[0], messages=[{"role": "user", "content": said[0]}])
+    chat = store.read(lambda s: chats.get(s, ana, chat_id))
+    context = store.read(lambda s: chats.context(s, ana, chat.platform, chat.external_id, 20))
+    assert context is not None
+    assert (context.chat_id, context.persona) == (chat_id, None)
+    assert context.exchanges == [(said[0], "again"), (said[1], "answer 1"), (said[2], "answer 2")]
+    assert store.read(lambda s: chats.context(s, ana, "nowhere", "x", 20)) is None
+    newest = store.read(lambda s: chats.context(s, ana, chat.platform, chat.external_id, 1))
+    assert newest is not None
+    assert newest.exchanges == [(said[0], "again")]

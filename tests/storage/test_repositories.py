@@ -14,7 +14,6 @@ WITHOUT_PERSON = {
     "people.find": "finds out who it is",
     "people.all_ids": "sweep at start",
     "chats.turns": "by our own random id, from chats.resolve of that person",
-    "chats.exchanges": "as chats.turns",
     "chats.reset": "as chats.turns",
     "chats.places": "for the platform itself, never for a person",
     "chats.move": "a place that the platform has given a new id",
