@@ -7,7 +7,7 @@ decodes.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.adapter_ref import AdapterRef
@@ -69,6 +69,7 @@ class Candidates:
 
     async def train(self, update_id: str, parent: AdapterRef, samples: list[Record], learn: LearnConfig) -> Trained:
         """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
+        learn = replace(learn, micro_batch_tokens=self._piece_tokens(learn))
         spec = {"update_id": update_id, "parent": parent.to_dict(), "samples": samples, "learn": learn.to_dict()}
         checked(await self._host.rpc("heed_open_update", spec))
         record: Record = {"done": False}
@@ -81,6 +82,10 @@ class Candidates:
         """How long the next call may hold up decoding: short while somebody is reading a stream."""
         host = self._config.host
         return host.busy_budget_ms if self._host.num_running else host.idle_budget_ms
+
+    def _piece_tokens(self, learn: LearnConfig) -> int:
+        """How much the trainer takes at once: as little as others may wait for, more where nobody is waiting."""
+        return learn.micro_batch_tokens if self._host.num_running else learn.idle_batch_tokens
 
     async def close(self, update_id: str) -> None:
         """Lets go of a trained candidate that is not wanted."""

@@ -97,15 +97,14 @@ class LearnConfig:
     target_modules: tuple[str, ...] = LORA_TARGET_MODULES
     seed: int = 0  # of the fresh adapter's A matrices
     micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
+    idle_batch_tokens: int = 512  # the same where nobody reads a stream as the update begins: a tenth faster
     max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
-    num_counterfactuals: int = (
-        2  # K: the person's recent prompts answered again; the teacher's answers do the rest (ADR 5)
-    )
-    num_teacher_rollouts: int = 10  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
-    num_anchors: int = 4  # neutral prompts the student is held to the base on [learning 0]
+    num_counterfactuals: int = 2  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
+    num_teacher_rollouts: int = 7  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    num_anchors: int = 3  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
         """Refuses values that would train nothing, everything, or the wrong way."""
@@ -128,6 +127,7 @@ class LearnConfig:
         _require_range("learn.lora_rank", self.lora_rank, 1, 512)
         _require(set(self.target_modules) <= set(LORA_TARGET_MODULES), f"learn.target_modules: {LORA_TARGET_MODULES}")
         _require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
+        _require_range("learn.idle_batch_tokens", self.idle_batch_tokens, 16, 1 << 20)
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

@@ -8,6 +8,7 @@ from engine.candidates import Candidates, Trained, checked
 from engine.config import LearnConfig
 from engine.errors import TrainerError
 from engine.lessons import SampleRecord
+from engine.requests import Sampling
 from storage import atomic, updates, versions
 from storage.tables import UpdateRun, VersionState
 from tests.engine.live import Live
@@ -48,6 +49,17 @@ async def test_a_failed_call_is_an_error() -> None:
     assert checked({"ok": True, "error": "", "x": 1})["x"] == 1
     with pytest.raises(TrainerError, match="no room"):
         checked({"ok": False, "error": "no room"})
+
+
+async def test_pieces_are_small_while_somebody_reads(live: Live, candidates: Candidates) -> None:
+    """An update that begins beside a stream works in pieces that bound the stream's gaps."""
+    assert candidates._piece_tokens(LEARN) == LEARN.idle_batch_tokens
+    answer = await live.result(await live.person(), "Tell me about the koala")
+    stream = live.host.generate(answer.prompt_token_ids, Sampling(max_tokens=40), ZERO_ADAPTER, "read-beside-it")
+    async for _ in stream:
+        assert candidates._piece_tokens(LEARN) == LEARN.micro_batch_tokens
+        break
+    await stream.aclose()
 
 
 async def test_training_measures_what_it_did(live: Live, candidates: Candidates) -> None:

@@ -48,6 +48,7 @@ def test_no_override_changes_nothing() -> None:
         {"adam_betas": [0.9]},
         {"target_modules": ["lm_head"]},
         {"micro_batch_tokens": 1},
+        {"idle_batch_tokens": 1},
         {"no_such_setting": 1},
     ],
 )
