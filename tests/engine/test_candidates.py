@@ -1,5 +1,7 @@
 """engine.candidates: from samples to a version that is active, or to nothing."""
 
+import asyncio
+
 import pytest
 import pytest_asyncio
 
@@ -53,6 +55,9 @@ async def test_a_failed_call_is_an_error() -> None:
 
 async def test_pieces_are_small_while_somebody_reads(live: Live, candidates: Candidates) -> None:
     """An update that begins beside a stream works in pieces that bound the stream's gaps."""
+    async with asyncio.timeout(60):
+        while live.host.num_running:  # noqa: ASYNC110  what an earlier test left
+            await asyncio.sleep(0.01)
     assert candidates._piece_tokens(LEARN) == LEARN.idle_batch_tokens
     answer = await live.result(await live.person(), "Tell me about the koala")
     stream = live.host.generate(answer.prompt_token_ids, Sampling(max_tokens=40), ZERO_ADAPTER, "read-beside-it")
