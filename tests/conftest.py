@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,9 @@ from hypothesis import HealthCheck, settings
 from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
 from tools import chromium
+
+MEMORY = Path("/dev/shm")  # waiting for a disk's fsync, a dozen times in most tests, proves nothing
+ROOMY_BYTES = 4 * 1024**3  # a container's has 64 MB
 
 # No deadline: the machine may be shared. A failing example is printed so that it can be replayed.
 settings.register_profile("full", max_examples=100, deadline=None, print_blob=True)
@@ -28,9 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose Hypothesis' profile (--hypothesis-profile wins)."""
+    """Choose Hypothesis' profile (--hypothesis-profile wins), and where temporary folders lie (--basetemp wins)."""
     if not config.getoption("hypothesis_profile", None):
         settings.load_profile("quick" if config.getoption("--quick") else "full")
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOMY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -78,8 +78,7 @@ class LiveHeed:
 
     def close(self) -> None:
         """End all of it and remove the data."""
-        for work in (self._server.stop(), self.telegram.stop(), self.discord.stop()):
-            self.run(work)
+        self.run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -89,6 +88,15 @@ class LiveHeed:
         async with asyncio.timeout(SAYS_SO_WITHIN_S):
             while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file tells nobody
                 await asyncio.sleep(0.01)
+
+    async def _close(self) -> None:
+        await self._server.stop()
+        await self.telegram.stop()
+        await self.discord.stop()
+        left = asyncio.all_tasks() - {asyncio.current_task()}  # calls of a heed that was killed
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _settings(self) -> dict[str, str]:
         return {
