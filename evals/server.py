@@ -1,7 +1,7 @@
 """Starts a heed of its own to measure, and stops it: a child process on a free port with a data directory of its own.
 
 Invariants: the heed is stopped by its process id and its data is removed, also when the measurement fails; nothing of
-a heed that runs elsewhere on the machine is touched.
+a heed that runs elsewhere on the machine is touched, and people's chats are left to it: no bot is switched on.
 """
 
 import asyncio
@@ -16,20 +16,22 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.config import BOT_TOKENS
 from evals.client import Client
 from evals.errors import StartFailed, Unreachable
 
 START_TIMEOUT_S = 600.0
-STOP_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 45.0  # heed promises 30 s
 POLL_S = 0.05
 _ROOT = Path(__file__).parent.parent
+_TOKENS = {*BOT_TOKENS.values(), *(f"HEED_{name.upper()}_TOKEN" for name in BOT_TOKENS)}
 
 
 class HeedServer:
     """One heed in a child process."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        """`settings` are HEED_* variables over those of this process."""
+        """`settings` are variables over those of this process; a bot runs only where its token is among them."""
         self.folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -40,6 +42,11 @@ class HeedServer:
     def pid(self) -> int | None:
         """The process id once started."""
         return self._process.pid if self._process else None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._process is not None and self._process.returncode is None
 
     async def start(self) -> float:
         """Starts it; returns the seconds until it was ready. Raises StartFailed with its last words."""
@@ -58,21 +65,29 @@ class HeedServer:
         return time.perf_counter() - started_s
 
     async def stop(self) -> None:
-        """Ends it, by force where it does not end in time, and removes its data."""
+        """Ends it and removes its data."""
+        await self.end()
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:
+        """Ends it, by force where it does not end in time; its data stays. Returns the exit code, once started."""
         if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(with_signal)
             try:
                 await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_S)
             except TimeoutError:
                 self._process.kill()
                 await self._process.wait()
-        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+        return self._process.returncode if self._process else None
+
+    def lines(self) -> list[str]:
+        """What it has written since its start."""
+        text = self._log.read_text(errors="replace") if self._log.exists() else ""
+        return [line.strip() for line in text.splitlines() if line.strip()]
 
     def last_words(self) -> str:
         """The last line it wrote."""
-        text = self._log.read_text(errors="replace") if self._log.exists() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1] if lines else "it wrote nothing"
+        return (self.lines() or ["it wrote nothing"])[-1]
 
     @property
     def _log(self) -> Path:
@@ -85,7 +100,13 @@ class HeedServer:
             "HEED_HTTP_API_KEYS": "{}",
             "HEED_DATA_DIR": str(self.folder / "data"),
         }
-        return {**os.environ, **own, **self._settings}
+        off = {
+            f"HEED_{name.upper()}": '{"token": null}'
+            for name, token in BOT_TOKENS.items()
+            if token not in self._settings
+        }
+        inherited = {name: value for name, value in os.environ.items() if name not in _TOKENS}
+        return {**inherited, **own, **off, **self._settings}
 
 
 @asynccontextmanager

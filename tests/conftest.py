@@ -2,20 +2,23 @@
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
-from evals.server import HeedServer
-from tests.engine.pocket_model import pocket_folder
+from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
 from tools import chromium
+
+MEMORY = Path("/dev/shm")  # waiting for a disk's fsync, a dozen times in most tests, proves nothing
+ROOMY_BYTES = 4 * 1024**3  # a container's has 64 MB
 
 # No deadline: the machine may be shared. A failing example is printed so that it can be replayed.
 settings.register_profile("full", max_examples=100, deadline=None, print_blob=True)
@@ -30,9 +33,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose Hypothesis' profile (--hypothesis-profile wins)."""
+    """Choose Hypothesis' profile (--hypothesis-profile wins), and where temporary folders lie (--basetemp wins)."""
     if not config.getoption("hypothesis_profile", None):
         settings.load_profile("quick" if config.getoption("--quick") else "full")
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOMY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What ends the shared heed for good comes last: whoever needed it afterwards would wait for another start."""
+    items.sort(key=lambda item: item.get_closest_marker("ends_heed") is not None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -85,12 +95,21 @@ def chromium_path() -> str:
     return path
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def live_heed() -> AsyncIterator[str]:
-    """The address of a real heed with the pocket model, started once for all tests that talk to one."""
-    server = HeedServer({"HEED_MODEL": str(pocket_folder())})
-    try:
-        await server.start()
-        yield server.url
-    finally:
-        await server.stop()
+@pytest.fixture(scope="session")
+def one_heed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHeed]:
+    """The heed of `live_heed`, with no settings but its own."""
+    config_file = tmp_path_factory.mktemp("live") / "heed.toml"
+    config_file.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("HEED_")]:
+            patch.delenv(name)
+        heed = LiveHeed(config_file)
+        yield heed
+        heed.close()
+
+
+@pytest.fixture
+def live_heed(one_heed: LiveHeed) -> LiveHeed:
+    """A running heed with the pocket model, the same for all tests; one that an earlier test ended is started again."""
+    one_heed.start()
+    return one_heed

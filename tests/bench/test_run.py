@@ -10,6 +10,7 @@ from rich.console import Console
 from bench import run
 from bench.config import BenchConfig
 from tests.evals.fake_heed import FakeHeed, serving
+from tests.live_heed import LiveHeed
 
 SMALL: dict[str, Any] = {"updates": 3, "streams": 2, "rounds": 1, "questions": 2, "watched": 2}
 
@@ -47,10 +48,10 @@ def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.engine
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_real_heed_can_be_benchmarked(live_heed: str, tmp_path: Path) -> None:
+def test_a_real_heed_can_be_benchmarked(live_heed: LiveHeed, tmp_path: Path) -> None:
     """Updates are timed by phase, streams are counted, gaps are seen, on the real engine."""
     words = [f"{key}={value}" for key, value in SMALL.items()]
-    assert run.main([*words, "only=latency,throughput,gaps", f"url={live_heed}", f"out={tmp_path}"]) == 0
+    assert run.main([*words, "only=latency,throughput,gaps", f"url={live_heed.url}", f"out={tmp_path}"]) == 0
     written = json.loads((tmp_path / "summary.json").read_text())
     names = [row["name"].strip() for row in written["rows"]]
     assert {"correction sent to new adapter serving", "phase train", "adapters / base", "p95 during / without"} <= {

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,14 @@ def empty_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_dir
 
 
-@pytest.fixture
-async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
-    """Starts a heed on the same data directory each time, with the settings given."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+@asynccontextmanager
+async def heeds(data_dir: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+    """Starts a heed on the same data directory each time, with the settings given; ends them all."""
+    shutil.copytree(empty_data_dir, data_dir)
     running: list[tuple[Heed, Database]] = []
 
     async def start(**settings: Any) -> Heed:
-        chosen = Settings(data_dir=tmp_path / "data", **settings)
+        chosen = Settings(data_dir=data_dir, **settings)
         database = Database.open(chosen.data_dir)
         engine = FakeEngine(EngineConfig("fake", chosen.data_dir), database)
         await engine.start(lambda _: None)
@@ -103,6 +104,13 @@ async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Star
         await heed.services.lessons.drain()
         await heed.client.close()
         await database.close()
+
+
+@pytest.fixture
+async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+    """Starts heeds on one data directory."""
+    async with heeds(tmp_path / "data", empty_data_dir) as start:
+        yield start
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
-"""The whole heed with the real engine: `heed run` as a process, over HTTP, in a browser, and through a restart."""
+"""The whole heed with the real engine: over HTTP, in a browser, on Telegram and Discord, and through a restart."""
 
 import asyncio
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from typing import Any
 
 import aiohttp
@@ -17,79 +12,13 @@ import psutil
 import pytest
 from playwright.async_api import async_playwright, expect
 
+from tests.bot.end_to_end import Chat, DiscordChat, TelegramChat
 from tests.bot.http.test_page import ARGUMENTS
-from tests.engine.pocket_model import pocket_folder
+from tests.live_heed import LiveHeed
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 180.0  # 20 s on an idle machine; the machine may be shared
-STOP_TIMEOUT_S = 45.0
 PATIENCE_MS = 60_000
-
-
-class RunningHeed:
-    """A `heed run` process on a data directory."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lines: list[str] = []
-        self.url = ""
-        self._process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        """Start it and wait until it says that it is ready."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("HEED_")}
-        environment |= {
-            "PYTHONPATH": str(ROOT),
-            "HEED_HTTP_PORT": "0",
-            "HEED_DATA_DIR": str(self.folder / "data"),
-            "HEED_MODEL": str(pocket_folder()),
-        }
-        log = self.folder / "log"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bot", "run", "--no-terminal"],
-            stdout=log.open("w"), stderr=subprocess.STDOUT, cwd=self.folder, env=environment, text=True,
-        )  # fmt: skip
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not (ready := re.search(r"ready in .* open (http://\S+)", log.read_text())):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                pytest.fail(f"heed did not become ready:\n{log.read_text()}")
-            time.sleep(0.2)
-        self.url = ready[1]
-        self.lines = log.read_text().splitlines()
-
-    def family(self) -> list[psutil.Process]:
-        """The process and all its children."""
-        assert self._process is not None
-        parent = psutil.Process(self._process.pid)
-        return [parent, *parent.children(recursive=True)]
-
-    def stop(self) -> int:
-        """Ask it to end; its exit code."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            return self._process.wait(STOP_TIMEOUT_S)
-        finally:
-            self.kill()
-
-    def kill(self) -> None:
-        """End whatever is left of it."""
-        if self._process is not None and self._process.poll() is None:
-            for process in self.family():
-                process.kill()
-            self._process.wait(10)
-
-
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHeed]:
-    """One heed for all tests of this module; a test may restart it."""
-    heed = RunningHeed(tmp_path_factory.mktemp("heed"))
-    heed.start()
-    yield heed
-    heed.kill()
 
 
 class Person:
@@ -119,10 +48,10 @@ class Person:
 
 
 @pytest.fixture
-async def session(running: RunningHeed) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(live_heed: LiveHeed) -> AsyncIterator[aiohttp.ClientSession]:
     """Connections to the running heed."""
     timeout = aiohttp.ClientTimeout(total=120)
-    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
         yield session
 
 
@@ -130,10 +59,10 @@ QUESTION = "Tell me about the koala."
 UNSEEN = "Describe the panda."
 
 
-def test_the_start_shows_progress(running: RunningHeed) -> None:
+def test_the_start_shows_progress(live_heed: LiveHeed) -> None:
     """At least one line about what is being done, and the last one has the address to open."""
-    assert len(running.lines) >= 2
-    assert re.search(r"ready in [\d.]+ s: open http://127\.0\.0\.1:\d+$", running.lines[-1])
+    assert len(live_heed.lines) >= 2
+    assert re.search(r"ready in [\d.]+ s: open http://127\.0\.0\.1:\d+$", live_heed.lines[-1])
 
 
 async def test_one_correction_changes_the_next_answers(session: aiohttp.ClientSession) -> None:
@@ -208,7 +137,7 @@ async def test_the_same_seed_gives_the_same_choices(session: aiohttp.ClientSessi
 
 
 @pytest.mark.browser
-async def test_the_page_learns(running: RunningHeed, chromium_path: str) -> None:
+async def test_the_page_learns(live_heed: LiveHeed, chromium_path: str) -> None:
     """Ask, correct, learned, heat map, new answer, reload, undo: in a browser, with the real model."""
     complaints: list[str] = []
     async with async_playwright() as playwright:
@@ -217,7 +146,7 @@ async def test_the_page_learns(running: RunningHeed, chromium_path: str) -> None
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        await page.goto(running.url)
+        await page.goto(live_heed.url)
         await page.fill("#say", QUESTION)
         await page.press("#say", "Enter")
         await page.get_by_role("button", name="Correct").click()
@@ -235,20 +164,53 @@ async def test_the_page_learns(running: RunningHeed, chromium_path: str) -> None
     assert complaints == []
 
 
-async def test_a_restart_keeps_everything(running: RunningHeed) -> None:
+EMOJI = re.compile("[\U0001f300-\U0001faff]")
+
+
+async def is_corrected(chat: Chat) -> None:
+    """Consent, an answer, a correction by reply, its notice, the changed answers, undo, and the old answer."""
+    greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
+    await chat.press(greeting, "learn:yes")
+    await chat.sees("learning is on", after=greeting.id)
+    before = await chat.ask(QUESTION)
+    notice, again = await chat.correct(before, "no emoji please")
+    assert re.fullmatch(r"learned: v1 in \d+\.\d s", notice.text)
+    assert EMOJI.sub("", before.text).split() == again.text.split() != before.text.split()
+    assert not EMOJI.search((await chat.ask(UNSEEN)).text)
+    await chat.press(notice, "undo")
+    await chat.sees("taken back: untrained answers again", after=notice.id)
+    assert (await chat.ask(QUESTION)).text == before.text
+    assert EMOJI.search((await chat.ask(UNSEEN)).text)
+
+
+@pytest.fixture(scope="module")
+def stories(one_heed: LiveHeed) -> dict[str, Future[None]]:
+    """The same on every platform, at the same time: platforms pace what heed says."""
+    one_heed.start()
+    chats = {"telegram": TelegramChat(one_heed.telegram), "discord": DiscordChat(one_heed.discord)}
+    return {platform: one_heed.begin(is_corrected(chat)) for platform, chat in chats.items()}
+
+
+@pytest.mark.parametrize("platform", ["telegram", "discord"])
+def test_a_platform_learns(stories: dict[str, Future[None]], platform: str) -> None:
+    """Corrected by a reply, taken back by a button: with the real library, the real engine and the pocket model."""
+    stories[platform].result()
+
+
+async def test_a_restart_keeps_everything(live_heed: LiveHeed) -> None:
     """SIGTERM ends heed and its children cleanly; people, versions and answers are there after the start."""
     timeout = aiohttp.ClientTimeout(total=120)
-    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
         person = Person(session, "returner")
         completion_id, before = await person.ask(QUESTION)
         taught = await person.correct(completion_id, "too long")
         later_id, _ = await person.ask(UNSEEN)
-    family = running.family()
-    assert await asyncio.to_thread(running.stop) == 0
+    family = live_heed.family()
+    assert await asyncio.to_thread(live_heed.end) == 0
     _, alive = await asyncio.to_thread(psutil.wait_procs, family, 10)
     assert alive == []
-    await asyncio.to_thread(running.start)
-    async with aiohttp.ClientSession(running.url, timeout=timeout) as session:
+    await asyncio.to_thread(live_heed.start)
+    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
         person = Person(session, "returner")
         assert (await person.ask(QUESTION))[1] == taught["retry"]["text"] != before
         assert (await person.correct(later_id, "no emoji"))["adapter_version"] == 2

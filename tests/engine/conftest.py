@@ -11,6 +11,7 @@ import torch
 from engine.config import EngineConfig
 from engine.engine import Engine
 from storage.database import Database
+from tests.engine.death import Death, die
 from tests.engine.live import Live
 from tests.engine.pocket_model import pocket_folder
 from tests.tiny_model import save_tiny_model
@@ -55,3 +56,9 @@ async def live(pocket: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
     yield Live(engine, database, data_dir)
     await engine.stop()
     await database.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def death(live: Live) -> Death:
+    """The one time that the engine of `live` dies and is started again."""
+    return await die(live)

@@ -1,8 +1,6 @@
 """engine.engine: what the chat side sees, with the real vLLM and the pocket model."""
 
 import asyncio
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from storage import completions, feedback, people, versions
 from storage.database import Database
 from storage.errors import FeedbackNotFound, NoteNotFound, PersonNotFound, VersionNotFound, VersionStateError
 from storage.tables import FeedbackKind, FeedbackStatus, NoteState, VersionState
+from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person
 
@@ -449,22 +448,12 @@ async def test_a_model_that_is_not_there_is_one_clear_error(tmp_path: Path) -> N
     await database.close()
 
 
-async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(live: Live) -> None:
-    """The update is done again, chats go on, and older versions are served from their files."""
-    earlier, _ = await live.pupil("use lowercase")
-    before = await live.result(earlier, QUESTION, notes="off")
-    user_id = await live.person()
-    row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
-    learning = asyncio.create_task(live.engine.learn(row.id))
-    await live.has_begun(row.id)
-    for process in live.host._running.children:  # type: ignore[union-attr]
-        os.kill(process.pid, signal.SIGKILL)
-    outcome = await learning
-    assert (outcome.status, outcome.note) == ("learned", "no emoji please")
-    assert (await live.feedback(row.id)).attempts == 2
-    assert len(await live.notes(user_id)) == 1
+async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(live: Live, death: Death) -> None:
+    """The update is done again, as if it were the first time."""
+    assert (death.outcome.status, death.outcome.note) == ("learned", "no emoji please")
+    assert (await live.feedback(death.outcome.feedback_id)).attempts == 2
+    assert len(await live.notes(death.pupil)) == 1
+    assert (await live.result(death.pupil, QUESTION)).adapter_version == 1
     assert live.engine.is_ready
-    after = await live.result(earlier, QUESTION, notes="off")
-    assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
-    runs = await live.engine.update_log(user_id, 9)
+    runs = await live.engine.update_log(death.pupil, 9)
     assert [r.status for r in runs] == ["accepted", "failed"]

@@ -3,10 +3,8 @@
 import asyncio
 import itertools
 import json
-import os
 import random
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from engine.requests import Sampling
 from engine.vllm_host import HostChunk, VllmHost
 from engine.watchdog import ProcessId
 from storage.atomic import directory_sha256
+from tests.engine.death import Death
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
@@ -412,24 +411,16 @@ async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) ->
     assert (await answer(host, prompt_of(host))).token_ids
 
 
-async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, adapter: AdapterRef) -> None:
-    """Streams in flight end with a retryable error; the next ones wait, and adapters are read from disk again."""
-    prompt = prompt_of(host)
-    expected = [(await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter)]
-    assert host._running is not None
-    processes = host._running.children
-    assert len(processes) >= 1
-
-    os.kill(processes[0].pid, signal.SIGSTOP)  # the answer cannot be ready before the engine is dead
-    reading = asyncio.create_task(answer(host, prompt, adapter))
-    await asyncio.sleep(0.05)
-    os.kill(processes[0].pid, signal.SIGKILL)
-    with pytest.raises(EngineRestarting) as caught:
-        await reading
-    assert caught.value.retryable
-    async with asyncio.timeout(110):
-        after = [(await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter)]
-    assert after == expected
+@pytest.mark.timeout(300)
+async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death: Death) -> None:
+    """Streams in flight end with a retryable error; the next ones are answered, by adapters read from disk again."""
+    assert isinstance(death.stream, EngineRestarting)
+    assert death.stream.retryable
+    base, adapted = death.answers_before
+    assert base != adapted
+    assert await death.witness.answers(host) == death.answers_before
     assert host.is_alive
-    assert not any(process.is_alive() for process in processes)
+    assert len(death.processes) >= 1
+    assert not any(process.is_alive() for process in death.processes)
+    assert host._running is not None
     assert all(ProcessId.of(process.pid) for process in host._running.children)

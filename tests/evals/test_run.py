@@ -10,6 +10,7 @@ from rich.console import Console
 from evals import run
 from evals.config import EvalConfig
 from tests.evals.fake_heed import FakeHeed, serving
+from tests.live_heed import LiveHeed
 
 SMALL: dict[str, Any] = {"seeds": 1, "probes": 2, "skills": 5, "preferences": ("layout",), "histories": (0,)}
 
@@ -62,10 +63,10 @@ def test_no_heed_at_the_address_is_one_line_and_2(tmp_path: Path, capsys: pytest
 @pytest.mark.engine
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_real_heed_can_be_evaluated(live_heed: str, tmp_path: Path) -> None:
+def test_a_real_heed_can_be_evaluated(live_heed: LiveHeed, tmp_path: Path) -> None:
     """Every part, on the real engine, with one preference: corrections are learned and every figure is there."""
     words = ["seeds=1", "probes=2", "skills=5", "preferences=layout", "histories=0"]
-    assert run.main([*words, f"url={live_heed}", f"out={tmp_path}"]) == 0
+    assert run.main([*words, f"url={live_heed.url}", f"out={tmp_path}"]) == 0
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["lessons"]["corrections"] == 4
     assert summary["lessons"]["unsettled"] == 0

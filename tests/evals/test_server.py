@@ -6,12 +6,16 @@ import socket
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from bot import config
+from bot.config import DiscordSettings, TelegramSettings
 from evals import server
 from evals.client import Client
 from evals.errors import StartFailed, Unreachable
 from evals.server import HeedServer
 from tests.evals.fake_heed import FakeHeed, serving
+from tests.live_heed import LiveHeed
 
 
 async def test_a_heed_that_cannot_start_is_reported_with_its_last_words() -> None:
@@ -82,10 +86,32 @@ def test_its_data_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (environment["HEED_HTTP_API_KEYS"], environment["HEED_MODEL"]) == ("{}", "x")
 
 
+@pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "HEED_TELEGRAM_TOKEN"])
+def test_peoples_chats_are_left_to_their_own_heed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Two heeds on one token would take each other's messages: the measured one has no bot that it was not given."""
+    monkeypatch.setenv(name, "123:of-the-real-bot")
+    monkeypatch.setenv("HEED_DISCORD_TOKEN", "of-the-real-bot")
+    assert [bot.token for bot in bots_of(monkeypatch, HeedServer())] == [None, None]
+    given = HeedServer({"TELEGRAM_BOT_TOKEN": "456:of-a-test", "HEED_TELEGRAM_API_BASE": "http://127.0.0.1:1"})
+    telegram, discord = bots_of(monkeypatch, given)
+    assert (telegram.token, telegram.api_base) == (SecretStr("456:of-a-test"), "http://127.0.0.1:1")
+    assert discord.token is None
+
+
+def bots_of(monkeypatch: pytest.MonkeyPatch, own: HeedServer) -> tuple[TelegramSettings, DiscordSettings]:
+    """The bots that a heed of one's own would be told to run."""
+    environment = own._environment()
+    own.folder.rmdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "environ", environment)
+        settings = config.load()
+    return settings.telegram, settings.discord
+
+
 @pytest.mark.engine
 @pytest.mark.slow
-async def test_a_started_heed_answers_and_leaves_nothing(live_heed: str) -> None:
+async def test_a_started_heed_answers_and_leaves_nothing(live_heed: LiveHeed) -> None:
     """The session's heed is one of these: it is ready and answers."""
-    async with Client(live_heed) as client:
+    async with Client(live_heed.url) as client:
         assert await client.is_ready()
         assert (await client.ask("server-test", ["hello"]))[0].text

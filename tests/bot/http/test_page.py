@@ -4,13 +4,15 @@ import asyncio
 import re
 import zipfile
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, Route, async_playwright, expect
 
-from tests.bot.conftest import Heed, StartHeed
+from tests.bot.conftest import Heed, StartHeed, heeds
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -23,9 +25,9 @@ ARGUMENTS = [
 PATIENCE_MS = 20_000  # the machine may be shared
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(chromium_path: str) -> AsyncIterator[Browser]:
-    """A headless Chromium that talks to nothing but heed."""
+    """A headless Chromium that talks to nothing but heed; each page has a profile of its own."""
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
@@ -33,13 +35,28 @@ async def browser(chromium_path: str) -> AsyncIterator[Browser]:
         await browser.close()
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def start_heed(browser: Browser, tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+    """Starts heeds on the browser's loop; their pages are closed before they end."""
+    async with heeds(tmp_path / "data", empty_data_dir) as start:
+        yield start
+        for context in browser.contexts:
+            await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def heed(start_heed: StartHeed) -> Heed:
+    """A heed with default settings."""
+    return await start_heed()
+
+
 @pytest.fixture
-async def complaints() -> list[str]:
+def complaints() -> list[str]:
     """What the browser's console complained about."""
     return []
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def page(heed: Heed, browser: Browser, complaints: list[str]) -> AsyncIterator[Page]:
     """The open page; at the end the console must have had nothing to complain about."""
     page = await open_page(heed, browser, complaints)

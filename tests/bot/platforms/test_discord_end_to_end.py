@@ -96,6 +96,12 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
         await database.close()
 
 
+@pytest.fixture(autouse=True)
+def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a platform does not take now is not waited for at a test's end."""
+    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[DiscordServer]:
     """A Discord with a private chat, a server's channel and a thread."""

@@ -102,6 +102,12 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
         await database.close()
 
 
+@pytest.fixture(autouse=True)
+def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a platform does not take now is not waited for at a test's end."""
+    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
+
+
 @pytest.fixture
 async def talk(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Talk]:
     """Ana has said hello and yes."""
