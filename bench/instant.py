@@ -10,6 +10,7 @@ from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Place
 from bot.inbound import Inbound, Said
 from engine.requests import Delta, GenerateRequest, GenerateResult
+from storage.inbox import Kept
 from storage.tables import Inbox
 
 PLATFORM = "telegram"
@@ -50,6 +51,7 @@ class InstantChannel:
     limits: Limits = field(default_factory=lambda: Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9))
     platform: str = PLATFORM
     bot_id: str = "1"
+    kept_keys: Kept = field(default_factory=Kept)
     slow_account: str = ""
     shown: int = 0
     shown_s: dict[str, float] = field(default_factory=dict)

@@ -119,8 +119,7 @@ class Delivery:
 
     def send(self, row: Outbox) -> None:
         """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it, or must wait."""
-        is_open = row.state in (OutboxState.WAITING, OutboxState.SENDING)
-        if not is_open or row.id in self._queued or row.platform not in self._open:
+        if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
         parcel = Parcel.of_row(row)

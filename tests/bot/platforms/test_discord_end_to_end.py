@@ -21,12 +21,14 @@ from bot.metrics import Metrics
 from bot.platforms.discord import DiscordChannel
 from bot.platforms.discord_messages import LIMITS
 from engine.config import EngineConfig
+from storage import people
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
 from tests.contract.discord_server import DiscordServer, Fault
 from tests.contract.discord_world import ANA, BEN, BOT, TOKEN, Channel, Interaction, Json
 from tests.storage.conftest import fast_folder
+from tests.storage.test_erasure import copies
 
 MENTION = f"<@{BOT['id']}>"
 QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, calls_per_s=1000.0)
@@ -40,6 +42,7 @@ class Talk:
     channels: Channels
     engine: FakeEngine
     channel: DiscordChannel
+    database: Database
 
     async def shows(self, words: str, chat: Channel | None = None, *, after: str = "0") -> Json:
         """The newest message of heed with these words, once it is there; its id is above `after`."""
@@ -89,7 +92,7 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
     channels.start()
     try:
         await server.until(lambda: channels.health()["discord"] == "ok")
-        yield Talk(server, channels, engine, channel)
+        yield Talk(server, channels, engine, channel, database)
     finally:
         await channels.stop(1.0)
         await lessons.drain()
@@ -276,3 +279,34 @@ async def test_foreign_and_malformed_things_do_nothing(talk: Talk) -> None:
     await talk.quiet()
     assert len(talk.server.said(talk.server.dm())) == before - 1
     await talk.ask("ants")
+
+
+async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path) -> None:
+    """After messages, a correction, reactions and presses no file has the number, the name or a word of theirs."""
+    cleo = BEN | {"id": "726194038512345678", "username": "cleo_7", "global_name": "Cleopatra"}
+    text = talk.server.text()
+    answer = await talk.ask(f"{MENTION} xylophones", text, cleo)
+    greeting = await talk.shows("learn", text)
+    await talk.quiet()
+    await talk.server.press(greeting, "learn:yes", user=cleo)
+    await talk.shows("learning is on", text)
+    await talk.server.react(answer, "👍", user=cleo)
+    await talk.server.react(answer, "👎", user=cleo)
+    await talk.server.react(answer, "👎", user=cleo, on=False)
+    await talk.server.say(text, "xylophones are longer", author=cleo, reply_to=answer["id"])
+    await talk.shows("learned: v1", text)
+    await talk.quiet()
+    asked = await talk.server.command(text, "forget", user=cleo)
+    await finished(talk, asked)
+    await talk.quiet()
+    assert copies(quick_dir, cleo["id"])
+    await talk.server.press(text.messages[asked.original], "forget:yes", user=cleo)
+    await talk.shows("is erased", text)
+    await talk.quiet()
+    await talk.database.checkpoint()
+    left = {word: copies(quick_dir, word) for word in (cleo["id"], "Cleopatra", "cleo_7", "xylophone")}
+    assert not any(left.values()), left
+    await talk.server.react(answer, "👍", user=cleo)  # as a gateway that replays would tell it
+    await talk.quiet()
+    assert await talk.database.read(lambda s: people.find(s, "discord", cleo["id"])) is None
+    assert copies(quick_dir, "Ana")

@@ -10,6 +10,7 @@ from bot.platforms.discord_events import (
     emoji_key,
     emoji_of,
     interaction_row,
+    mark_of,
     message_row,
     reaction_row,
     shown_emoji,
@@ -81,10 +82,12 @@ def test_an_edit_has_its_time_in_its_key() -> None:
 
 
 def test_a_reaction_says_whose_and_which() -> None:
-    """The key of a reaction names message, person, emoji and count; a server's own emoji goes by its id."""
+    """The key of a reaction has message, emoji, count and a mark of the person; a server's own emoji goes by its id."""
     reaction = {"message_id": "7", "user_id": "111", "channel_id": "500", "emoji": {"id": "55", "name": "bee"}}
     item = reaction_row("add", reaction, "1", 2)
-    assert item.update_id == "r:add:7:111:55:2"
+    assert item.update_id == f"r:add:7:{mark_of('7', '111')}:55:2"
+    assert "111" not in item.update_id
+    assert len({mark_of("7", "111"), mark_of("7", "112"), mark_of("8", "111")}) == 3
     assert item.payload["data"]["emoji"] == ":bee:"
     assert emoji_key({"id": None, "name": "👍"}) == shown_emoji({"id": None, "name": "👍"}) == "👍"
     assert [emoji_key(emoji_of(key)) for key in ("55", "👍")] == ["55", "👍"]

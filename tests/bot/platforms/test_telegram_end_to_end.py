@@ -22,10 +22,11 @@ from bot.lessons import Lessons
 from bot.metrics import Metrics
 from bot.platforms.telegram import LIMITS, TelegramChannel
 from engine.config import EngineConfig
-from storage import inbox, outbox
+from storage import inbox, outbox, people
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
+from tests.storage.test_erasure import copies
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -262,3 +263,47 @@ async def test_malformed_and_foreign_updates_do_nothing(talk: Talk) -> None:
     assert len(talk.server.shown(HOME)) == before
     talk.server.say("a\x00b")
     await talk.shows("not valid text")
+
+
+CLEO: Json = {"id": 7261940385, "is_bot": False, "first_name": "Cleopatra", "username": "cleo_7", "language_code": "en"}
+
+
+async def test_nothing_is_left_of_who_was_forgotten(tmp_path: Path, empty_data_dir: Path) -> None:
+    """No file has the number, the name or a word, and redelivered updates bring nothing back; Ana is still there."""
+    data_dir = shutil.copytree(empty_data_dir, tmp_path / "data")
+    home = private(CLEO)
+    async with TelegramServer() as server:
+        async with heed_on(server, data_dir) as talk:
+            await talk.ask("bees")
+            await _leave_traces(talk, home)
+            assert copies(data_dir, "7261940385")
+            talk.server.say("/forget", sender=CLEO, chat=home)
+            question = await talk.shows("this erases", home)
+            await talk.quiet()
+            talk.server.press(home, question["message_id"], "forget:yes", CLEO)
+            await talk.shows("is erased", home)
+            await talk.quiet()
+            await talk.core.database.checkpoint()
+            left = {word: copies(data_dir, word) for word in ("7261940385", "Cleopatra", "cleo_7", "xylophone")}
+            assert not any(left.values()), left
+        num_shown = len(server.shown(home))
+        assert server.redeliver() >= 9
+        async with heed_on(server, data_dir) as talk:
+            await talk.quiet()
+            assert await talk.core.database.read(lambda s: people.find(s, "telegram", "7261940385")) is None
+        assert len(server.shown(home)) == num_shown
+    assert copies(data_dir, "Ana")
+
+
+async def _leave_traces(talk: Talk, home: Json) -> None:
+    """Messages in private and in a group, consent, reactions, a correction."""
+    talk.server.say("xylophones", sender=CLEO, chat=home)
+    greeting = await talk.shows("learn", home)
+    answer = await talk.shows("know more?", home)
+    await talk.quiet()
+    talk.server.press(home, greeting["message_id"], "learn:yes", CLEO)
+    talk.server.react(home, answer["message_id"], ["👍"], sender=CLEO)
+    talk.server.react(GROUP, 9999, ["👎"], sender=CLEO)
+    talk.server.say("xylophones are longer", sender=CLEO, chat=home, reply_to=answer["message_id"])
+    await talk.shows("learned: v1", home)
+    await talk.ask("@heed_bot xylophones", GROUP, sender=CLEO)
