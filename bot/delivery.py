@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from bot.backoff import Jitter, backoff_s
 from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
@@ -258,6 +259,7 @@ class Delivery:
                 return
             if not parcel.is_careful:
                 return  # it was posted with its final text
+            post = replace(post, nonce=parcel.nonce(place, instead_of=parcel.shown[place]))
             del parcel.shown[place:]
         if not parcel.is_careful or channel.limits.has_nonces:
             parcel.is_known = False

@@ -28,7 +28,8 @@ def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | No
     """The inbox row of a message, None where it is not for heed. Raises where it is malformed."""
     author, stamp = message["author"], message.get("edited_timestamp")
     is_own_words = not author.get("bot") and not message.get("webhook_id") and message.get("type", 0) in TALK
-    if not is_own_words or (event == UPDATED and not stamp) or not message["content"]:
+    has_files = event == CREATED and bool(message.get("attachments") or message.get("sticker_items"))
+    if not is_own_words or (event == UPDATED and not stamp) or not (message["content"] or has_files):
         return None
     private = message.get("guild_id") is None if is_private is None else is_private
     if not (private or _is_addressed(message, bot_id)):

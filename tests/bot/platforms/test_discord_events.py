@@ -30,7 +30,7 @@ def message(**fields: Any) -> dict[str, Any]:
         {"author": ANA | {"bot": True}},
         {"webhook_id": "9"},
         {"type": 7},  # somebody joined
-        {"content": ""},  # a picture alone
+        {"content": ""},  # an embed alone
         {"guild_id": "900"},  # not for heed
         {"guild_id": "900", "mentions": [{"id": "222"}]},
         {"guild_id": "900", "mention_everyone": True},
@@ -39,7 +39,7 @@ def message(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_not_for_heed_makes_no_row(fields: dict[str, Any]) -> None:
-    """Bots, webhooks, notices, pictures and bystanders are never stored."""
+    """Bots, webhooks, notices, what has neither words nor files, and bystanders are never stored."""
     assert message_row(CREATED, message(**fields), "1") is None
 
 
@@ -49,10 +49,12 @@ def test_what_is_not_for_heed_makes_no_row(fields: dict[str, Any]) -> None:
         {},
         {"mentions": [{"id": "1"}], "guild_id": "900"},
         {"referenced_message": {"author": {"id": "1"}}, "guild_id": "9"},
+        {"content": "", "attachments": [{"id": "5"}]},
+        {"content": "", "sticker_items": [{"id": "5"}]},
     ],
 )
 def test_what_is_for_heed_makes_a_row(fields: dict[str, Any]) -> None:
-    """Private messages, mentions and replies to heed are stored under the message's id."""
+    """Private messages, mentions and replies to heed are stored under the message's id, also a picture alone."""
     item = message_row(CREATED, message(**fields), "1")
     assert item is not None
     assert (item.update_id, item.chat_key, item.account, item.bot_id) == ("m:42", "500", "111", "1")
