@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "latency", "throughput", "gaps")
+PARTS = ("start", "intake", "parked", "latency", "throughput", "gaps")
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class BenchConfig:
             _require_range(key, getattr(self, key), high)
         for key in ("streams", "watched"):
             _require_range(key, getattr(self, key), 16)
-        _require_range("chats", self.chats, 1000)
+        _require_range("chats", self.chats, 1000, low=2)  # one that waits, and others
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:
             raise ArgumentError(f"only wants some of {', '.join(PARTS)}, not {', '.join(unknown) or 'nothing'}")
 
 
-def _require_range(key: str, value: int, high: int) -> None:
-    if not 1 <= value <= high:
-        raise ArgumentError(f"{key} wants a number from 1 to {high}, not {value}")
+def _require_range(key: str, value: int, high: int, low: int = 1) -> None:
+    if not low <= value <= high:
+        raise ArgumentError(f"{key} wants a number from {low} to {high}, not {value}")

@@ -2,18 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bot.channel import Limits, NotOffered, Post, Rows, Take
+from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Place
 from bot.inbound import Inbound, Said
 from engine.requests import Delta, GenerateRequest, GenerateResult
+from storage.inbox import Kept
 from storage.tables import Inbox
 
 PLATFORM = "telegram"
 ANSWER = ("An answer", " of a few", " words.")
+RETRY_AFTER_S = 60.0
 
 
 class InstantEngine:
@@ -41,13 +43,19 @@ class InstantEngine:
 
 @dataclass
 class InstantChannel:
-    """A platform without limits. `shown` counts final texts; `has_shown` is set at each."""
+    """A platform without limits, but for the account that is told to slow down at each post and edit.
+
+    `shown` counts final texts, `shown_s` has the moment of the newest of each account.
+    """
 
     limits: Limits = field(default_factory=lambda: Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9))
     platform: str = PLATFORM
     bot_id: str = "1"
+    kept_keys: Kept = field(default_factory=Kept)
+    slow_account: str = ""
     shown: int = 0
-    has_shown: asyncio.Event = field(default_factory=asyncio.Event)
+    shown_s: dict[str, float] = field(default_factory=dict)
+    _has_shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self, take: Take) -> None:
         """Nothing to start."""
@@ -65,12 +73,12 @@ class InstantChannel:
 
     async def post(self, post: Post) -> str:
         """Show it."""
-        self._show(post.text)
+        self._show(post.place, post.text)
         return f"{post.place.external_id}-{time.monotonic_ns()}"
 
     async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
         """Show it."""
-        self._show(text)
+        self._show(place, text)
 
     async def draft(self, place: Place, draft_id: int, text: str) -> None:
         """No drafts."""
@@ -90,10 +98,28 @@ class InstantChannel:
         """All well."""
         return "ok"
 
-    def _show(self, text: str) -> None:
+    async def until_shown(self, wanted: int) -> None:
+        """Return when this many final texts have been shown."""
+        while self.shown < wanted:
+            await self._next()
+
+    async def until_shown_to(self, accounts: Iterable[str]) -> None:
+        """Return when each of them has a moment in `shown_s`."""
+        for account in accounts:
+            while account not in self.shown_s:
+                await self._next()
+
+    async def _next(self) -> None:
+        self._has_shown.clear()
+        await self._has_shown.wait()
+
+    def _show(self, place: Place, text: str) -> None:
+        if place.external_id == self.slow_account:
+            raise SlowDown("too much here", RETRY_AFTER_S)
         if text == "".join(ANSWER):
             self.shown += 1
-            self.has_shown.set()
+            self.shown_s[place.external_id] = time.perf_counter()
+            self._has_shown.set()
 
 
 def update(account: int, number: int) -> Inbox:

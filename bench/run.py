@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import gaps, intake, latency, start, table, throughput
+from bench import gaps, intake, latency, parked, start, table, throughput
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, server
@@ -25,12 +25,13 @@ from evals.study import Advance
 PARTS: dict[str, ModuleType] = {
     "start": start,
     "intake": intake,
+    "parked": parked,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
 }
 
-BY_THEMSELVES = ("start", "intake")  # need no running heed: they start their own
+BY_THEMSELVES = ("start", "intake", "parked")  # need no running heed: they start their own
 
 
 def main(words: Sequence[str]) -> int:

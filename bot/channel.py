@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from bot.errors import BotError
 from bot.events import Place
 from bot.inbound import Inbound
+from storage.inbox import Kept
 from storage.tables import Inbox
 
 
@@ -126,6 +127,10 @@ class Channel(Protocol):
     @property
     def limits(self) -> Limits:
         """What the platform takes."""
+
+    @property
+    def kept_keys(self) -> Kept:
+        """Keys of updates that it reads again, however old they are."""
 
     async def start(self, take: Take) -> None:
         """Check the token, set the commands where they changed, and begin to take updates. Raises StartError."""

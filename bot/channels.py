@@ -2,7 +2,8 @@
 
 Invariants: a channel that cannot start, or fails while it runs, never ends heed: a refused token ends its platform,
 with the reason in its health, anything else is tried again with back-off; nothing is sent on a platform that has not
-started; at the end the channels stop first, running answers get their time, and what is not shown stays in storage.
+started, and only then what is over is dropped; at the end the channels stop first, running answers get their time, and
+what is not shown stays in storage.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from bot.desk import Desk
 from bot.errors import StartError
 from bot.intake import Intake
 from bot.metrics import Metrics
+from bot.pruning import Pruning
 from storage.database import Database
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,7 @@ class Channels:
         self._problems = dict.fromkeys(self._channels, "not started")
         self._tasks: list[asyncio.Task[None]] = []
         self.delivery = Delivery(core.database, core.gateway, metrics, self._channels)
+        self._pruning = Pruning(core.database, core.settings.keep_updates_hours * 3600)
         desk = Desk(core, self.delivery, self._channels)
         self.intake = Intake(core.database, desk.handle, metrics, platforms=self._channels)
 
@@ -84,7 +87,7 @@ class Channels:
         await self._each("close", lambda channel: channel.close())
 
     async def _keep(self, channel: Channel) -> None:
-        """Start a channel, again and again until it has started or its token is refused."""
+        """Start a channel, again and again until it has started or its token is refused; then see to its old rows."""
         num_failures = 0
         while not await self._has_started(channel):
             if self._is_over(channel):
@@ -92,6 +95,7 @@ class Channels:
             num_failures += 1
             await self._sleep(backoff_s(num_failures, self._jitter))
         await self.delivery.open(channel.platform)
+        await self._pruning.run(channel)
 
     async def _has_started(self, channel: Channel) -> bool:
         try:

@@ -201,6 +201,12 @@ class Settings(BaseSettings):
     )
     data_dir: Path = Field(default=Path("data"), description="a directory heed may make and write")
     database_url: str | None = Field(default=None, description="postgresql://... (unset: SQLite in the data directory)")
+    keep_updates_hours: int = Field(
+        default=72,
+        ge=48,
+        description="hours for which updates of Telegram and Discord that were handled are known by their keys, "
+        "48 or more: platforms may deliver them again",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="debug, info, warning, error"
     )

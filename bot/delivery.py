@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from bot.backoff import Jitter, backoff_s
 from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
@@ -119,8 +120,7 @@ class Delivery:
 
     def send(self, row: Outbox) -> None:
         """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it, or must wait."""
-        is_open = row.state in (OutboxState.WAITING, OutboxState.SENDING)
-        if not is_open or row.id in self._queued or row.platform not in self._open:
+        if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
         parcel = Parcel.of_row(row)
@@ -259,6 +259,7 @@ class Delivery:
                 return
             if not parcel.is_careful:
                 return  # it was posted with its final text
+            post = replace(post, nonce=parcel.nonce(place, instead_of=parcel.shown[place]))
             del parcel.shown[place:]
         if not parcel.is_careful or channel.limits.has_nonces:
             parcel.is_known = False

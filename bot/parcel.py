@@ -113,9 +113,10 @@ class Parcel:
             nonce=self.nonce(place),
         )
 
-    def nonce(self, place: int) -> str:
-        """The same for the same part, whoever posts it."""
-        return hashlib.blake2s(f"{self.id}:{place}".encode(), digest_size=NONCE_BYTES).hexdigest()
+    def nonce(self, place: int, instead_of: str = "") -> str:
+        """The same for the same part, whoever posts it; another for what replaces a message that is gone."""
+        name = f"{self.id}:{place}:{instead_of}" if instead_of else f"{self.id}:{place}"
+        return hashlib.blake2s(name.encode(), digest_size=NONCE_BYTES).hexdigest()
 
     def _payload(self) -> dict[str, Any]:
         post = self.post

@@ -5,8 +5,9 @@ says that it was not done yet. Within a chat updates come out in the order in wh
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from sqlalchemy import bindparam, false, func
+from sqlalchemy import ColumnElement, bindparam, false, func
 from sqlmodel import Session, col, delete, select, update
 
 from storage import rows
@@ -14,6 +15,16 @@ from storage.tables import Inbox
 
 _WAITING = (col(Inbox.seq) == bindparam("known_seq"), col(Inbox.is_done) == false())
 _MARK_DONE = update(Inbox.__table__).where(*_WAITING).values(is_done=True, payload={})  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Which keys of a platform are not pruned: those that begin with one of `prefixes`, and the newest of each chat
+    among those that begin with `newest` (empty: none).
+    """
+
+    prefixes: tuple[str, ...] = ()
+    newest: str = ""
 
 
 def add(s: Session, item: Inbox) -> tuple[Inbox, bool]:
@@ -59,19 +70,38 @@ def num_waiting(s: Session) -> int:
 
 def keys(s: Session, platform: str, bot_id: str, prefix: str) -> list[str]:
     """The update ids that begin with `prefix`, in the order in which they were taken."""
-    query = select(Inbox.update_id).where(Inbox.platform == platform, Inbox.bot_id == bot_id)
-    return list(s.exec(query.where(col(Inbox.update_id).startswith(prefix, autoescape=True)).order_by(col(Inbox.seq))))
+    return [row.update_id for row in taken(s, platform, bot_id, prefix)]
+
+
+def taken(s: Session, platform: str, bot_id: str, prefix: str) -> list[Inbox]:
+    """The updates whose ids begin with `prefix`, in the order in which they were taken."""
+    query = select(Inbox).where(Inbox.platform == platform, Inbox.bot_id == bot_id)
+    return list(s.exec(query.where(_begins(prefix)).order_by(col(Inbox.seq))))
 
 
 def newest_per_chat(s: Session, platform: str, bot_id: str, prefix: str) -> dict[str, str]:
     """Of each chat the update id taken last among those that begin with `prefix`; nothing of who was forgotten."""
     mine = (Inbox.platform == platform, Inbox.bot_id == bot_id, Inbox.chat_key != "")
-    newest = select(func.max(Inbox.seq)).where(*mine, col(Inbox.update_id).startswith(prefix, autoescape=True))
-    query = select(Inbox).where(col(Inbox.seq).in_(newest.group_by(col(Inbox.chat_key))))
-    return {row.chat_key: row.update_id for row in s.exec(query)}
+    newest = select(func.max(Inbox.seq)).where(*mine, _begins(prefix)).group_by(col(Inbox.chat_key))
+    return {row.chat_key: row.update_id for row in s.exec(select(Inbox).where(col(Inbox.seq).in_(newest)))}
 
 
-def prune(s: Session, received_before_s: float) -> int:
-    """Drop the keys of done updates that no platform delivers again (keep 48 h at least); returns how many."""
-    old = (col(Inbox.is_done).is_(True), col(Inbox.received_at) < received_before_s)
-    return s.exec(delete(Inbox).where(*old)).rowcount
+def oldest_waiting_s(s: Session, platform: str) -> float | None:
+    """When the oldest update that waits was received, None where none does."""
+    waits = (Inbox.platform == platform, col(Inbox.is_done).is_(False))
+    return s.exec(select(func.min(Inbox.received_at)).where(*waits)).one()
+
+
+def prune(s: Session, platform: str, received_before_s: float, kept: Kept, limit: int) -> int:
+    """Drop the oldest keys of done updates that no platform delivers again; returns how many."""
+    old = select(Inbox.seq).where(Inbox.platform == platform, col(Inbox.is_done).is_(True))
+    old = old.where(col(Inbox.received_at) < received_before_s, *(~_begins(prefix) for prefix in kept.prefixes))
+    if kept.newest:
+        newest = select(func.max(Inbox.seq)).where(Inbox.platform == platform, _begins(kept.newest))
+        old = old.where(col(Inbox.seq).not_in(newest.group_by(col(Inbox.bot_id), col(Inbox.chat_key))))
+    old = old.order_by(col(Inbox.seq)).limit(limit)
+    return s.exec(delete(Inbox).where(col(Inbox.seq).in_(old))).rowcount
+
+
+def _begins(prefix: str) -> ColumnElement[bool]:
+    return col(Inbox.update_id).startswith(prefix, autoescape=True)

@@ -126,7 +126,6 @@ class OutboxState(StrEnum):
 
     DRAFT = "draft"  # an answer that is being written; its placeholder is known
     WAITING = "waiting"
-    SENDING = "sending"  # leased to a sender
     DONE = "done"
     DEAD = "dead"  # given up
 
@@ -357,7 +356,7 @@ class Inbox(SQLModel, table=True):
 
 
 class Outbox(SQLModel, table=True):
-    """Something to show on a platform."""
+    """Something to show on a platform. Once shown or given up it keeps its id and no content."""
 
     __table_args__ = (_NEVER_REUSED,)
     seq: int | None = Field(default=None, primary_key=True)
@@ -367,9 +366,8 @@ class Outbox(SQLModel, table=True):
     chat_key: str = Field(index=True)
     payload: dict[str, Any] = _json()
     state: str = Field(default=OutboxState.WAITING, index=True)
-    attempts: int = 0
-    lease_until_s: float = 0.0  # sending: until when the sender has it; waiting: not before
     external_message_id: str = ""
+    created_at: float = Field(default_factory=now_s)
 
 
 class Setting(SQLModel, table=True):

@@ -26,7 +26,7 @@ from bot.platforms.discord_intake import DiscordIntake
 from bot.platforms.discord_interactions import DiscordInteractions
 from bot.platforms.discord_messages import LIMITS, DiscordMessages
 from bot.platforms.discord_reader import read
-from bot.platforms.discord_taken import Taken
+from bot.platforms.discord_taken import KEPT, Taken
 from bot.redaction import hide
 from storage.database import Database
 
@@ -36,6 +36,7 @@ class DiscordChannel:
 
     platform = PLATFORM
     limits = LIMITS
+    kept_keys = KEPT
 
     def __init__(
         self,

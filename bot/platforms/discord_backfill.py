@@ -19,13 +19,14 @@ from bot.platforms.discord_events import (
     Json,
     emoji_key,
     emoji_of,
+    mark_of,
     message_row,
     reaction_row,
     row,
 )
 from bot.platforms.discord_lanes import Lanes
 from bot.platforms.discord_rest import DiscordRest
-from bot.platforms.discord_taken import Marks, Taken, Who, next_number
+from bot.platforms.discord_taken import Marks, Taken, Who, next_number, still_on
 from storage.tables import Inbox
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
@@ -163,11 +164,11 @@ class DiscordBackfill:
         for who, (emoji, user) in there.items():
             number = next_number(states.get(who), "add")
             if number is not None:
-                found = base | {"user_id": who[0], "emoji": emoji, "member": {"user": user}}
+                found = base | {"user_id": user["id"], "emoji": emoji, "member": {"user": user}}
                 await self._commit(reaction_row("add", found, self._bot_id, number))
-        for who, number in _gone(states, there):
-            lost = base | {"user_id": who[0], "emoji": emoji_of(who[1])}
-            await self._commit(reaction_row("remove", lost, self._bot_id, number))
+        for (_, key), state in still_on(states, but=there).items():
+            lost = base | {"user_id": state.account, "emoji": emoji_of(key)}
+            await self._commit(reaction_row("remove", lost, self._bot_id, state.number))
 
     async def _people(self, message: Json, emojis: Iterable[Json]) -> AsyncIterator[tuple[Who, tuple[Json, Json]]]:
         path = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}"
@@ -176,11 +177,7 @@ class DiscordBackfill:
             places = {"channel_id": str(message["channel_id"]), "message_id": str(message["id"]), "emoji": name}
             for user in await self._rest.call("GET", path, places, params={"limit": PAGE}):
                 if not user.get("bot"):
-                    yield (str(user["id"]), emoji_key(emoji)), (emoji, user)
-
-
-def _gone(states: dict[Who, tuple[int, bool]], there: Iterable[Who]) -> list[tuple[Who, int]]:
-    return [(who, number) for who, (number, is_on) in states.items() if is_on and who not in there]
+                    yield (mark_of(str(message["id"]), str(user["id"])), emoji_key(emoji)), (emoji, user)
 
 
 def snowflake(time_s: float) -> int:

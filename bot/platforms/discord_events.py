@@ -2,9 +2,11 @@
 
 A stored payload is `{"type": ..., "data": ...}` and stands alone: whether a message was meant for heed is decided here,
 where the bot's own id is known. What is not for heed (bots, bystanders, system messages) is never stored. Update ids
-name the thing and not its delivery, so that a replay or a look into history adds nothing.
+name the thing and not its delivery, so that a replay or a look into history adds nothing; they outlive the erasure of a
+person, so none of them has the number of an account.
 """
 
+import hashlib
 from typing import Any, Literal
 
 from storage.tables import Inbox
@@ -16,6 +18,8 @@ SEEN = "SEEN"  # a key without content: this is accounted for
 TALK = frozenset({0, 19})  # ordinary messages and replies; the other types are notices of Discord's
 COMMAND, PRESS, AUTOCOMPLETE, FORM = 2, 3, 4, 5  # types of interactions
 
+MARK_BYTES = 12
+
 Json = dict[str, Any]
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a malformed event raises
 
@@ -24,7 +28,8 @@ def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | No
     """The inbox row of a message, None where it is not for heed. Raises where it is malformed."""
     author, stamp = message["author"], message.get("edited_timestamp")
     is_own_words = not author.get("bot") and not message.get("webhook_id") and message.get("type", 0) in TALK
-    if not is_own_words or (event == UPDATED and not stamp) or not message["content"]:
+    has_files = event == CREATED and bool(message.get("attachments") or message.get("sticker_items"))
+    if not is_own_words or (event == UPDATED and not stamp) or not (message["content"] or has_files):
         return None
     private = message.get("guild_id") is None if is_private is None else is_private
     if not (private or _is_addressed(message, bot_id)):
@@ -74,7 +79,7 @@ def reaction_row(change: Literal["add", "remove"], reaction: Json, bot_id: str, 
         "author": _person(person),
         "emoji": shown_emoji(reaction["emoji"]),
     }
-    update_id = f"r:{change}:{message}:{user}:{emoji_key(reaction['emoji'])}:{number}"
+    update_id = f"r:{change}:{message}:{mark_of(message, user)}:{emoji_key(reaction['emoji'])}:{number}"
     return row(bot_id, update_id, channel, user, {"type": REACTED[change], "data": data})
 
 
@@ -83,6 +88,11 @@ def row(bot_id: str, update_id: str, channel: str, account: str, payload: Json) 
     return Inbox(
         platform=PLATFORM, bot_id=bot_id, update_id=update_id, chat_key=channel, account=account, payload=payload
     )
+
+
+def mark_of(message_id: str, account: str) -> str:
+    """What stands for a person in the keys of reactions to one message."""
+    return hashlib.blake2s(f"{message_id}:{account}".encode(), digest_size=MARK_BYTES).hexdigest()
 
 
 def person_of(interaction: Json) -> Json:

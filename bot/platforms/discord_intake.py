@@ -22,6 +22,7 @@ from bot.platforms.discord_events import (
     emoji_key,
     emoji_of,
     interaction_row,
+    mark_of,
     message_row,
     reaction_row,
     row,
@@ -29,7 +30,7 @@ from bot.platforms.discord_events import (
 from bot.platforms.discord_gateway import DiscordGateway, Pace
 from bot.platforms.discord_interactions import DiscordInteractions
 from bot.platforms.discord_lanes import Lanes, Work
-from bot.platforms.discord_taken import STARTED, Change, Taken, next_number
+from bot.platforms.discord_taken import STARTED, Change, Taken, next_number, still_on
 from storage.errors import StorageError
 from storage.tables import Inbox
 
@@ -145,17 +146,18 @@ class DiscordIntake:
         await self._backfill.catch_up(str(data["channel_id"]))
         bot_id = self._gateway.bot_id
         states = await self._taken.reactions(bot_id, str(data["message_id"]))
-        number = next_number(states.get((str(data["user_id"]), emoji_key(data["emoji"]))), change)
+        mark = mark_of(str(data["message_id"]), str(data["user_id"]))
+        number = next_number(states.get((mark, emoji_key(data["emoji"]))), change)
         if number is not None:
             await self.commit(reaction_row(change, data, bot_id, number))
 
     async def _clear(self, data: Json) -> None:
         bot_id, only = self._gateway.bot_id, data.get("emoji")
         states = await self._taken.reactions(bot_id, str(data["message_id"]))
-        for (account, key), (number, is_on) in states.items():
-            if is_on and (only is None or emoji_key(only) == key):
-                lost = data | {"user_id": account, "emoji": emoji_of(key)}
-                await self.commit(reaction_row("remove", lost, bot_id, number))
+        for (_, key), state in still_on(states).items():
+            if only is None or emoji_key(only) == key:
+                lost = data | {"user_id": state.account, "emoji": emoji_of(key)}
+                await self.commit(reaction_row("remove", lost, bot_id, state.number))
 
     async def _interact(self, data: Json) -> None:
         try:

@@ -1,22 +1,35 @@
 """What of Discord was taken before, read from the inbox's keys: how far each chat is, and which reactions are on.
 
 A reaction has no id of its own. Its key counts how often the same emoji of the same person was put on the same message,
-so taking it off and putting it on again are different updates, and the same state seen twice is none.
+so taking it off and putting it on again are different updates, and the same state seen twice is none. The key has a
+mark of the person; who it is stands beside the key, and no longer once that person was forgotten.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.platforms.discord_events import PLATFORM
 from storage import chats, inbox
 from storage.database import Database
+from storage.inbox import Kept
 
 MAX_PLACES = 500
 STARTED = "s:"  # keys of starts: since when heed listens where it heard nothing yet
+MESSAGE, REACTION = "m:", "r:"
+KEPT = Kept(prefixes=(STARTED, REACTION), newest=MESSAGE)  # what is read here, however old it is
 
 Change = Literal["add", "remove"]
-Who = tuple[str, str]  # (account, emoji key)
+Who = tuple[str, str]  # (mark of a person on a message, emoji key)
+
+
+@dataclass(frozen=True)
+class State:
+    """Whether an emoji is on a message, how often it was put on, and by whom (empty: forgotten)."""
+
+    number: int = 0
+    is_on: bool = False
+    account: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,9 +52,9 @@ class Taken:
         """How far heed got."""
         newest, starts, reactions, places = await self._database.read(
             lambda s: (
-                inbox.newest_per_chat(s, PLATFORM, bot_id, "m:"),
+                inbox.newest_per_chat(s, PLATFORM, bot_id, MESSAGE),
                 inbox.keys(s, PLATFORM, bot_id, STARTED),
-                inbox.keys(s, PLATFORM, bot_id, "r:"),
+                inbox.keys(s, PLATFORM, bot_id, REACTION),
                 chats.places(s, PLATFORM, MAX_PLACES),
             )
         )
@@ -49,37 +62,42 @@ class Taken:
         everything = max([*by_chat.values(), *map(_snowflake, starts)], default=0)
         return Marks(by_chat, everything, frozenset(key.split(":")[2] for key in reactions), tuple(places))
 
-    async def reactions(self, bot_id: str, message_id: str) -> dict[Who, tuple[int, bool]]:
-        """Of each person and emoji on a message: how often it was put on, and whether it is on."""
-        keys = await self._database.read(
+    async def reactions(self, bot_id: str, message_id: str) -> dict[Who, State]:
+        """The state of each person's emoji on a message."""
+        rows = await self._database.read(
             lambda s: [
-                key
+                row
                 for change in ("add", "remove")
-                for key in inbox.keys(s, PLATFORM, bot_id, f"r:{change}:{message_id}:")
+                for row in inbox.taken(s, PLATFORM, bot_id, f"{REACTION}{change}:{message_id}:")
             ]
         )
-        return reaction_states(keys)
+        return reaction_states((row.update_id, row.account) for row in rows)
 
 
-def reaction_states(keys: Iterable[str]) -> dict[Who, tuple[int, bool]]:
-    """The state each person's emoji is in, from the keys of the changes in any order."""
-    states: dict[Who, tuple[int, bool]] = {}
-    for key in keys:
-        _, change, _, account, rest = key.split(":", 4)
+def reaction_states(taken: Iterable[tuple[str, str]]) -> dict[Who, State]:
+    """The state each person's emoji is in, from the keys and accounts of the changes in any order."""
+    states: dict[Who, State] = {}
+    for key, account in taken:
+        _, change, _, mark, rest = key.split(":", 4)
         emoji, _, number = rest.rpartition(":")
-        state = (int(number), change == "add")
-        known = states.get((account, emoji), (0, False))
+        state = State(int(number), change == "add", account)
+        known = states.get((mark, emoji), State())
         # Taking off is counted with the putting on that it ends, so at the same count "remove" is the later one.
-        states[account, emoji] = max(known, state, key=lambda it: (it[0], not it[1]))
+        states[mark, emoji] = max(known, state, key=lambda it: (it.number, not it.is_on))
     return states
 
 
-def next_number(state: tuple[int, bool] | None, change: Change) -> int | None:
+def still_on(states: dict[Who, State], but: Container[Who] = ()) -> dict[Who, State]:
+    """What is on and not in `but`; nothing of who was forgotten."""
+    return {who: state for who, state in states.items() if state.is_on and state.account and who not in but}
+
+
+def next_number(state: State | None, change: Change) -> int | None:
     """The count that a change gets, None where it changes nothing."""
-    number, is_on = state or (0, False)
+    state = state or State()
     if change == "add":
-        return None if is_on else number + 1
-    return number if is_on else None
+        return None if state.is_on else state.number + 1
+    return state.number if state.is_on else None
 
 
 def _snowflake(key: str) -> int:

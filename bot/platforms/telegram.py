@@ -38,6 +38,7 @@ from bot.platforms.telegram_poller import WATCHDOG_S, Poller
 from bot.platforms.telegram_reader import ALLOWED_UPDATES, GENERAL_TOPIC, PLATFORM, Reader
 from bot.platforms.telegram_webhook import Webhook
 from bot.redaction import hide, redact
+from storage.inbox import Kept
 
 LIMITS = Limits(
     TEXT_UNITS,
@@ -62,6 +63,7 @@ class TelegramChannel:
 
     platform = PLATFORM
     limits = LIMITS
+    kept_keys = Kept()  # an update's number says nothing later
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ def test_the_defaults_are_those_of_the_table() -> None:
     [
         ({"updates": 0}, "updates wants a number from 1"),
         ({"streams": 17}, "streams wants a number from 1 to 16"),
+        ({"chats": 1}, "chats wants a number from 2 to 1000"),
         ({"only": ("speed",)}, "only wants some of start, .*not speed"),
         ({"only": ()}, "not nothing"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.instant import ANSWER, InstantChannel, InstantEngine, update
-from bot.channel import NotOffered, Post
+from bot.channel import NotOffered, Post, SlowDown
 from bot.events import Place
 from bot.inbound import Said
 from engine.requests import GenerateRequest, Sampling
@@ -29,6 +29,16 @@ async def test_final_texts_are_counted() -> None:
     assert channel.shown == 1
     with pytest.raises(NotOffered):
         await channel.draft(HOME, 1, "x")
+
+
+async def test_one_account_can_be_told_to_wait() -> None:
+    """It alone, and nothing of it counts as shown."""
+    channel = InstantChannel(slow_account="7")
+    with pytest.raises(SlowDown):
+        await channel.post(Post(HOME, "".join(ANSWER)))
+    await channel.post(Post(Place("telegram", "8"), "".join(ANSWER)))
+    await channel.until_shown_to(["8"])
+    assert (channel.shown, set(channel.shown_s)) == (1, {"8"})
 
 
 def test_an_update_reads_as_its_message() -> None:

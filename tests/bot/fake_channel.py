@@ -13,6 +13,7 @@ from bot import inbound as arrivals
 from bot.channel import File, Limits, NotOffered, Post, Rows, Take
 from bot.events import Author, Place
 from bot.inbound import Inbound
+from storage.inbox import Kept
 from storage.tables import Inbox
 
 ANA = Author("telegram", "11", "Ana")
@@ -71,6 +72,7 @@ class FakeChannel:
     ) -> None:
         self.platform = platform
         self.bot_id = "7"
+        self.kept_keys = Kept()
         self.shown = shown
         self.limits = limits or Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9)
         self.has_drafts = has_drafts

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -106,6 +107,35 @@ async def test_nothing_is_sent_before_the_platform_has_started(core: Core) -> No
         hold.set()
         await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
         assert channels.health() == {"telegram": "ok"}
+
+
+async def test_what_is_over_is_dropped_once_the_platform_has_started(core: Core) -> None:
+    """The keys of updates handled days ago go; what came within the time that is kept is still known."""
+    fake = FakeChannel(FakePlatform())
+    start, hold, week_s = fake.start, asyncio.Event(), 7 * 24 * 3600.0
+
+    async def late(take: Any) -> None:
+        await start(take)
+        await hold.wait()
+
+    fake.start = late  # type: ignore[method-assign]
+    for key, age_s in (("old", week_s), ("new", 47 * 3600.0)):
+        row = fake.update(Said(ANA, HOME, "1", "bees"), key)
+        row.received_at, row.is_done = time.time() - age_s, True
+        await core.database.write(lambda s, row=row: inbox.add(s, row))
+    async with running(core, fake):
+        await until(lambda: fake.take is not None)
+        assert await keys_of(core) == ["old", "new"]
+        hold.set()
+        while await keys_of(core) != ["new"]:  # noqa: ASYNC110  storage is what is waited for
+            await asyncio.sleep(0.005)
+        assert fake.take is not None
+        assert await fake.take(fake.update(Said(ANA, HOME, "1", "bees"), "new")) is False
+
+
+async def keys_of(core: Core) -> list[str]:
+    """The updates that are known."""
+    return await core.database.read(lambda s: inbox.keys(s, "telegram", "7", ""))
 
 
 async def test_a_channel_that_hangs_does_not_hold_up_the_end(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:

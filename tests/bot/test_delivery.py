@@ -208,16 +208,20 @@ async def test_a_bug_in_a_channel_does_not_stop_the_chat(start: StartRig) -> Non
         assert (await heed.shown()).texts() == ["second"]
 
 
-async def test_a_placeholder_that_is_gone_is_replaced(heed: Rig) -> None:
-    """Somebody deleted it: the answer comes in a new message."""
-    heed.engine.token_delay_s = 0.005
-    turn, item, done = await asked(heed)
-    task = asyncio.create_task(heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS)))
-    await until(lambda: bool(heed.channel.shown.messages))
-    heed.channel.shown.failures["edit"] = [Gone("deleted")] * 2
-    await task
-    shown = (await heed.shown()).messages
-    assert shown[-1].text.startswith(ANSWER)
+@pytest.mark.parametrize("has_nonces", [True, False])
+async def test_a_placeholder_that_is_gone_is_replaced(start: StartRig, *, has_nonces: bool) -> None:
+    """Somebody deleted it: the answer comes in a new message, also where a nonce would find the deleted one."""
+    limits = Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9, has_nonces=has_nonces)
+    async with start(limits=limits) as heed:
+        heed.engine.token_delay_s = 0.005
+        turn, item, done = await asked(heed)
+        task = asyncio.create_task(heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS)))
+        await until(lambda: bool(heed.channel.shown.messages))
+        heed.channel.shown.failures["edit"] = [Gone("deleted")] * 2
+        await task
+        shown = (await heed.shown()).messages
+        assert len(shown) == 2
+        assert shown[-1].text.startswith(ANSWER)
 
 
 @pytest.mark.parametrize("error", [NotReady("starting"), EngineRestarting("again")])

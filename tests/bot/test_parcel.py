@@ -28,13 +28,14 @@ def test_a_parcel_survives_the_outbox() -> None:
 
 
 def test_the_first_part_answers_and_the_last_has_the_buttons() -> None:
-    """Each part has a nonce of its own, the same every time."""
+    """Each part has a nonce of its own, the same every time, and what replaces a message that is gone another one."""
     parcel = Parcel.of_post(POST, None, "key")
     first, last = (parcel.part(["a", "b"], place) for place in range(2))
     assert (first.text, first.reply_to, first.token, first.rows, first.files) == ("a", "5", "t", (), ())
     assert (last.text, last.reply_to, last.token, last.rows, last.files) == ("b", None, "", POST.rows, POST.files)
     assert first.nonce != last.nonce
     assert first.nonce == Parcel.of_post(POST, None, "key").nonce(0)
+    assert len({first.nonce, *(Parcel.of_post(POST, None, "key").nonce(0, gone) for gone in ("7", "8"))}) == 3
     assert len(first.nonce) == 2 * NONCE_BYTES <= 25
 
 

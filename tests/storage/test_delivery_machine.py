@@ -1,4 +1,4 @@
-"""Inbox and outbox against a model: redeliveries, failing and late handlers, lost senders, restarts."""
+"""Inbox and outbox against a model: redeliveries, failing and late handlers, senders that come twice, restarts."""
 
 import contextlib
 from pathlib import Path
@@ -10,12 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlmodel import Session, select
 
 from storage import inbox, outbox
-from storage.tables import Inbox, Outbox
+from storage.tables import Inbox, Outbox, OutboxState
 from tests.storage import rows
 from tests.storage.conftest import Store, copy_data_dir, fast_folder
 
 CHATS = ("a", "b")
-LEASE_S = 10.0
 STEPS = st.integers(0, 5)
 
 
@@ -30,21 +29,20 @@ class DeliveryMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = contextlib.ExitStack()
         self.store = Store(copy_data_dir(new_data_dir, self.folder.enter_context(fast_folder())))
-        self.now_s = 0.0
         self.arrived: dict[str, list[str]] = {chat: [] for chat in CHATS}
         self.handled: list[str] = []
         self.taken: list[Inbox] = []  # what handlers were given since the start, finished or not
-        self.leases: list[Outbox] = []  # what senders were given since the start, current or not
-        self.holders: dict[str, int] = {}  # which attempt at an item is the current one
+        self.drafts: set[str] = set()  # replies that are being written
+        self.sending: list[Outbox] = []  # what senders were given, settled meanwhile or not
         self.shown: dict[str, list[str]] = {chat: [] for chat in CHATS}
-        self.buried: set[str] = set()
+        self.given_up: set[str] = set()
 
     def teardown(self) -> None:
         """Whatever happened, everything taken is answered in the end, once and in order."""
         try:
             self._drain()
             for chat, updates in self.arrived.items():
-                assert self.shown[chat] == [update for update in updates if update not in self.buried]
+                assert self.shown[chat] == [update for update in updates if update not in self.given_up]
         finally:
             self.store.close()
             self.store.runner.close()
@@ -83,58 +81,68 @@ class DeliveryMachine(RuleBasedStateMachine):
             self.store.write(lambda s: self._effect(s, item, dies))
             self.handled.append(item.update_id)
 
-    @rule(passed_s=st.sampled_from([0.0, 1.0, LEASE_S]), limit=st.integers(1, 3))
-    def lease(self, passed_s: float, limit: int) -> None:
-        """A sender takes what is due; nobody else holds it, and nothing before it in its chat is open."""
-        self.now_s += passed_s
-        items = self.store.write(lambda s: outbox.lease(s, now_s=self.now_s, lease_s=LEASE_S, limit=limit))
-        for item in items:
-            finished = {*self.shown[item.chat_key], *self.buried}
-            expected = [update for update in self.handled if update[0] == item.chat_key and update not in finished]
-            assert item.id == expected[0]
-            assert item.payload == {"text": item.id}
-            self.holders[item.id] = item.attempts
-        self.leases += items
-
-    @rule(pick=STEPS, end=st.sampled_from(["done", "retry", "bury"]))
-    def send(self, pick: int, end: str) -> None:
-        """A sender comes back; only the latest attempt at an item counts, and only once."""
-        if not self.leases:
+    @rule(pick=STEPS)
+    def write(self, pick: int) -> None:
+        """A reply that is being written gets its placeholder, or the one an earlier handler left."""
+        unhandled = [item for item in self.taken if item.update_id not in self.handled]
+        if not unhandled:
             return
-        lease = self.leases[pick % len(self.leases)]
-        is_held = self.holders.get(lease.id) == lease.attempts
-        ends = {
-            "done": lambda s: outbox.mark_done(s, lease.id, lease.attempts, "m1"),
-            "retry": lambda s: outbox.retry(s, lease.id, lease.attempts, self.now_s + 1),
-            "bury": lambda s: outbox.bury(s, lease.id, lease.attempts),
-        }
-        assert self.store.write(ends[end]) == is_held
-        if is_held:
-            del self.holders[lease.id]
-        if is_held and end == "done":
-            self.shown[lease.chat_key].append(lease.id)
-        if is_held and end == "bury":
-            self.buried.add(lease.id)
+        item = unhandled[pick % len(unhandled)]
+        draft = rows.outbox(item.update_id, item.chat_key, state=OutboxState.DRAFT, external_message_id="p1")
+        assert self.store.write(lambda s: outbox.keep(s, draft)).state == OutboxState.DRAFT
+        self.drafts.add(item.update_id)
+
+    @rule()
+    def send(self) -> None:
+        """Senders get what waits: what was handled and is not settled, in order within a chat, with its content."""
+        items = self.store.read(outbox.waiting)
+        for chat in CHATS:
+            settled = {*self.shown[chat], *self.given_up}
+            expected = [update for update in self.handled if update[0] == chat and update not in settled]
+            assert sorted(item.id for item in items if item.chat_key == chat) == sorted(expected)
+        assert all(item.payload == {"text": item.id} for item in items)
+        self.sending += items
+
+    @rule(pick=STEPS, is_shown=st.booleans())
+    def settle(self, pick: int, is_shown: bool) -> None:
+        """A sender has shown the first of a chat, or gives it up; who says so again changes nothing."""
+        if not self.sending:
+            return
+        item = self._first(self.sending[pick % len(self.sending)])
+        is_open = item.id not in {*self.shown[item.chat_key], *self.given_up}
+        end = (lambda s: outbox.finish(s, item.id, "m1")) if is_shown else (lambda s: outbox.give_up(s, item.id))
+        assert self.store.write(end) is is_open
+        if is_open and is_shown:
+            self.shown[item.chat_key].append(item.id)
+        elif is_open:
+            self.given_up.add(item.id)
+        kept = self.store.read(lambda s: outbox.get(s, item.id))
+        assert kept is not None
+        assert (kept.payload, kept.chat_key) == ({}, "")
 
     @rule()
     def restart(self) -> None:
-        """Handlers and senders of the old run are gone; the clock may have gone back."""
+        """Handlers and senders of the old run are gone."""
         self.store.reopen()
-        self.store.write(outbox.release_all)
-        self.taken, self.leases, self.holders, self.now_s = [], [], {}, 0.0
+        self.taken, self.sending = [], []
 
     @invariant()
     def each_effect_is_there_once(self) -> None:
-        """There is one reply for each update that was handled, and none for any other."""
+        """There is one reply for each update that was handled, and nothing but drafts for any other."""
         queued = self.store.read(lambda s: list(s.exec(select(Outbox.id))))
-        assert sorted(queued) == sorted(self.handled)
+        assert sorted(queued) == sorted({*self.handled, *self.drafts})
         waiting = sum(len(updates) for updates in self.arrived.values()) - len(self.handled)
         assert self.store.read(inbox.num_waiting) == waiting
 
+    def _first(self, item: Outbox) -> Outbox:
+        """The first of an item's chat that its sender has not settled, or the item where it has settled all."""
+        settled = {*self.shown[item.chat_key], *self.given_up}
+        open_items = [it for it in self.sending if it.chat_key == item.chat_key and it.id not in settled]
+        return min(open_items, key=lambda it: it.seq or 0, default=item)
+
     def _effect(self, s: Session, item: Inbox, dies: bool) -> None:
-        _, is_new = outbox.add(s, rows.outbox(item.update_id, item.chat_key))
+        outbox.keep(s, rows.outbox(item.update_id, item.chat_key))
         is_first = inbox.mark_done(s, item.seq or 0)
-        assert is_new == is_first
         if dies or not is_first:
             raise CrashedHere
 
@@ -145,17 +153,13 @@ class DeliveryMachine(RuleBasedStateMachine):
             for pick in range(len(self.taken)):
                 if self.taken[pick].update_id not in self.handled:
                     self.handle(pick, dies=False)
-        while True:
-            self.leases = []
-            self.lease(LEASE_S, limit=3)
-            if not self.leases:
-                return
-            for pick in range(len(self.leases)):
-                self.send(pick, "done")
+        self.send()
+        for item in list(self.sending):
+            self.settle(self.sending.index(item), is_shown=True)
 
 
 def test_every_update_is_answered_once_and_in_order_whatever_happens(new_data_dir: Path) -> None:
-    """No redelivery, dead or late handler, lost sender or restart loses, doubles or reorders a reply."""
+    """No redelivery, dead or late handler, repeated sender or restart loses, doubles or reorders a reply."""
     run_state_machine_as_test(
         lambda: DeliveryMachine(new_data_dir),
         settings=settings(

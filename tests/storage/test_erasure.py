@@ -14,7 +14,7 @@ CANARY = "xylophone-canary-7261"
 OTHER = "ordinary-words-of-ben"
 
 
-def _copies(data_dir: Path, word: str) -> dict[str, int]:
+def copies(data_dir: Path, word: str) -> dict[str, int]:
     """How often a word stands in each file below the data directory."""
     counts = {path.name: path.read_bytes().count(word.encode()) for path in data_dir.rglob("*") if path.is_file()}
     return {name: count for name, count in counts.items() if count}
@@ -28,11 +28,11 @@ def test_no_byte_of_a_forgotten_person_is_left(store: Store, ana: str, ben: str)
         store.runner.run(store.database.checkpoint())
         store.write(lambda s: people.set_persona(s, ana, CANARY * 300))
     SqliteFile(store.data_dir / "heed.db").backup("0000-before-0001")
-    before = _copies(store.data_dir, CANARY)
+    before = copies(store.data_dir, CANARY)
     assert set(before) == {"heed.db", "heed.db-wal", "heed-0000-before-0001.db"}
     assert store.runner.run(erasure.forget_person(store.database, ana)) is True
-    assert _copies(store.data_dir, CANARY) == {}
-    assert _copies(store.data_dir, OTHER)
+    assert copies(store.data_dir, CANARY) == {}
+    assert copies(store.data_dir, OTHER)
     assert store.read(lambda s: people.get(s, ben).id) == ben
 
 
@@ -48,7 +48,7 @@ def test_an_erasure_cut_short_is_finished_by_asking_again(
         reader.exec_driver_sql("SELECT count(*) FROM user").scalar()
         with pytest.raises(DatabaseBusy):
             store.runner.run(erasure.forget_person(store.database, ana))
-    assert _copies(store.data_dir, CANARY)
+    assert copies(store.data_dir, CANARY)
     assert store.runner.run(erasure.forget_person(store.database, ana)) is False
-    assert _copies(store.data_dir, CANARY) == {}
+    assert copies(store.data_dir, CANARY) == {}
     readers.dispose()

@@ -4,9 +4,12 @@ import pytest
 from sqlmodel import Session
 
 from storage import inbox, settings
+from storage.inbox import Kept
 from storage.tables import Inbox
 from tests.storage import rows
 from tests.storage.conftest import Store
+
+NOTHING = Kept()
 
 
 def _take(store: Store, update_id: str, chat_key: str = "c1", **fields: object) -> Inbox:
@@ -100,16 +103,56 @@ def test_waiting_updates_are_counted(store: Store) -> None:
     assert store.read(inbox.num_waiting) == 2
 
 
+def _take_done(store: Store, update_id: str, chat_key: str = "c1", **fields: object) -> Inbox:
+    item = _take(store, update_id, chat_key, **fields)
+    store.write(lambda s: inbox.mark_done(s, item.seq or 0))
+    return item
+
+
+def _prune(store: Store, kept: Kept = NOTHING, limit: int = 100) -> int:
+    return store.write(lambda s: inbox.prune(s, "telegram", 100.0, kept, limit))
+
+
+def _keys(store: Store) -> list[str]:
+    return store.read(lambda s: inbox.keys(s, "telegram", "7", ""))
+
+
 def test_pruning_drops_old_done_updates_only(store: Store) -> None:
-    """What waits stays however old it is, what is new stays although it is done."""
-    old_done, old_waiting = _take(store, "1", received_at=10.0), _take(store, "2", received_at=10.0)
-    new_done = _take(store, "3", received_at=1000.0)
-    for item in (old_done, new_done):
-        store.write(lambda s, item=item: inbox.mark_done(s, item.seq))
-    assert store.write(lambda s: inbox.prune(s, 100.0)) == 1
-    assert store.read(lambda s: s.get(Inbox, old_done.seq)) is None
-    assert _next(store) == [old_waiting.update_id]
-    assert store.read(lambda s: s.get(Inbox, new_done.seq)) is not None
+    """What waits stays however old it is, what is new stays although it is done; other platforms are left alone."""
+    _take_done(store, "1", received_at=10.0)
+    _take(store, "2", received_at=10.0)
+    _take_done(store, "3", received_at=1000.0)
+    elsewhere = _take_done(store, "4", received_at=10.0, platform="discord")
+    assert _prune(store) == 1
+    assert _keys(store) == ["2", "3"]
+    assert store.read(lambda s: s.get(Inbox, elsewhere.seq)) is not None
+
+
+def test_pruning_takes_the_oldest_first(store: Store) -> None:
+    """A few at a time, so that what is written meanwhile does not wait long."""
+    for number in range(5):
+        _take_done(store, str(number), received_at=10.0)
+    assert _prune(store, limit=2) == 2
+    assert _keys(store) == ["2", "3", "4"]
+    assert [_prune(store, limit=2) for _ in range(3)] == [2, 1, 0]
+
+
+def test_pruning_keeps_what_a_platform_needs(store: Store) -> None:
+    """Keys that tell a state, and of each chat the newest of a kind, be it as old as it may."""
+    for key, chat in (("m:1", "a"), ("m:2", "a"), ("e:2", "a"), ("m:3", "b"), ("s:0", "c"), ("i:4", "a")):
+        _take_done(store, key, chat, received_at=10.0)
+    assert _prune(store, Kept(prefixes=("s:",), newest="m:")) == 3
+    assert _keys(store) == ["m:2", "m:3", "s:0"]
+    assert _prune(store) == 3
+
+
+def test_the_oldest_that_waits_is_known_by_its_time(store: Store) -> None:
+    """Of one platform, and only what is not done."""
+    assert store.read(lambda s: inbox.oldest_waiting_s(s, "telegram")) is None
+    _take_done(store, "1", received_at=10.0)
+    _take(store, "2", received_at=30.0)
+    _take(store, "3", received_at=20.0, platform="discord")
+    assert store.read(lambda s: inbox.oldest_waiting_s(s, "telegram")) == 30.0
 
 
 def test_what_waits_comes_oldest_first(store: Store) -> None:

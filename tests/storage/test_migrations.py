@@ -4,6 +4,7 @@ import contextlib
 import re
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, create_engine
 from sqlmodel import SQLModel
 
+from bot.platforms.discord_events import reaction_row
 from storage import migrations, people, sqlite
 from storage.database import Database
 from storage.errors import SchemaUnknown
@@ -47,7 +49,9 @@ def _schema(engine: Engine) -> dict[str, list[str]]:
     """Each table's and index's definition, clause by clause; the order of constraints means nothing."""
     query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'alembic%'"
     with engine.connect() as connection:
-        return {name: _clauses(re.sub(r"\s+", " ", sql)) for name, sql in connection.exec_driver_sql(query)}
+        found = connection.exec_driver_sql(query).fetchall()
+    # SQLite quotes the name of a table that was made anew
+    return {name: _clauses(re.sub(r"\s+", " ", sql).replace('"', "")) for name, sql in found}
 
 
 def _clauses(sql: str) -> list[str]:
@@ -157,6 +161,44 @@ def test_a_migration_that_breaks_references_is_undone(
         Database.open(store.data_dir)
     with contextlib.closing(sqlite3.connect(store.data_dir / "heed.db")) as connection:
         assert connection.execute("SELECT id FROM user").fetchall() == [(ana,)]
+
+
+def test_an_outbox_with_leases_is_taken_over(engine: Engine) -> None:
+    """What was being sent waits, what was shown has no chat, and what is there counts as made now."""
+    migrations.upgrade(engine, revision="0003")
+    with engine.begin() as connection:
+        for number, state in enumerate(("sending", "waiting", "draft", "done", "dead"), 1):
+            connection.exec_driver_sql(
+                "INSERT INTO outbox (id, platform, chat_key, payload, state, attempts, lease_until_s, "
+                "external_message_id) VALUES (?, 'telegram', '11', '{}', ?, 1, 9.0, '')",
+                (str(number), state),
+            )
+    before_s = time.time()
+    migrations.upgrade(engine)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT state, chat_key, created_at FROM outbox ORDER BY seq").fetchall()
+    assert [row[:2] for row in found] == [
+        ("waiting", "11"), ("waiting", "11"), ("draft", "11"), ("done", ""), ("dead", ""),
+    ]  # fmt: skip
+    assert min(row[2] for row in found) >= before_s
+
+
+def test_keys_of_reactions_name_nobody_any_more(engine: Engine) -> None:
+    """The key is the one that the same reaction gets now; other keys stay as they are."""
+    reaction = {"message_id": "5", "user_id": "21", "channel_id": "9", "guild_id": None, "emoji": {"name": "👍"}}
+    keys = {"r:add:5:21:👍:1": "discord", "m:21": "discord", "21": "telegram"}
+    migrations.upgrade(engine, revision="0003")
+    with engine.begin() as connection:
+        for key, platform in keys.items():
+            connection.exec_driver_sql(
+                "INSERT INTO inbox (platform, bot_id, update_id, account, chat_key, payload, received_at, is_done, "
+                "attempts) VALUES (?, '7', ?, '21', '9', '{}', 1.0, 1, 0)",
+                (platform, key),
+            )
+    migrations.upgrade(engine)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT update_id FROM inbox ORDER BY seq").scalars().all()
+    assert found == [reaction_row("add", reaction, "7", 1).update_id, "m:21", "21"]
 
 
 def test_the_migrations_are_part_of_the_package() -> None:

@@ -1,5 +1,7 @@
 """The outbox. The state machine over inbox and outbox is in test_delivery_machine.py."""
 
+from sqlmodel import select
+
 from storage import outbox
 from storage.tables import Outbox, OutboxState
 from tests.storage import rows
@@ -9,11 +11,6 @@ from tests.storage.conftest import Store
 def _queue(store: Store, *items: tuple[str, str]) -> None:
     for item_id, chat_key in items:
         store.write(lambda s, item_id=item_id, chat_key=chat_key: outbox.add(s, rows.outbox(item_id, chat_key)))
-
-
-def _lease(store: Store, now_s: float = 0.0, limit: int = 10) -> list[tuple[str, int]]:
-    items = store.write(lambda s: outbox.lease(s, now_s=now_s, lease_s=30.0, limit=limit))
-    return [(item.id, item.attempts) for item in items]
 
 
 def _get(store: Store, item_id: str) -> Outbox:
@@ -31,85 +28,29 @@ def test_the_same_id_is_queued_once(store: Store) -> None:
     assert given.seq is None
 
 
-def test_one_sender_has_an_item_at_a_time(store: Store) -> None:
-    """What is leased is not leased again before the lease runs out; then it is another attempt."""
-    _queue(store, ("1", "a"))
-    assert _lease(store, now_s=0.0) == [("1", 1)]
-    assert _lease(store, now_s=29.9) == []
-    assert _lease(store, now_s=30.0) == [("1", 2)]
-
-
-def test_a_chat_gets_its_messages_in_order(store: Store) -> None:
-    """The next message of a chat comes out when the one before is done; chats do not wait for one another."""
-    _queue(store, ("1", "a"), ("2", "a"), ("3", "b"))
-    assert _lease(store) == [("1", 1), ("3", 1)]
-    assert _lease(store) == []
-    assert store.write(lambda s: outbox.mark_done(s, "1", 1, "m17")) is True
-    assert _lease(store) == [("2", 1)]
-
-
-def test_the_limit_takes_the_oldest(store: Store) -> None:
-    """With many chats due, those that wait longest go first."""
-    _queue(store, *((str(n), f"chat {n}") for n in range(5)))
-    assert _lease(store, limit=2) == [("0", 1), ("1", 1)]
-    assert _lease(store, limit=2) == [("2", 1), ("3", 1)]
-
-
-def test_a_sender_whose_lease_ran_out_changes_nothing(store: Store) -> None:
-    """Only the attempt that holds the lease can finish, return or bury the item."""
-    _queue(store, ("1", "a"))
-    _lease(store, now_s=0.0)
-    _lease(store, now_s=60.0)
-    assert store.write(lambda s: outbox.mark_done(s, "1", 1)) is False
-    assert store.write(lambda s: outbox.retry(s, "1", 1, 0.0)) is False
-    assert store.write(lambda s: outbox.bury(s, "1", 1)) is False
-    assert _get(store, "1").state == OutboxState.SENDING
-    assert store.write(lambda s: outbox.mark_done(s, "1", 2)) is True
-    assert store.write(lambda s: outbox.mark_done(s, "1", 2)) is False
-
-
-def test_a_retry_waits_and_keeps_its_place(store: Store) -> None:
-    """Until its time an item is not leased, and nothing of its chat overtakes it."""
-    _queue(store, ("1", "a"), ("2", "a"))
-    _lease(store, now_s=0.0)
-    assert store.write(lambda s: outbox.retry(s, "1", 1, not_before_s=100.0)) is True
-    assert _lease(store, now_s=99.0) == []
-    assert _lease(store, now_s=100.0) == [("1", 2)]
-
-
-def test_a_buried_item_lets_its_chat_go_on(store: Store) -> None:
-    """What cannot be sent is kept for the operator and blocks nobody."""
-    _queue(store, ("1", "a"), ("2", "a"))
-    _lease(store)
-    assert store.write(lambda s: outbox.bury(s, "1", 1)) is True
-    assert _lease(store) == [("2", 1)]
-    assert (_get(store, "1").state, _get(store, "1").payload) == (OutboxState.DEAD, {"text": "1"})
-
-
-def test_a_done_item_keeps_the_message_id_and_no_content(store: Store) -> None:
-    """What was shown can be edited later; its text is stored with the answer only."""
-    _queue(store, ("1", "a"))
-    _lease(store)
-    store.write(lambda s: outbox.mark_done(s, "1", 1, "m17"))
-    item = _get(store, "1")
-    assert (item.state, item.external_message_id, item.payload) == (OutboxState.DONE, "m17", {})
-
-
-def test_leases_end_with_the_run_that_took_them(store: Store) -> None:
-    """After a restart everything open is due at once, whatever the clocks of the two runs say."""
-    _queue(store, ("1", "a"), ("2", "b"))
-    _lease(store, now_s=1e9, limit=1)
-    store.write(lambda s: outbox.lease(s, now_s=1e9, lease_s=30.0, limit=1))
-    store.write(lambda s: outbox.retry(s, "2", 1, 2e9))
+def test_what_waits_comes_oldest_first(store: Store) -> None:
+    """In the order of queueing, over all chats; what was shown or given up is not there."""
+    _queue(store, ("1", "a"), ("2", "b"), ("3", "a"), ("4", "a"))
+    store.write(lambda s: outbox.finish(s, "1", "m17"))
+    store.write(lambda s: outbox.give_up(s, "3"))
     store.reopen()
-    assert store.write(outbox.release_all) == 1
-    assert _lease(store, now_s=0.0) == [("1", 2), ("2", 2)]
+    assert [item.id for item in store.read(outbox.waiting)] == ["2", "4"]
+
+
+def test_a_shown_item_keeps_the_message_id_and_neither_content_nor_chat(store: Store) -> None:
+    """In private the number of a chat is that of a person."""
+    _queue(store, ("1", "a"))
+    assert store.write(lambda s: outbox.finish(s, "1", "m17")) is True
+    item = _get(store, "1")
+    assert (item.state, item.external_message_id) == (OutboxState.DONE, "m17")
+    assert (item.payload, item.chat_key) == ({}, "")
 
 
 def test_an_unknown_item_is_none(store: Store) -> None:
-    """Looking for an id that was never queued finds nothing, and it cannot be done."""
+    """Looking for an id that was never queued finds nothing, and it cannot be shown or given up."""
     assert store.read(lambda s: outbox.get(s, "nothing")) is None
-    assert store.write(lambda s: outbox.mark_done(s, "nothing", 1)) is False
+    assert store.write(lambda s: outbox.finish(s, "nothing")) is False
+    assert store.write(lambda s: outbox.give_up(s, "nothing")) is False
 
 
 def test_an_answer_is_a_draft_until_it_is_to_be_shown(store: Store) -> None:
@@ -127,8 +68,20 @@ def test_an_answer_is_a_draft_until_it_is_to_be_shown(store: Store) -> None:
 
 
 def test_what_is_given_up_is_not_shown(store: Store) -> None:
-    """It keeps its place without its content."""
+    """It keeps its id without its content."""
     store.write(lambda s: outbox.keep(s, rows.outbox("1")))
     assert store.write(lambda s: outbox.give_up(s, "1")) is True
     assert store.read(outbox.waiting) == []
     assert store.write(lambda s: outbox.give_up(s, "1")) is False
+
+
+def test_pruning_leaves_what_waits_what_is_new_and_other_platforms(store: Store) -> None:
+    """The oldest go first, so many at a time as asked for."""
+    for number, fields in enumerate(({}, {}, {}, {"created_at": 200.0}, {"platform": "discord"}, {})):
+        row = rows.outbox(str(number), **({"created_at": 10.0} | fields))
+        store.write(lambda s, row=row: outbox.add(s, row))
+    for item_id in "0", "1", "3", "4":
+        store.write(lambda s, item_id=item_id: outbox.finish(s, item_id))
+    store.write(lambda s: outbox.keep(s, rows.outbox("2", state=OutboxState.DRAFT)))
+    assert [store.write(lambda s: outbox.prune(s, "telegram", 100.0, 2)) for _ in range(3)] == [2, 1, 0]
+    assert [item.id for item in store.read(lambda s: list(s.exec(select(Outbox).order_by("seq"))))] == ["3", "4", "5"]

@@ -17,16 +17,20 @@ from bot.consent import Consent
 from bot.context import Core
 from bot.gateway import Gateway
 from bot.lessons import Lessons
+from bot.livetext import CURSOR
 from bot.metrics import Metrics
 from bot.platforms.discord import DiscordChannel
 from bot.platforms.discord_messages import LIMITS
 from engine.config import EngineConfig
+from storage import people
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
+from tests.bot.platforms.odd import ODD_TEXTS, failures
 from tests.contract.discord_server import DiscordServer, Fault
-from tests.contract.discord_world import ANA, BEN, BOT, TOKEN, Channel, Interaction, Json
+from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, TOKEN, Channel, Interaction, Json, Refusal
 from tests.storage.conftest import fast_folder
+from tests.storage.test_erasure import copies
 
 MENTION = f"<@{BOT['id']}>"
 QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, calls_per_s=1000.0)
@@ -40,6 +44,7 @@ class Talk:
     channels: Channels
     engine: FakeEngine
     channel: DiscordChannel
+    database: Database
 
     async def shows(self, words: str, chat: Channel | None = None, *, after: str = "0") -> Json:
         """The newest message of heed with these words, once it is there; its id is above `after`."""
@@ -89,7 +94,7 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
     channels.start()
     try:
         await server.until(lambda: channels.health()["discord"] == "ok")
-        yield Talk(server, channels, engine, channel)
+        yield Talk(server, channels, engine, channel, database)
     finally:
         await channels.stop(1.0)
         await lessons.drain()
@@ -136,6 +141,12 @@ async def finished(talk: Talk, given: Interaction) -> str:
     """What a slash command was answered."""
     await talk.server.until(lambda: given.original)
     return str(talk.server.world.channels[given.payload["channel_id"]].messages[given.original]["content"])
+
+
+async def whispered(talk: Talk, given: Interaction) -> str:
+    """What the person alone was told after an interaction."""
+    await talk.server.until(lambda: given.follow_ups)
+    return str(given.follow_ups[-1]["content"])
 
 
 async def test_a_correction_by_reply(talk: Talk) -> None:
@@ -207,6 +218,12 @@ async def test_a_server_is_answered_when_it_asks(talk: Talk) -> None:
     for told in (pressed, filled):
         (notice,) = told.follow_ups
         assert (notice["content"], notice["flags"]) == ("Only the person who asked can use these buttons.", 64 | 4)
+
+
+async def test_a_picture_is_told_that_it_cannot_be_seen(talk: Talk) -> None:
+    """No silence, and nothing that the model would have to make up."""
+    await talk.server.say(talk.server.dm(), "", attachments=[{"id": "5", "filename": "bee.png", "size": 3, "url": ""}])
+    await talk.shows("words only")
 
 
 async def test_commands_answer_their_interaction(talk: Talk) -> None:
@@ -282,3 +299,83 @@ async def test_foreign_and_malformed_things_do_nothing(talk: Talk) -> None:
     await talk.quiet()
     assert len(talk.server.said(talk.server.dm())) == before - 1
     await talk.ask("ants")
+
+
+@pytest.mark.parametrize(("text", "is_taken"), ODD_TEXTS.values(), ids=ODD_TEXTS)
+async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """As a message, a note, a correction, a changed one and in a form: each says what is wrong, and nothing fails."""
+    home = talk.server.dm()
+
+    async def answered(words: str, sent: Json) -> Json:
+        await talk.quiet()
+        return await talk.shows(words if is_taken else "the text has", after=sent["id"])
+
+    await answered("know more?", await talk.server.say(home, text))
+    about = await talk.ask("bees")
+    given = await talk.server.command(home, "note", text)
+    assert ("noted" in await finished(talk, given)) if is_taken else ("the text has" in await whispered(talk, given))
+    await answered("learned", await talk.server.say(home, text, reply_to=about["id"]))
+    correction = await talk.server.say(home, "too long", reply_to=about["id"])
+    notice = await talk.shows("learned", after=correction["id"])
+    await talk.quiet()
+    await talk.server.edit(correction, text)
+    told = await answered("learned", notice)
+    opened = await talk.server.press(about, "fix")
+    await talk.server.until(lambda: opened.first)
+    filled = await talk.server.submit(opened, text)
+    assert await answered("learned", told) if is_taken else ("the text has" in await whispered(talk, filled))
+    assert failures(caplog) == []
+
+
+async def test_an_answer_survives_what_is_deleted(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    """The question and the answer's placeholder are gone: the answer comes all the same, once."""
+    talk.engine.token_delay_s = 0.05
+    asked = await talk.server.say(talk.server.dm(), "bees")
+    placeholder = await talk.shows(CURSOR, after=asked["id"])
+    for message in (asked, placeholder):
+        del talk.server.dm().messages[message["id"]]
+    await talk.shows("know more?", after=asked["id"])
+    await talk.quiet()
+    assert sum("You asked about bees" in text for text in talk.server.said(talk.server.dm())) == 1
+    assert failures(caplog) == []
+
+
+async def test_who_has_blocked_heed_is_left_alone(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    """What was to be shown is given up; when they unblock heed, the next message is answered as ever."""
+    talk.server.dm().refusal = Refusal(403, CANNOT_SEND, "Cannot send messages to this user")
+    await talk.server.say(talk.server.dm(), "bees")
+    await talk.quiet()
+    talk.server.dm().refusal = None
+    await talk.ask("ants")
+    assert failures(caplog) == []
+
+
+async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path) -> None:
+    """After messages, a correction, reactions and presses no file has the number, the name or a word of theirs."""
+    cleo = BEN | {"id": "726194038512345678", "username": "cleo_7", "global_name": "Cleopatra"}
+    text = talk.server.text()
+    answer = await talk.ask(f"{MENTION} xylophones", text, cleo)
+    greeting = await talk.shows("learn", text)
+    await talk.quiet()
+    await talk.server.press(greeting, "learn:yes", user=cleo)
+    await talk.shows("learning is on", text)
+    await talk.server.react(answer, "👍", user=cleo)
+    await talk.server.react(answer, "👎", user=cleo)
+    await talk.server.react(answer, "👎", user=cleo, on=False)
+    await talk.server.say(text, "xylophones are longer", author=cleo, reply_to=answer["id"])
+    await talk.shows("learned: v1", text)
+    await talk.quiet()
+    asked = await talk.server.command(text, "forget", user=cleo)
+    await finished(talk, asked)
+    await talk.quiet()
+    assert copies(quick_dir, cleo["id"])
+    await talk.server.press(text.messages[asked.original], "forget:yes", user=cleo)
+    await talk.shows("is erased", text)
+    await talk.quiet()
+    await talk.database.checkpoint()
+    left = {word: copies(quick_dir, word) for word in (cleo["id"], "Cleopatra", "cleo_7", "xylophone")}
+    assert not any(left.values()), left
+    await talk.server.react(answer, "👍", user=cleo)  # as a gateway that replays would tell it
+    await talk.quiet()
+    assert await talk.database.read(lambda s: people.find(s, "discord", cleo["id"])) is None
+    assert copies(quick_dir, "Ana")

@@ -10,6 +10,7 @@ from bot.platforms.discord_events import (
     emoji_key,
     emoji_of,
     interaction_row,
+    mark_of,
     message_row,
     reaction_row,
     shown_emoji,
@@ -29,7 +30,7 @@ def message(**fields: Any) -> dict[str, Any]:
         {"author": ANA | {"bot": True}},
         {"webhook_id": "9"},
         {"type": 7},  # somebody joined
-        {"content": ""},  # a picture alone
+        {"content": ""},  # an embed alone
         {"guild_id": "900"},  # not for heed
         {"guild_id": "900", "mentions": [{"id": "222"}]},
         {"guild_id": "900", "mention_everyone": True},
@@ -38,7 +39,7 @@ def message(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_not_for_heed_makes_no_row(fields: dict[str, Any]) -> None:
-    """Bots, webhooks, notices, pictures and bystanders are never stored."""
+    """Bots, webhooks, notices, what has neither words nor files, and bystanders are never stored."""
     assert message_row(CREATED, message(**fields), "1") is None
 
 
@@ -48,10 +49,12 @@ def test_what_is_not_for_heed_makes_no_row(fields: dict[str, Any]) -> None:
         {},
         {"mentions": [{"id": "1"}], "guild_id": "900"},
         {"referenced_message": {"author": {"id": "1"}}, "guild_id": "9"},
+        {"content": "", "attachments": [{"id": "5"}]},
+        {"content": "", "sticker_items": [{"id": "5"}]},
     ],
 )
 def test_what_is_for_heed_makes_a_row(fields: dict[str, Any]) -> None:
-    """Private messages, mentions and replies to heed are stored under the message's id."""
+    """Private messages, mentions and replies to heed are stored under the message's id, also a picture alone."""
     item = message_row(CREATED, message(**fields), "1")
     assert item is not None
     assert (item.update_id, item.chat_key, item.account, item.bot_id) == ("m:42", "500", "111", "1")
@@ -81,10 +84,12 @@ def test_an_edit_has_its_time_in_its_key() -> None:
 
 
 def test_a_reaction_says_whose_and_which() -> None:
-    """The key of a reaction names message, person, emoji and count; a server's own emoji goes by its id."""
+    """The key of a reaction has message, emoji, count and a mark of the person; a server's own emoji goes by its id."""
     reaction = {"message_id": "7", "user_id": "111", "channel_id": "500", "emoji": {"id": "55", "name": "bee"}}
     item = reaction_row("add", reaction, "1", 2)
-    assert item.update_id == "r:add:7:111:55:2"
+    assert item.update_id == f"r:add:7:{mark_of('7', '111')}:55:2"
+    assert "111" not in item.update_id
+    assert len({mark_of("7", "111"), mark_of("7", "112"), mark_of("8", "111")}) == 3
     assert item.payload["data"]["emoji"] == ":bee:"
     assert emoji_key({"id": None, "name": "👍"}) == shown_emoji({"id": None, "name": "👍"}) == "👍"
     assert [emoji_key(emoji_of(key)) for key in ("55", "👍")] == ["55", "👍"]

@@ -19,13 +19,16 @@ from bot.consent import Consent
 from bot.context import Core
 from bot.gateway import Gateway
 from bot.lessons import Lessons
+from bot.livetext import CURSOR
 from bot.metrics import Metrics
 from bot.platforms.telegram import LIMITS, TelegramChannel
 from engine.config import EngineConfig
-from storage import inbox, outbox
+from storage import inbox, outbox, people
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
+from tests.bot.platforms.odd import ODD_TEXTS, failures
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
+from tests.storage.test_erasure import copies
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -268,3 +271,92 @@ async def test_malformed_and_foreign_updates_do_nothing(talk: Talk) -> None:
     assert len(talk.server.shown(HOME)) == before
     talk.server.say("a\x00b")
     await talk.shows("not valid text")
+
+
+@pytest.mark.parametrize(("text", "is_taken"), ODD_TEXTS.values(), ids=ODD_TEXTS)
+async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """As a message, a note, a correction and a changed correction: each says what is wrong, and nothing fails."""
+
+    async def answered(words: str, sent: Json) -> Json:
+        return await talk.shows(words if is_taken else "the text has", after=sent["message_id"])
+
+    await answered("know more?", talk.server.say(text))
+    await answered("noted", talk.server.say(f"/note {text}"))
+    about = await talk.ask("bees")
+    await talk.quiet()
+    await answered("learned", talk.server.say(text, reply_to=about["message_id"]))
+    await talk.quiet()
+    correction = talk.server.say("too long", reply_to=about["message_id"])
+    notice = await talk.shows("learned", after=correction["message_id"])
+    await talk.quiet()
+    talk.server.edit(correction, text)
+    await answered("learned", notice)
+    await talk.quiet()
+    assert failures(caplog) == []
+
+
+async def test_an_answer_survives_what_is_deleted(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    """The question and the answer's placeholder are gone: the answer comes all the same, once."""
+    talk.engine.token_delay_s = 0.05
+    asked = talk.server.say("@heed_bot bees", chat=GROUP)
+    placeholder = await talk.shows(CURSOR, GROUP, after=asked["message_id"])
+    for message in (asked, placeholder):
+        del talk.server.messages[GROUP["id"]][message["message_id"]]
+    await talk.shows("know more?", GROUP)
+    await talk.quiet()
+    assert sum("You asked about" in text for text in talk.server.texts(GROUP)) == 1
+    assert failures(caplog) == []
+
+
+async def test_who_has_blocked_heed_is_left_alone(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    """What was to be shown is given up; when they unblock heed, the next message is answered as ever."""
+    talk.server.blocked.add(HOME["id"])
+    talk.server.say("bees")
+    await talk.quiet()
+    talk.server.blocked.clear()
+    await talk.ask("ants")
+    assert failures(caplog) == []
+
+
+CLEO: Json = {"id": 7261940385, "is_bot": False, "first_name": "Cleopatra", "username": "cleo_7", "language_code": "en"}
+
+
+async def test_nothing_is_left_of_who_was_forgotten(tmp_path: Path, empty_data_dir: Path) -> None:
+    """No file has the number, the name or a word, and redelivered updates bring nothing back; Ana is still there."""
+    data_dir = shutil.copytree(empty_data_dir, tmp_path / "data")
+    home = private(CLEO)
+    async with TelegramServer() as server:
+        async with heed_on(server, data_dir) as talk:
+            await talk.ask("bees")
+            await _leave_traces(talk, home)
+            assert copies(data_dir, "7261940385")
+            talk.server.say("/forget", sender=CLEO, chat=home)
+            question = await talk.shows("this erases", home)
+            await talk.quiet()
+            talk.server.press(home, question["message_id"], "forget:yes", CLEO)
+            await talk.shows("is erased", home)
+            await talk.quiet()
+            await talk.core.database.checkpoint()
+            left = {word: copies(data_dir, word) for word in ("7261940385", "Cleopatra", "cleo_7", "xylophone")}
+            assert not any(left.values()), left
+        num_shown = len(server.shown(home))
+        assert server.redeliver() >= 9
+        async with heed_on(server, data_dir) as talk:
+            await talk.quiet()
+            assert await talk.core.database.read(lambda s: people.find(s, "telegram", "7261940385")) is None
+        assert len(server.shown(home)) == num_shown
+    assert copies(data_dir, "Ana")
+
+
+async def _leave_traces(talk: Talk, home: Json) -> None:
+    """Messages in private and in a group, consent, reactions, a correction."""
+    talk.server.say("xylophones", sender=CLEO, chat=home)
+    greeting = await talk.shows("learn", home)
+    answer = await talk.shows("know more?", home)
+    await talk.quiet()
+    talk.server.press(home, greeting["message_id"], "learn:yes", CLEO)
+    talk.server.react(home, answer["message_id"], ["👍"], sender=CLEO)
+    talk.server.react(GROUP, 9999, ["👎"], sender=CLEO)
+    talk.server.say("xylophones are longer", sender=CLEO, chat=home, reply_to=answer["message_id"])
+    await talk.shows("learned: v1", home)
+    await talk.ask("@heed_bot xylophones", GROUP, sender=CLEO)

@@ -1,0 +1,59 @@
+"""What is between a model and a chat platform, real: database, intake, access, gateway and delivery, on a folder.
+
+The model and the platform are `bench.instant`'s, so that what is timed is heed's own.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.instant import InstantChannel, InstantEngine
+from bot.access import Access
+from bot.channels import Channels
+from bot.config import AccessSettings, HttpSettings, Settings
+from bot.consent import Consent
+from bot.context import Core
+from bot.gateway import Gateway
+from bot.lessons import Lessons
+from bot.metrics import Metrics
+from storage.database import Database
+
+ENDLESS = 1_000_000  # messages an hour
+
+
+@dataclass(frozen=True)
+class Between:
+    """One heed that runs, and what stands at its ends."""
+
+    channels: Channels
+    engine: InstantEngine
+    channel: InstantChannel
+
+
+@asynccontextmanager
+async def running(num_chats: int) -> AsyncIterator[Between]:
+    """A heed that lets anybody in and answers `num_chats` at once."""
+    engine: Any = InstantEngine()
+    channel = InstantChannel()
+    with tempfile.TemporaryDirectory(prefix="heed-bench-") as folder:
+        settings = Settings(
+            data_dir=Path(folder),
+            http=HttpSettings(max_streams=num_chats),
+            access=AccessSettings(mode="open", messages_per_hour=ENDLESS),
+        )
+        database = Database.open(settings.data_dir)
+        metrics = Metrics()
+        gateway = Gateway(engine, database, settings, metrics)
+        lessons = Lessons(gateway, engine, database, settings, metrics)
+        access, consent = Access(database, settings), Consent(database, engine, settings)
+        core = Core(gateway, lessons, engine, database, settings, access, consent)
+        channels = Channels([channel], core, metrics)
+        channels.start()
+        try:
+            yield Between(channels, engine, channel)
+        finally:
+            await channels.stop(timeout_s=0)  # what was measured has been shown
+            await database.close()

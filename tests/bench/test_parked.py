@@ -1,0 +1,49 @@
+"""What one waiting chat costs the others is measured on the real parts, and judged against its target."""
+
+import asyncio
+
+import pytest
+
+from bench import parked
+from bench.config import BenchConfig
+from bot.channel import Post
+from bot.delivery import Delivery
+
+CONFIG = BenchConfig(chats=3, rounds=1, only=("parked",))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parked, "BURSTS", 2)
+    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.0)
+
+
+async def test_every_message_of_the_others_is_measured() -> None:
+    """Both bursts of a pair have one sample per chat that does not wait."""
+    told: list[str] = []
+    samples = await parked.measure(CONFIG, told.append)
+    assert [len(burst) for kind in (parked.WITH, parked.WITHOUT) for burst in samples[kind]] == [2, 2, 2, 2]
+    assert told == ["parked"] * parked.units(CONFIG)
+
+
+async def test_a_wait_that_holds_up_everybody_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delivery in which one chat's wait stops all chats misses the target."""
+    monkeypatch.setattr("bench.instant.RETRY_AFTER_S", 0.5)
+    turn, line = Delivery._post, asyncio.Lock()
+
+    async def one_after_the_other(self: Delivery, channel: object, post: Post) -> str:
+        async with line:
+            return await turn(self, channel, post)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Delivery, "_post", one_after_the_other)
+    *_, judged = parked.rows(await parked.measure(CONFIG, lambda _: None))
+    assert judged.is_met is False
+
+
+def test_the_median_of_the_pairs_is_judged() -> None:
+    """One disturbed pair of bursts says nothing, a tenth more in most of them does."""
+    usual = [[10.0, 10.0]] * 5
+    disturbed = [[100.0, 100.0], *usual[1:]]
+    assert [row.is_met for row in parked.rows({parked.WITH: disturbed, parked.WITHOUT: usual})] == [None, None, True]
+    slower = [[11.5, 11.5]] * 5
+    assert [row.is_met for row in parked.rows({parked.WITH: slower, parked.WITHOUT: usual})] == [None, None, False]
