@@ -105,8 +105,8 @@ async def test_nothing_is_sent_before_the_platform_has_started(core: Core) -> No
         while await core.database.read(inbox.num_waiting):  # noqa: ASYNC110  storage is what is waited for
             await asyncio.sleep(0.005)
         hold.set()
+        await until(lambda: channels.health() == {"telegram": "ok"})
         await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
-        assert channels.health() == {"telegram": "ok"}
 
 
 async def test_what_is_over_is_dropped_once_the_platform_has_started(core: Core) -> None:
