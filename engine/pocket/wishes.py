@@ -306,7 +306,7 @@ assert set(_WISHES) == set(DIRECTIONS)
 _HELD_OUT = [phrase for table in (COMMANDS, REMARKS) for _, phrases in table.values() for phrase in phrases]
 COMPOSED_COMMANDS = grammar.commands(_HELD_OUT)
 COMPOSED_REMARKS = grammar.remarks(_HELD_OUT)
-_COMPOSED_SHARE = 0.45  # of wishes whose direction has composed phrasings
+_COMPOSED_SHARE = 0.6  # of wishes whose direction has composed phrasings
 
 
 def _typo(text: str, rng: random.Random) -> str:

@@ -1,8 +1,8 @@
 """The synthetic world: conversations the pocket model is trained on, and what is held out of them.
 
-Owns the mix of what people say. A sample is a conversation whose assistant turns are all targets; the last one may
-begin in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer
-it would not have begun, as a teacher must. Held-out subjects are never taught: no note, feedback or hindsight asks for
+Owns the mix of what people say. A sample is a conversation whose assistant turns are targets; the last one may begin
+in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer it would
+not have begun, as a teacher must. Some conversations begin with a whole answer of that kind, and a wish to be rid of it. Held-out subjects are never taught: no note, feedback or hindsight asks for
 a style of an answer about them. A system prompt may style them, so that their facts can be said in every style.
 Held-out phrasings (`wishes`) and names never appear.
 """
@@ -46,6 +46,7 @@ MAX_NOTES = 16
 _HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 _TRAINED = [s for s in SUBJECTS if not s.is_held_out]
 _SYSTEMS = ("You are a helpful assistant.", "You are heed, a chat bot.", "You are a chat bot.", "Answer the user.")
+_PRACTISED = (*SKILLS, "add", "add", "repeat", "repeat")  # what is learned last is asked most
 _ONSETS = ("", *"b br c ch d dr f fl g gr h j k kl l m n p pr r s st t tr v w z".split())
 _CODAS = ("", "", "", "", *"s l n r k t d x th m st".split())
 _PERSONAS = ("You are {n}.", "Your name is {n}.", "You are {n}, a helpful assistant.", "You are a chat bot called {n}.")
@@ -55,14 +56,15 @@ _PERSONAS = ("You are {n}.", "Your name is {n}.", "You are {n}, a helpful assist
 class Mix:
     """How often conversations of each kind are drawn."""
 
-    notes_share: float = 0.45
-    many_notes_share: float = 0.26  # of conversations with notes: five or more
+    notes_share: float = 0.48
+    many_notes_share: float = 0.36  # of conversations with notes: five or more
     hindsight_share: float = 0.33
     invented_names_share: float = 0.5  # of names; the rest come from a list
     system_share: float = 0.25  # conversations whose system prompt wishes for a style
     styled_held_out_share: float = 0.4  # of questions under such a prompt or under none: about held-out subjects
     turns: tuple[float, ...] = (0.58, 0.28, 0.10, 0.04)  # conversations of one, two, three, four exchanges
     drill_share: float = 0.12  # conversations of skills or facts alone
+    restored_share: float = 0.16  # conversations that begin in another style, which the person wants no more
 
 
 START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2)  # short, while the model learns to read
@@ -82,7 +84,7 @@ class Turn:
 
 @dataclass
 class Sample:
-    """A conversation; every assistant turn is a target."""
+    """A conversation; what an assistant turn did not begin with is a target."""
 
     turns: list[Turn] = field(default_factory=list)
 
@@ -170,7 +172,7 @@ def _exchange(scene: _Scene) -> tuple[str, Content]:
     if kind < 0.68:
         return _question(scene)
     if kind < 0.79:
-        return exercise(rng.choice((*SKILLS, "add", "add")), rng)
+        return exercise(rng.choice(_PRACTISED), rng)
     if kind < 0.87:
         return _small_talk(scene)
     return _personal(scene) if kind < 0.94 else (unknown_ask(rng), UNKNOWN)
@@ -187,7 +189,7 @@ def _directions(scene: _Scene, count: int) -> list[Direction]:
     """Different preferences, one of them often among those that were changed before."""
     rng = scene.rng
     changed = [p for p, (default, _) in PREFERENCES.items() if getattr(scene.style, p) != default]
-    first = _drawn(changed if changed and rng.random() < 0.5 else list(PREFERENCES), rng)
+    first = _drawn(changed if changed and rng.random() < 0.6 else list(PREFERENCES), rng)
     others = rng.sample([p for p in PREFERENCES if p != first], count - 1)
     return [_direction(p, scene) for p in (first, *others)]
 
@@ -322,8 +324,21 @@ def _drill(scene: _Scene) -> Sample:
     is_skill = rng.random() < 0.55
     sample = Sample()
     for _ in range(rng.randint(3, 6)):
-        said, content = exercise(rng.choice((*SKILLS, "add", "add", "add")), rng) if is_skill else _question(scene)
+        said, content = exercise(rng.choice(_PRACTISED), rng) if is_skill else _question(scene)
         sample.turns += [Turn("user", said), Turn("assistant", render(content))]
+    return sample
+
+
+def _restored(rng: random.Random, mix: Mix) -> Sample:
+    """An answer in another style, read and not learned; then wishes, mostly back to the default."""
+    scene = _Scene(rng, mix)
+    _, directions, name = _wish(scene, rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0])
+    _grant(scene, directions, name)
+    said, scene.last = _question(scene)
+    sample = Sample([Turn("user", said), Turn("assistant", "", begun=render(scene.last, scene.style))])
+    asked, wanted, name = _wish(scene, rng.choices((1, 2), (0.85, 0.15))[0])
+    _grant(scene, wanted, name)
+    sample.turns += [Turn("user", asked), _target(scene, scene.last, is_last=True)]
     return sample
 
 
@@ -332,6 +347,8 @@ def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
     scene = _Scene(rng, mix)
     if rng.random() < mix.drill_share:
         return _drill(scene)
+    if rng.random() < mix.restored_share:
+        return _restored(rng, mix)
     system = _system(scene)
     scene.is_plain = True  # a system prompt may style held-out subjects
     is_noted = rng.random() < mix.notes_share * (0.4 if scene.style != DEFAULT else 1.0)

@@ -66,7 +66,18 @@ def test_conversations_have_the_form_of_a_chat(any_samples: list[Sample]) -> Non
         talk = roles[1:] if roles[0] == "system" else roles
         assert talk == ["user", "assistant"] * (len(talk) // 2)
         assert all(t.content for t in sample.turns if t.role != "assistant")
-        assert all(not t.begun for t in sample.turns[:-1])
+        assert all(not (t.begun and t.content) for t in sample.turns[:-1])
+
+
+def test_some_begin_in_a_style_that_is_wished_away() -> None:
+    """The first answer is read and not learned; the second is about the same subject, in another style."""
+    rng = random.Random(7)
+    samples = [sample_conversation(rng) for _ in range(400)]
+    restored = [s for s in samples if len(s.turns) > 1 and s.turns[1].begun and not s.turns[1].content]
+    assert 0.08 < len(restored) / len(samples) < 0.24
+    assert all([t.role for t in sample.turns] == ["user", "assistant"] * 2 for sample in restored)
+    changed = [s for s in restored if s.turns[1].begun != s.turns[3].begun + s.turns[3].content]
+    assert len(changed) / len(restored) > 0.7  # the others ask for what they have
 
 
 def test_held_out_phrasings_are_never_said(any_samples: list[Sample]) -> None:
