@@ -1,6 +1,7 @@
 """The real heed with a fast fake engine, made to be killed: one process that forks a new heed for every life.
 
-It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone" when it has ended.
+It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone <exit code>" when that
+has ended, the code being minus the signal where one has ended it.
 Forking saves each life the imports. Crash points besides those from outside: right before and right after the commit
 with that number. Mode `memory` is the negative control: updates are acknowledged and kept in memory only.
 """
@@ -116,8 +117,8 @@ def main() -> None:
             finally:
                 os._exit(status)
         print(pid, flush=True)
-        os.waitpid(pid, 0)
-        print("gone", flush=True)
+        _, ended = os.waitpid(pid, 0)
+        print(f"gone {os.waitstatus_to_exitcode(ended)}", flush=True)
 
 
 if __name__ == "__main__":
