@@ -41,11 +41,11 @@ class Side(Protocol):
         ...
 
     def disturb(self) -> None:
-        """Make the next life's delivery as bad as the platform's may be."""
+        """Before a life: make its delivery as bad as the platform's may be."""
         ...
 
     def calm(self) -> None:
-        """From now on everything is delivered in order."""
+        """Before a life: from now on everything is delivered in order."""
         ...
 
     async def connected(self) -> None:

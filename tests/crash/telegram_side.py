@@ -68,6 +68,7 @@ class TelegramSide:
     def calm(self) -> None:
         """Deliver in order."""
         self._server.shuffle(None)
+        self._server.polled.clear()
 
     async def connected(self) -> None:
         """Wait until heed asks for updates."""
