@@ -79,6 +79,9 @@ def parts_of(wanted: argparse.Namespace) -> list[Part]:
     parts = [
         Part("control", "telegram", CONTROL_KILLS, mode="memory", is_to_fail=True),
         Part("stops", "telegram", num_stops=wanted.stops),
+        Part("discord_stops", "discord", num_stops=wanted.stops),
+        Part("discord", "discord", wanted.discord_kills),
+        Part("discord_forgets", "discord forgets", wanted.discord_kills),
         Part("telegram", "telegram", wanted.kills),
     ]
     return [part for part in parts if part.num_kills or part.num_stops]
@@ -88,6 +91,7 @@ def asked() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="kill heed often, and look for what is lost or doubled")
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--discord-kills", type=int, default=100)
     parser.add_argument("--stops", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -98,7 +102,7 @@ def main() -> int:
     """Run it; the exit code."""
     wanted = asked()
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections of the killed end in mid-request
-    counts = f"--kills {wanted.kills} --stops {wanted.stops}"
+    counts = f"--kills {wanted.kills} --discord-kills {wanted.discord_kills} --stops {wanted.stops}"
     found: Found = {"command": f"python -m tests.crash {counts} --seed {wanted.seed}"}
     wanted.out.parent.mkdir(parents=True, exist_ok=True)
 

@@ -1,6 +1,6 @@
 """People talk to a heed that is killed or stopped again and again; afterwards the history must be right.
 
-What differs between platforms is in `telegram_side`. Everything random comes from one seed.
+What differs between platforms is in `telegram_side` and `discord_side`. Everything random comes from one seed.
 """
 
 import asyncio
@@ -12,16 +12,22 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from tests.crash.discord_side import discord
 from tests.crash.history import History, Verdict, check
 from tests.crash.side import Side
 from tests.crash.telegram_side import telegram
 
 ROOT = Path(__file__).resolve().parents[2]
-SIDES = {"telegram": telegram}
+SIDES: dict[str, Callable[[random.Random], AbstractAsyncContextManager[Side]]] = {
+    "telegram": telegram,
+    "discord": discord,
+    "discord forgets": partial(discord, forgets=True),
+}
 LIFE_S = (0.0, 0.6)  # after it began to listen, or after its start
 POINTS = ("time", "early", "before-commit", "after-commit", "call")
 COMMITS = (1, 60)

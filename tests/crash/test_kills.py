@@ -16,6 +16,14 @@ async def test_ten_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     assert sum(figures.kills.values()) == 10
 
 
+@pytest.mark.parametrize("platform", ["discord", "discord forgets"])
+async def test_kills_on_discord_lose_and_double_nothing(tmp_path: Path, platform: str) -> None:
+    """Where Discord keeps the session for the next heed, and where it drops it in half of the cases."""
+    verdict, figures = await run(tmp_path, platform, num_kills=5, seed=1)
+    assert (verdict.lost, verdict.doubled) == ((), ())
+    assert sum(figures.kills.values()) == 5
+
+
 async def test_the_control_fails(tmp_path: Path) -> None:
     """With the queue in memory the same run finds something lost or doubled: the harness can see it."""
     verdict, _ = await run(tmp_path, num_kills=10, seed=1, mode="memory")
