@@ -58,8 +58,8 @@ Handle = Callable[[Inbox, Done], Awaitable[None]]
 class Intake:
     """Takes updates from channels and runs their handler.
 
-    What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show is
-    taken up again, nobody knows what each message is for.
+    What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show
+    is taken up again, nobody knows what each message is for.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from bot.platforms.discord_position import KEY, Position
 from tests.contract.discord_server import DiscordServer
 from tests.contract.discord_world import BOT, DM, TOKEN, Channel
 from tests.crash.history import History, about
@@ -47,8 +48,6 @@ class Doubtful:
 class DiscordSide:
     """See `tests.crash.side`."""
 
-    num_pending = 0  # what Discord has not told heed yet, no heed can be waited for
-
     def __init__(self, server: DiscordServer, random_: random.Random, *, forgets: bool) -> None:
         self.history = History()
         self._server = server
@@ -69,6 +68,14 @@ class DiscordSide:
     def num_calls(self) -> int:
         """Requests heed has made so far."""
         return len(self._server.calls)
+
+    def num_pending(self, kept: Json) -> int:
+        """Events of the newest session that heed has not noted as committed."""
+        newest = next(reversed(self._server.sockets.sessions.values()), None)
+        noted = Position(**kept.get(f"{KEY}{BOT['id']}", {}))
+        if newest is None or newest.id != noted.session_id:
+            return 1
+        return newest.sequence - noted.sequence
 
     async def consent(self) -> None:
         """Everybody says hello and lets heed learn."""

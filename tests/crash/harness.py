@@ -4,6 +4,7 @@ What differs between platforms is in `telegram_side` and `discord_side`. Everyth
 """
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -172,10 +173,10 @@ class Run:
         self._side.calm()
         pid = await self._lives.begin()
         await self._connected()
-        await self._quiet()
+        num_left = await self._quiet()
         await self._lives.stop(pid)
         self.figures.wall_s = time.monotonic() - self._started_s
-        return check(self._history())
+        return check(self._history(num_left))
 
     async def _killed(self, point: str) -> None:
         """Start, let people act, and kill."""
@@ -229,22 +230,24 @@ class Run:
             await self._side.act()
             await asyncio.sleep(self._random.expovariate(1 / pause_s))
 
-    async def _quiet(self) -> None:
-        """Wait until everything is handled and shown, as far as it ever will be."""
+    async def _quiet(self) -> int:
+        """Wait until everything is handled and shown, as far as it ever will be; how much is left."""
         moved_s, left = time.monotonic(), self._num_left()
         while left and time.monotonic() - moved_s < WAIT_S:
             await asyncio.sleep(0.1)
             before, left = left, self._num_left()
             moved_s = moved_s if left == before else time.monotonic()
+        return left
 
     def _num_left(self) -> int:
-        return self._side.num_pending + self._num_waiting()
+        kept = {str(key): json.loads(str(value)) for key, value in self._rows("SELECT key, value FROM setting")}
+        return self._side.num_pending(kept) + self._num_waiting()
 
     def _num_waiting(self) -> int:
         inbox, outbox = "SELECT count(*) FROM inbox WHERE NOT is_done", "SELECT count(*) FROM outbox WHERE state IN "
         return sum(int(str(self._rows(query)[0][0])) for query in (inbox, outbox + "('waiting', 'sending')"))
 
-    def _history(self) -> History:
+    def _history(self, num_left: int) -> History:
         self._side.account_for({str(key) for (key,) in self._rows("SELECT update_id FROM inbox")})
         history = self._side.history
         asked = "SELECT json_extract(messages, '$[#-1].content') FROM completion WHERE retry_of IS "
@@ -253,7 +256,7 @@ class Run:
         keys = self._rows("SELECT idempotency_key FROM feedback")  # platform:bot:update
         history.feedback = [str(key).split(":", 2)[2] for (key,) in keys]
         history.shown = self._side.shown()
-        history.num_waiting = self._num_left()
+        history.num_waiting = num_left
         return history
 
     def _rows(self, query: str) -> list[tuple[object, ...]]:

@@ -27,9 +27,8 @@ class Side(Protocol):
         """Requests heed has made so far."""
         ...
 
-    @property
-    def num_pending(self) -> int:
-        """Things heed was not told yet, or has not confirmed."""
+    def num_pending(self, kept: dict[str, Any]) -> int:
+        """Things heed was not told yet, or has not confirmed. `kept`: the settings in heed's storage."""
         ...
 
     async def consent(self) -> None:

@@ -33,8 +33,7 @@ class TelegramSide:
         """Requests heed has made so far."""
         return len(self._server.calls)
 
-    @property
-    def num_pending(self) -> int:
+    def num_pending(self, kept: Json) -> int:
         """Updates that heed has not confirmed."""
         return self._server.num_pending
 
