@@ -95,6 +95,7 @@ class Channels:
             num_failures += 1
             await self._sleep(backoff_s(num_failures, self._jitter))
         await self.delivery.open(channel.platform)
+        self.intake.open(channel.platform)
         await self._pruning.run(channel)
 
     async def _has_started(self, channel: Channel) -> bool:

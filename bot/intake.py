@@ -56,7 +56,11 @@ Handle = Callable[[Inbox, Done], Awaitable[None]]
 
 
 class Intake:
-    """Takes updates from channels and runs their handler. What waits of a platform that is off goes on waiting."""
+    """Takes updates from channels and runs their handler.
+
+    What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show
+    is taken up again, nobody knows what each message is for.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Intake:
         self._slots = asyncio.Semaphore(MAX_PARALLEL)
         self._has_room = asyncio.Event()
         self._has_room.set()
+        self._open: set[str] = set()  # platforms that have started
         self._is_running = False
 
     @property
@@ -95,12 +100,18 @@ class Intake:
         return is_new
 
     async def run(self) -> None:
-        """Take up what an earlier heed left, then handle what comes until cancelled."""
+        """Take up what an earlier heed left, then handle what comes from platforms that are open until cancelled."""
         await self._load()
         self._is_running = True
         for key in list(self._chats):
             self._wake(key)
         await asyncio.Event().wait()
+
+    def open(self, platform: str) -> None:
+        """Handle what comes from a platform, and what waits, from now on."""
+        self._open.add(platform)
+        for key in list(self._chats):
+            self._wake(key)
 
     async def drain(self, timeout_s: float) -> None:
         """Hand on nothing more and give running handlers `timeout_s`; what they have not done waits in storage."""
@@ -131,7 +142,7 @@ class Intake:
         self._wake(key)
 
     def _wake(self, key: ChatKey) -> None:
-        if self._is_running and key not in self._workers:
+        if self._is_running and key[0] in self._open and key not in self._workers:
             self._workers[key] = asyncio.create_task(self._work(key), name=f"chat on {key[0]}")
 
     async def _work(self, key: ChatKey) -> None:

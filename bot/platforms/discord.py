@@ -21,10 +21,11 @@ from bot.events import Place
 from bot.inbound import Inbound
 from bot.platforms.discord_commands import CommandSync
 from bot.platforms.discord_events import PLATFORM, Json
-from bot.platforms.discord_gateway import DiscordGateway, Pace
+from bot.platforms.discord_gateway import LIVE, DiscordGateway, Pace
 from bot.platforms.discord_intake import DiscordIntake
 from bot.platforms.discord_interactions import DiscordInteractions
 from bot.platforms.discord_messages import LIMITS, DiscordMessages
+from bot.platforms.discord_position import Bookmark
 from bot.platforms.discord_reader import read
 from bot.platforms.discord_taken import KEPT, Taken
 from bot.redaction import hide
@@ -51,8 +52,9 @@ class DiscordChannel:
         self._token = settings.token.get_secret_value().strip() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
         self._names = frozenset(menu.name for menu in commands)
-        self._intake = DiscordIntake(Taken(database), pace, clock)
-        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, pace)
+        bookmark = Bookmark(database)
+        self._intake = DiscordIntake(Taken(database), bookmark, pace, clock)
+        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, bookmark, pace)
         self._messages = DiscordMessages(self._gateway.rest)
         self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)
         self._sync = CommandSync(self._gateway.rest, commands)
@@ -128,8 +130,8 @@ class DiscordChannel:
         return self._gateway.health()
 
     def _hear(self, event: str, data: Json) -> None:
-        if event == "READY":
-            self._sync.begin(str(data["application"]["id"]))
+        if event in LIVE and self._gateway.client is not None:
+            self._sync.begin(str(self._gateway.client.application_id))
         self._intake.hear(event, data)
 
 

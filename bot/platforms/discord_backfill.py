@@ -31,7 +31,6 @@ from storage.tables import Inbox
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
 OLDEST_S = 24 * 3600.0
-SLACK_S = 600.0  # how far the newest known message may be ahead of a chat heed has nothing from
 PAGE, MAX_PAGES = 100, 10
 AT_ONCE = 4  # chats looked through at the same time
 PRIVATE_CHANNEL = 1
@@ -73,8 +72,8 @@ class DiscordBackfill:
         if self._marks is None:
             return
         marks = await self._marks
-        news = [chat for chat, last in servers.items() if last > marks.by_chat.get(chat, marks.newest)]
-        chats = list(dict.fromkeys([*marks.by_chat, *marks.places, *news]))
+        news = [chat for chat, last in servers.items() if last > marks.known(chat)]
+        chats = list(dict.fromkeys([*news, *marks.by_chat, *marks.places]))
         for start in range(0, len(chats), AT_ONCE):
             begun = [lanes.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
             looks = [look for look in begun if look is not None]
@@ -107,7 +106,7 @@ class DiscordBackfill:
         looked.add(chat)
 
     async def _look(self, chat: str, marks: Marks) -> None:
-        after = marks.by_chat.get(chat) or marks.newest - _span(SLACK_S)
+        after = marks.known(chat)
         oldest = snowflake(self._clock() - OLDEST_S)
         if not marks.newest:
             return
@@ -183,7 +182,3 @@ class DiscordBackfill:
 def snowflake(time_s: float) -> int:
     """The id that something made at this time would have."""
     return (int(time_s * 1000) - DISCORD_EPOCH_MS) << 22
-
-
-def _span(seconds: float) -> int:
-    return int(seconds * 1000) << 22

@@ -21,6 +21,7 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from bot.channel import ChannelError
 from bot.errors import StartError
 from bot.platforms.discord_client import HeedClient, Listener
+from bot.platforms.discord_position import Bookmark, Position
 from bot.platforms.discord_rest import DiscordRest
 
 REFUSED = (
@@ -41,6 +42,7 @@ FATAL = {
 }
 STEADY = 5.0  # times the shortest back-off: a connection that held so long starts the back-off anew
 LIVE = frozenset({"READY", "RESUMED"})
+RESUMABLE = 4000  # with 1000 or 1001 Discord would end the session
 
 logger = logging.getLogger(__name__)
 
@@ -61,15 +63,6 @@ class Pace:
     stale_s: float = 90.0  # without an acknowledged heartbeat; Discord acknowledges one about every 41 s
 
 
-@dataclass
-class Session:
-    """What resuming needs; empty where a new session has to begin."""
-
-    id: str | None = None
-    sequence: int | None = None
-    url: yarl.URL | None = None
-
-
 class Ended(Exception):
     """This platform is over; the message is the reason and the remedy."""
 
@@ -77,7 +70,9 @@ class Ended(Exception):
 class DiscordGateway:
     """One supervised connection."""
 
-    def __init__(self, token: str, listener: Listener, prepare: Callable[[str], Awaitable[None]], pace: Pace) -> None:
+    def __init__(
+        self, token: str, listener: Listener, prepare: Callable[[str], Awaitable[None]], bookmark: Bookmark, pace: Pace
+    ) -> None:
         self.reconnects = 0
         self.bot_id = ""
         self.client: HeedClient | None = None
@@ -85,8 +80,9 @@ class DiscordGateway:
         self._token = token
         self._listener = listener
         self._prepare = prepare
+        self._bookmark = bookmark
         self._pace = pace
-        self._session = Session()
+        self._position = Position()
         self._failures = 0
         self._is_live = False
         self._live_since_s = 0.0
@@ -106,11 +102,11 @@ class DiscordGateway:
             raise StartError(f"Discord: {self._ended}")
 
     async def stop(self) -> None:
-        """Close the connection; calls still work."""
+        """Close the connection, so that the next heed can resume it; calls still work."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._hang_up(code=1000)
+        await self._hang_up()
 
     async def close(self) -> None:
         """Close everything."""
@@ -138,6 +134,7 @@ class DiscordGateway:
         if event in LIVE:
             self._is_live, self._live_since_s = True, time.monotonic()
             self._settled.set()
+        self._bookmark.hear(self._here())
         self._listener(event, data)
 
     async def _supervise(self) -> None:
@@ -176,16 +173,16 @@ class DiscordGateway:
 
     async def _connect(self) -> None:
         client = self.client or await self._log_in()
-        session = self._session
-        url = session.url if session.id else await self._gateway_url()
+        last = self._position
+        url = yarl.URL(last.url) if last.can_resume else await self._gateway_url()
         try:
             opening = DiscordWebSocket.from_client(
                 client,
                 initial=self.reconnects == 0,
                 gateway=url,
-                session=session.id,
-                sequence=session.sequence,
-                resume=session.id is not None,
+                session=last.session_id or None,
+                sequence=last.sequence or None,
+                resume=last.can_resume,
             )
             client.ws = await asyncio.wait_for(opening, self._pace.connect_s)
             while True:
@@ -208,6 +205,7 @@ class DiscordGateway:
             assert client.user is not None  # logged in
             self.bot_id = str(client.user.id)
             await self._prepare(self.bot_id)
+            self._position = await self._bookmark.recall(self.bot_id)
             undo.pop_all()
         self.client, self.rest.http = client, client.http
         return client
@@ -221,17 +219,20 @@ class DiscordGateway:
         return yarl.URL(answer["url"])
 
     def _remember(self, *, can_resume: bool) -> None:
-        ws = self.client.ws if self.client is not None else None
-        is_known = can_resume and self._is_live and ws is not None and ws.session_id is not None
-        if is_known and ws is not None:
-            self._session = Session(ws.session_id, ws.sequence, ws.gateway)
+        here = self._here()
+        if can_resume and self._is_live and here.can_resume:
+            self._position = here
         elif not can_resume or self._failures > 3:
-            self._session = Session()
+            self._position = Position()
 
-    async def _hang_up(self, code: int = 4000) -> None:
+    def _here(self) -> Position:
+        ws = self.client.ws if self.client is not None else None
+        return Position() if ws is None else Position(ws.session_id or "", ws.sequence or 0, str(ws.gateway))
+
+    async def _hang_up(self) -> None:
         if self.client is not None and self.client.ws is not None:
             with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError, ChannelError):
-                await asyncio.wait_for(self.client.ws.close(code), self._pace.drain_s)
+                await asyncio.wait_for(self.client.ws.close(RESUMABLE), self._pace.drain_s)
 
     def _end(self, reason: str) -> None:
         if not self._ended:

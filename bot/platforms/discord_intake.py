@@ -30,6 +30,7 @@ from bot.platforms.discord_events import (
 from bot.platforms.discord_gateway import DiscordGateway, Pace
 from bot.platforms.discord_interactions import DiscordInteractions
 from bot.platforms.discord_lanes import Lanes, Work
+from bot.platforms.discord_position import Bookmark
 from bot.platforms.discord_taken import STARTED, Change, Taken, next_number, still_on
 from storage.errors import StorageError
 from storage.tables import Inbox
@@ -45,15 +46,16 @@ logger = logging.getLogger(__name__)
 class DiscordIntake:
     """The way in of one bot."""
 
-    def __init__(self, taken: Taken, pace: Pace, clock: Callable[[], float]) -> None:
+    def __init__(self, taken: Taken, bookmark: Bookmark, pace: Pace, clock: Callable[[], float]) -> None:
         self._taken = taken
+        self._bookmark = bookmark
         self._pace = pace
         self._clock = clock
         self._take: Take | None = None
         self._lanes = Lanes(MAX_OPEN, self._on_idle)
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_missed = False
-        self._has_swept = False
+        self._swept: asyncio.Future[None] | None = None
         self._is_open = True
 
     def attach(self, gateway: DiscordGateway, interactions: DiscordInteractions) -> None:
@@ -65,7 +67,8 @@ class DiscordIntake:
     @property
     def is_idle(self) -> bool:
         """Whether a session was looked into and nothing heard is on its way."""
-        return self._has_swept and not self._tasks and self._lanes.is_idle
+        has_swept = self._swept is not None and self._swept.done()
+        return has_swept and not self._tasks and self._lanes.is_idle
 
     async def open(self, take: Take) -> None:
         """Commit what comes through `take` from now on."""
@@ -80,6 +83,7 @@ class DiscordIntake:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._bookmark.close()
 
     async def prepare(self, bot_id: str) -> None:
         """Before the first connection ever: note since when heed listens."""
@@ -93,9 +97,11 @@ class DiscordIntake:
         if not self._is_open:
             return
         if event == "READY":
-            self._has_swept = False
-            self._backfill.begin(str(data["user"]["id"]))
+            self._begin(str(data["user"]["id"]))
         elif event == "SERVERS_KNOWN":
+            self._spawn(self._sweep())
+        elif event == "RESUMED" and self._swept is None:  # an earlier heed's session
+            self._begin(self._gateway.bot_id)
             self._spawn(self._sweep())
         elif event in (CREATED, UPDATED):
             self._message(event, data)
@@ -104,7 +110,7 @@ class DiscordIntake:
         elif event in CLEARED:
             self._submit(str(data["channel_id"]), lambda: self._clear(data))
         elif event == "INTERACTION_CREATE":
-            self._spawn(self._interact(data))
+            self._bookmark.hold(self._spawn(self._interact(data)))
 
     async def commit(self, item: Inbox) -> bool:
         """Commit a row, waiting for room where there is none; False where it was known or can never be stored."""
@@ -169,27 +175,41 @@ class DiscordIntake:
         except MALFORMED as error:
             logger.warning("an interaction on Discord could not be read: %s", type(error).__name__)
             return
-        if item is not None and self._lanes.submit(item.chat_key, lambda: self._in_order(item)) is None:
-            await self.commit(item)
+        if item is None:
+            return
+        done = self._lanes.submit(item.chat_key, lambda: self._in_order(item))
+        await (self.commit(item) if done is None else done)
 
     def _submit(self, chat: str, work: Work) -> None:
-        if self._lanes.submit(chat, work) is None:
+        done = self._lanes.submit(chat, work)
+        if done is None:
             self._has_missed = True
+        else:
+            self._bookmark.hold(done)
+
+    def _begin(self, bot_id: str) -> None:
+        """Look through the history of every chat; until that is done an earlier position is the one to go on from."""
+        self._backfill.begin(bot_id)
+        self._swept = asyncio.get_running_loop().create_future()
+        self._bookmark.hold(self._swept)
 
     def _on_idle(self) -> None:
         if self._has_missed and self._is_open:
             self._has_missed = False
-            self._backfill.begin(self._gateway.bot_id)
+            self._begin(self._gateway.bot_id)
             self._spawn(self._sweep())
 
     async def _sweep(self) -> None:
+        swept = self._swept
         await self._backfill.sweep(self._lanes, self._servers())
-        self._has_swept = True
+        if swept is not None and not swept.done():
+            swept.set_result(None)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work, name="discord work")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _is_server(self, chat: str) -> bool:
         client = self._gateway.client

@@ -7,6 +7,7 @@ ordinary message.
 """
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from bot.platforms.discord_commands import completions
 from bot.platforms.discord_components import form_payload, opens_form
 from bot.platforms.discord_events import AUTOCOMPLETE, COMMAND, FORM, PRESS, Json
 from bot.platforms.discord_messages import NO_PREVIEWS, DiscordMessages, content
-from bot.platforms.discord_rest import DiscordRest
+from bot.platforms.discord_rest import AlreadyAnswered, DiscordRest
 
 DEFER, DEFER_UPDATE, COMPLETE, OPEN_FORM = 5, 6, 8, 9  # types of first answers
 EPHEMERAL = 1 << 6  # message flag: the asker alone sees it
@@ -89,8 +90,10 @@ class DiscordInteractions:
     async def _first(self, interaction: Json, kind: int, data: Json) -> None:
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
         keys = {"webhook_id": str(interaction["id"]), "webhook_token": str(interaction["token"])}
-        async with asyncio.timeout(self._first_answer_s):
-            await self._rest.call("POST", path, keys, body={"type": kind, "data": data})
+        # Who gave it before is this bot: a heed that was killed before it had stored the interaction.
+        with contextlib.suppress(AlreadyAnswered):
+            async with asyncio.timeout(self._first_answer_s):
+                await self._rest.call("POST", path, keys, body={"type": kind, "data": data})
 
     async def _answer(self, post: Post, mode: str, keys: dict[str, str]) -> str:
         is_private = post.is_private or mode == PRIVATE

@@ -19,10 +19,15 @@ from bot.channel import ChannelError, File, Gone, Refused, SlowDown, Unreachable
 LONGEST_WAIT_S = 5.0  # rate limits up to this long are waited out inside discord.py
 UNKNOWN_PAUSE_S = 60.0  # where Discord says "too much" and not for how long
 GONE = frozenset({10003, 10008, 10015, 10062, 50001, 50007, 50027})
+ALREADY_ANSWERED = 40060  # an interaction
 UNAUTHORISED = 401
 BAD_WEBHOOK_TOKEN = 50027  # an interaction's token ran out: a 401 that says nothing about the bot's own token
 
 Json = dict[str, Any]
+
+
+class AlreadyAnswered(Refused):
+    """An interaction has its first answer."""
 
 
 class DiscordRest:
@@ -73,6 +78,8 @@ class DiscordRest:
             return Unreachable(f"{what}: the token is refused", is_ambiguous=False)
         if error.status == 429:
             return SlowDown(what, _pause_s(error))
+        if error.code == ALREADY_ANSWERED:
+            return AlreadyAnswered(what)
         return Gone(what) if error.code in GONE else Refused(what)
 
 

@@ -15,6 +15,7 @@ from storage.database import Database
 from storage.inbox import Kept
 
 MAX_PLACES = 500
+SLACK = 600_000 << 22  # ten minutes, as ids count time
 STARTED = "s:"  # keys of starts: since when heed listens where it heard nothing yet
 MESSAGE, REACTION = "m:", "r:"
 KEPT = Kept(prefixes=(STARTED, REACTION), newest=MESSAGE)  # what is read here, however old it is
@@ -40,6 +41,11 @@ class Marks:
     newest: int = 0  # 0: heed never listened
     reacted: frozenset[str] = frozenset()  # messages with a reaction that was taken
     places: tuple[str, ...] = ()
+    started: int = 0  # when heed first listened; 0: long ago
+
+    def known(self, chat: str) -> int:
+        """Up to where everything in a chat was taken. One that nothing was taken from may be behind the others."""
+        return self.by_chat.get(chat) or max(self.newest - SLACK, self.started)
 
 
 class Taken:
@@ -50,7 +56,7 @@ class Taken:
 
     async def marks(self, bot_id: str) -> Marks:
         """How far heed got."""
-        newest, starts, reactions, places = await self._database.read(
+        taken, starts, reactions, places = await self._database.read(
             lambda s: (
                 inbox.newest_per_chat(s, PLATFORM, bot_id, MESSAGE),
                 inbox.keys(s, PLATFORM, bot_id, STARTED),
@@ -58,9 +64,11 @@ class Taken:
                 chats.places(s, PLATFORM, MAX_PLACES),
             )
         )
-        by_chat = {chat: _snowflake(key) for chat, key in newest.items()}
-        everything = max([*by_chat.values(), *map(_snowflake, starts)], default=0)
-        return Marks(by_chat, everything, frozenset(key.split(":")[2] for key in reactions), tuple(places))
+        by_chat = {chat: _snowflake(key) for chat, key in taken.items()}
+        began = [_snowflake(key) for key in starts]
+        newest = max([*by_chat.values(), *began], default=0)
+        reacted = frozenset(key.split(":")[2] for key in reactions)
+        return Marks(by_chat, newest, reacted, tuple(places), min(began, default=0))
 
     async def reactions(self, bot_id: str, message_id: str) -> dict[Who, State]:
         """The state of each person's emoji on a message."""

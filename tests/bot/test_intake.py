@@ -83,6 +83,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def running(database: Database, handle: Handle) -> AsyncIterator[Intake]:
     """An intake at work."""
     intake = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    intake.open("telegram")
     task = asyncio.create_task(intake.run())
     try:
         yield intake
@@ -219,6 +220,7 @@ async def test_draining_lets_a_handler_end_and_begins_no_other(database: Databas
     """What runs ends, what waits is still there for the next heed."""
     handler.gate.clear()
     intake = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    intake.open("telegram")
     task = asyncio.create_task(intake.run())
     for number in range(3):
         await intake.take(rows.inbox(str(number)))
@@ -240,6 +242,21 @@ async def test_fifty_updates_at_once_share_commits(database: Database, handler: 
         await asyncio.gather(*takes)
         assert database.num_commits - before < 25
         await until(lambda: intake.num_waiting == 0)
+
+
+async def test_nothing_is_handled_before_its_platform_has_started(database: Database, handler: Handler) -> None:
+    """Neither what waited nor what comes; then all of it, in order. Ending before that takes no time."""
+    intake = Intake(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    await intake.take(rows.inbox("1"))
+    task = asyncio.create_task(intake.run())
+    intake.open("discord")
+    await intake.take(rows.inbox("2"))
+    await intake.take(rows.inbox("3", platform="discord"))
+    await until(lambda: handler.order == ["3"])
+    intake.open("telegram")
+    await until(lambda: handler.order == ["3", "1", "2"])
+    task.cancel()
+    await intake.drain(20)
 
 
 async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Database, handler: Handler) -> None:

@@ -1,6 +1,7 @@
-"""`python -m tests.crash --kills 1000`: the long run and its negative control; writes the figures as JSON.
+"""`python -m tests.crash --kills 1000`: the long runs and their negative control; writes the figures as JSON.
 
-Exit codes: 0 where nothing was lost or doubled and the control failed; 1 otherwise.
+The file is written again and again while the runs go on, so that what was found before an interruption is kept.
+Exit codes: 0 where nothing was lost or doubled, every stop was in time and the control failed; 1 otherwise.
 """
 
 import argparse
@@ -10,53 +11,108 @@ import logging
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash.harness import Figures, run
+from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
 
 CONTROL_KILLS = 10
 RESULT = Path("tests/crash/results/kills.json")
 
+Found = dict[str, Any]
+Keep = Callable[[Found], None]
 
-def described(verdict: Verdict, figures: Figures) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class Part:
+    """One run of a file of figures."""
+
+    name: str
+    platform: str
+    num_kills: int = 0
+    num_stops: int = 0
+    mode: str = "durable"
+    is_to_fail: bool = False
+
+
+def described(verdict: Verdict, figures: Figures) -> Found:
     """One run as JSON."""
-    return {
-        "kills": sum(figures.kills.values()),
-        "kills_by_point": figures.kills,
+    found: Found = {}
+    if any(figures.kills.values()):
+        found |= {"kills": sum(figures.kills.values()), "kills_by_point": figures.kills}
+    if figures.stops_s:
+        seconds = {"median": figures.median_stop_s, "longest": figures.longest_stop_s}
+        found |= {"stops": len(figures.stops_s)} | {f"{name}_stop_s": round(s, 2) for name, s in seconds.items()}
+    return found | {
+        "acts": verdict.num_acts,
         "lost": list(verdict.lost),
         "doubled": list(verdict.doubled),
         "placeholders_left": verdict.num_placeholders,
-        "stop_s": round(figures.stop_s, 2),
         "wall_s": round(figures.wall_s, 1),
+        "is_right": verdict.is_right and figures.longest_stop_s <= STOP_WITHIN_S,
     }
 
 
-async def both(num_kills: int, seed: int) -> dict[str, Any]:
-    """The run and its control."""
-    found: dict[str, Any] = {"command": f"python -m tests.crash --kills {num_kills} --seed {seed}"}
-    for name, mode, kills in (("run", "durable", num_kills), ("control", "memory", CONTROL_KILLS)):
+async def all_of(parts: list[Part], seed: int, keep: Keep) -> bool:
+    """Every part, one after the other; whether each ended as it has to. `keep` gets what is known of a part so far."""
+    is_well = True
+    for part in parts:
+
+        def report(verdict: Verdict, figures: Figures, name: str = part.name) -> None:
+            keep({name: described(verdict, figures)})
+
         with tempfile.TemporaryDirectory(prefix="heed-crash-") as folder:
-            verdict, figures = await run(Path(folder), kills, seed, mode)
-        found[name] = described(verdict, figures) | {"is_right": verdict.is_right}
-    found["finished_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return found
+            counts = {"num_kills": part.num_kills, "num_stops": part.num_stops}
+            verdict, figures = await run(
+                Path(folder), part.platform, **counts, seed=seed, mode=part.mode, report=report
+            )
+        report(verdict, figures)
+        is_well &= described(verdict, figures)["is_right"] != part.is_to_fail
+    return is_well
+
+
+def parts_of(wanted: argparse.Namespace) -> list[Part]:
+    """What was asked for; a count of 0 leaves a part out."""
+    parts = [
+        Part("control", "telegram", CONTROL_KILLS, mode="memory", is_to_fail=True),
+        Part("stops", "telegram", num_stops=wanted.stops),
+        Part("discord_stops", "discord", num_stops=wanted.stops),
+        Part("discord", "discord", wanted.discord_kills),
+        Part("discord_forgets", "discord forgets", wanted.discord_kills),
+        Part("telegram", "telegram", wanted.kills),
+    ]
+    return [part for part in parts if part.num_kills or part.num_stops]
+
+
+def asked() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="kill heed often, and look for what is lost or doubled")
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--discord-kills", type=int, default=100)
+    parser.add_argument("--stops", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=RESULT)
+    return parser.parse_args()
 
 
 def main() -> int:
-    """The command line; the exit code."""
-    parser = argparse.ArgumentParser(description="kill heed often, and look for what is lost or doubled")
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULT)
-    wanted = parser.parse_args()
+    """Run it; the exit code."""
+    wanted = asked()
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections of the killed end in mid-request
-    found = asyncio.run(both(wanted.kills, wanted.seed))
+    counts = f"--kills {wanted.kills} --discord-kills {wanted.discord_kills} --stops {wanted.stops}"
+    found: Found = {"command": f"python -m tests.crash {counts} --seed {wanted.seed}"}
     wanted.out.parent.mkdir(parents=True, exist_ok=True)
-    wanted.out.write_text(json.dumps(found, indent=2) + "\n")
+
+    def keep(news: Found) -> None:
+        found.update(news, written_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        wanted.out.write_text(json.dumps(found, indent=2) + "\n")
+
+    is_well = asyncio.run(all_of(parts_of(wanted), wanted.seed, keep))
     json.dump(found, sys.stdout, indent=2)
-    return 0 if found["run"]["is_right"] and not found["control"]["is_right"] else 1
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""People talk to a heed that is killed again and again; afterwards the history must be right.
+"""People talk to a heed that is killed or stopped again and again; afterwards the history must be right.
 
-The platform is the Bot API server of the contract tests. It outlives heed, redelivers what was confirmed and reorders
-what is delivered at once. Everything random comes from one seed.
+What differs between platforms is in `telegram_side` and `discord_side`. Everything random comes from one seed.
 """
 
 import asyncio
@@ -10,23 +9,35 @@ import os
 import random
 import signal
 import sqlite3
+import statistics
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from tests.contract.telegram_server import Json, TelegramServer, private
-from tests.crash.history import History, Verdict, about, check
+from tests.crash.discord_side import discord
+from tests.crash.history import History, Verdict, check
+from tests.crash.side import Side
+from tests.crash.telegram_side import telegram
 
 ROOT = Path(__file__).resolve().parents[2]
-NUM_PEOPLE = 8
-REDELIVERED = 60  # of what was confirmed, the newest: Telegram forgets, too
-LIFE_S = (0.0, 0.6)  # after it began to poll, or after its start
+SIDES: dict[str, Callable[[random.Random], AbstractAsyncContextManager[Side]]] = {
+    "telegram": telegram,
+    "discord": discord,
+    "discord forgets": partial(discord, forgets=True),
+}
+LIFE_S = (0.0, 0.6)  # after it began to listen, or after its start
 POINTS = ("time", "early", "before-commit", "after-commit", "call")
 COMMITS = (1, 60)
 CALLS = (1, 40)
+PAUSE_S = 0.15  # between two acts while heed is killed, on average
+LOAD_PAUSE_S = 0.05  # while it is stopped
+MAX_ACTS = 40  # in one life: a slow machine must not have more to do
+CHECKED_EVERY = 100  # lives: then everything has to be right so far
+STOP_WITHIN_S = 30.0
 WAIT_S = 120.0
 
 
@@ -35,8 +46,26 @@ class Figures:
     """What a run has measured."""
 
     kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(POINTS, 0))
-    stop_s: float = 0.0
+    stops_s: list[float] = field(default_factory=list)  # from SIGTERM to the end of the process
     wall_s: float = 0.0
+
+    @property
+    def num_lives(self) -> int:
+        """How often heed was ended by somebody else."""
+        return sum(self.kills.values()) + len(self.stops_s)
+
+    @property
+    def median_stop_s(self) -> float:
+        """Half of the stops took longer."""
+        return statistics.median(self.stops_s or [0.0])
+
+    @property
+    def longest_stop_s(self) -> float:
+        """The slowest stop."""
+        return max(self.stops_s, default=0.0)
+
+
+Report = Callable[[Verdict, Figures], None]
 
 
 class Lives:
@@ -46,18 +75,43 @@ class Lives:
         self._process = process
         self._data_dir = data_dir
         self._mode = mode
+        self._living: int | None = None
 
     async def begin(self, point: str = "none", number: int = 0) -> int:
         """A new heed; its pid."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{self._data_dir} {self._mode} {point} {number}\n".encode())
-        return int(await self._line())
+        self._living = int(await self._line())
+        return self._living
 
-    async def end(self, pid: int, with_signal: signal.Signals | None) -> None:
-        """End a heed, or wait for one that ends itself."""
-        if with_signal is not None:
-            os.kill(pid, with_signal)  # nobody has waited for it, so the pid is still its own
-        assert await self._line() == "gone"
+    async def kill(self, pid: int) -> None:
+        """End a heed at once."""
+        os.kill(pid, signal.SIGKILL)  # nobody has waited for it, so the pid is still its own
+        await self.died()
+
+    async def died(self) -> None:
+        """Wait for a heed that is killed, or kills itself."""
+        await self._ended(-signal.SIGKILL)
+
+    async def stop(self, pid: int) -> float:
+        """Ask a heed to end, which it must do in good order; how long that took, in seconds."""
+        asked_s = time.monotonic()
+        os.kill(pid, signal.SIGTERM)
+        await self._ended(0)
+        return time.monotonic() - asked_s
+
+    async def close(self) -> None:
+        """Leave nothing behind, also where the run has failed."""
+        if self._living is not None:
+            os.kill(self._living, signal.SIGKILL)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._process.wait()
+
+    async def _ended(self, code: int) -> None:
+        said = await self._line()
+        self._living = None
+        assert said == f"gone {code}"
 
     async def _line(self) -> str:
         assert self._process.stdout is not None
@@ -66,173 +120,143 @@ class Lives:
 
 
 @asynccontextmanager
-async def lives(folder: Path, server: TelegramServer, mode: str) -> AsyncIterator[Lives]:
+async def lives(folder: Path, platform: dict[str, str], mode: str) -> AsyncIterator[Lives]:
     """Lives of one heed on one data directory."""
     model = folder / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HEED_")} | {
+    own = ("HEED_", "TELEGRAM_", "DISCORD_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | {
         "HEED_MODEL": str(model),
         "HEED_ACCESS_MODE": "open",
         "HEED_ACCESS_MESSAGES_PER_HOUR": "1000000",
         "HEED_ACCESS_UPDATES_PER_HOUR": "1000000",
-        "TELEGRAM_BOT_TOKEN": server.token,
-        "HEED_TELEGRAM_API_BASE": server.url,
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.crash.heed_process",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT, env=environment,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT, env=environment | platform,
     )  # fmt: skip
+    made = Lives(process, folder / "data", mode)
     try:
-        yield Lives(process, folder / "data", mode)
+        yield made
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
-
-
-class People:
-    """Who talks to heed, and what they have done."""
-
-    def __init__(self, server: TelegramServer, random_: random.Random) -> None:
-        self.history = History()
-        self._server = server
-        self._random = random_
-        self._people: list[Json] = [
-            {"id": 1000 + number, "is_bot": False, "first_name": f"P{number}"} for number in range(NUM_PEOPLE)
-        ]
-
-    async def consent(self) -> None:
-        """Everybody says hello and lets heed learn."""
-        for person in self._people:
-            self._ask(person)
-        for person in self._people:
-            chat = private(person)
-            await self._server.until(lambda chat=chat: self._with_button(chat, "learn:yes"))
-            self._server.press(chat, self._with_button(chat, "learn:yes")[0]["message_id"], "learn:yes", person)
-            await self._server.until(lambda chat=chat: any("learning is on" in t for t in self._server.texts(chat)))
-
-    def act(self) -> None:
-        """Somebody does something."""
-        person = self._random.choice(self._people)
-        answers = self._with_button(private(person), "up")
-        what = self._random.choice(("ask", "ask", "correct", "up", "down", "react", "again")) if answers else "ask"
-        if what == "ask":
-            self._ask(person)
-        else:
-            self._feed_back(person, self._random.choice(answers[-5:]), what)
-
-    def _ask(self, person: Json) -> None:
-        question = f"q{len(self.history.questions)}"
-        self.history.questions.append(question)
-        self._server.say(question, sender=person)
-
-    def _feed_back(self, person: Json, answer: Json, what: str) -> None:
-        chat, message_id, question = private(person), answer["message_id"], about(answer["text"])
-        match what:
-            case "correct":
-                self._server.say("that was too long", sender=person, reply_to=message_id)
-            case "react":
-                self._server.react(chat, message_id, ["👎"], sender=person)
-            case _:
-                self._server.press(chat, message_id, what, person)
-        if what in ("correct", "again"):
-            self.history.repeats_wanted.append(question)
-        if what != "again":
-            self.history.feedback_given.append(str(self._server._next_update))
-
-    def _with_button(self, chat: Json, action: str) -> list[Json]:
-        return [message for message in self._server.shown(chat) if action in json.dumps(message.get("reply_markup"))]
-
-    def shown(self) -> list[str]:
-        """Every text of heed's that is shown."""
-        return [text for person in self._people for text in self._server.texts(private(person))]
+        await made.close()
 
 
 class Run:
-    """One run: so many kills, then the verdict."""
+    """One run: so many lives, then the verdict."""
 
-    def __init__(self, server: TelegramServer, lives: Lives, data_dir: Path, seed: int) -> None:
+    def __init__(self, side: Side, lives: Lives, data_dir: Path, random_: random.Random) -> None:
         self.figures = Figures()
-        self._random = random.Random(seed)
-        self._server = server
+        self._side = side
         self._lives = lives
         self._data_dir = data_dir
-        self.people = People(server, self._random)
+        self._random = random_
+        self._started_s = time.monotonic()
 
-    async def kill_often(self, num_kills: int) -> Verdict:
-        """The whole run."""
-        started_s = time.monotonic()
+    async def all(self, num_kills: int, num_stops: int, report: Report) -> Verdict:
+        """The whole run; `report` hears how things stand now and then."""
         pid = await self._lives.begin()
-        await self.people.consent()
-        await self._lives.end(pid, signal.SIGKILL)
-        for number in range(num_kills):
-            await self._life(POINTS[number % len(POINTS)])
-        self._server.shuffle(None)
-        pid = await self._lives.begin()
-        await self._quiet()
-        stopping_s = time.monotonic()
-        await self._lives.end(pid, signal.SIGTERM)
-        self.figures.stop_s = time.monotonic() - stopping_s
-        self.figures.wall_s = time.monotonic() - started_s
-        return check(self._history())
+        await self._side.consent()
+        await self._lives.kill(pid)
+        for number in range(num_kills + num_stops):
+            if number < num_kills:
+                await self._killed(POINTS[number % len(POINTS)])
+            else:
+                await self._stopped()
+            if (number + 1) % CHECKED_EVERY == 0:
+                report(await self._verdict(), self.figures)
+        return await self._verdict()
 
-    async def _life(self, point: str) -> None:
+    async def _verdict(self) -> Verdict:
+        """Let a heed finish everything, and look whether it is right."""
+        self._side.calm()
+        pid = await self._lives.begin()
+        await self._connected()
+        num_left = await self._quiet()
+        await self._lives.stop(pid)
+        self.figures.wall_s = time.monotonic() - self._started_s
+        return check(self._history(num_left))
+
+    async def _killed(self, point: str) -> None:
         """Start, let people act, and kill."""
-        self._server._confirmed = self._server._confirmed[-REDELIVERED:]
-        self._server.redeliver()
-        self._server.shuffle(self._random.randrange(2**31))
-        number = self._random.randint(*COMMITS)
-        self._server.polled.clear()
-        pid = await self._lives.begin(point, number)
-        acting = asyncio.create_task(self._act())
-        try:
+        self._side.disturb()
+        pid = await self._lives.begin(point, self._random.randint(*COMMITS))
+        async with self._acting(PAUSE_S):
             if point.endswith("commit"):
-                await self._lives.end(pid, None)
+                await self._lives.died()
             else:
                 await self._moment(point)
-                await self._lives.end(pid, signal.SIGKILL)
-        finally:
-            acting.cancel()
-            await asyncio.gather(acting, return_exceptions=True)
+                await self._lives.kill(pid)
         self.figures.kills[point] += 1
 
+    async def _stopped(self) -> None:
+        """Start, let people act a lot, also while heed is asked to end and ends."""
+        self._side.disturb()
+        pid = await self._lives.begin()
+        await self._connected()
+        async with self._acting(LOAD_PAUSE_S):
+            await self._moment(self._random.choice(("time", "call")))
+            self.figures.stops_s.append(await self._lives.stop(pid))
+
     async def _moment(self, point: str) -> None:
-        """Wait for the moment of the kill."""
+        """Wait for the moment of the end."""
         if point != "early":
-            async with asyncio.timeout(WAIT_S):
-                await self._server.polled.wait()
+            await self._connected()
         if point == "call":
-            due = len(self._server.calls) + self._random.randint(*CALLS)
-            await self._server.until(lambda: len(self._server.calls) >= due)
+            due = self._side.num_calls + self._random.randint(*CALLS)
+            await self._side.until(lambda: self._side.num_calls >= due)
         else:
             await asyncio.sleep(self._random.uniform(*LIFE_S))
 
-    async def _act(self) -> None:
-        """People act at random moments; at least as long as heed lives."""
-        while True:
-            self.people.act()
-            await asyncio.sleep(self._random.expovariate(1 / 0.15))
-
-    async def _quiet(self) -> None:
-        """Wait until everything is handled and shown, as far as it ever will be."""
+    async def _connected(self) -> None:
         async with asyncio.timeout(WAIT_S):
-            while self._server.num_pending or self._num_waiting():  # noqa: ASYNC110  another process is waited for
-                await asyncio.sleep(0.1)
+            await self._side.connected()
+
+    @asynccontextmanager
+    async def _acting(self, pause_s: float) -> AsyncIterator[None]:
+        """People act at random moments."""
+        acting = asyncio.create_task(self._act(pause_s))
+        try:
+            yield
+        finally:
+            acting.cancel()
+            (problem,) = await asyncio.gather(acting, return_exceptions=True)
+        if isinstance(problem, Exception):
+            raise problem
+
+    async def _act(self, pause_s: float) -> None:
+        for _ in range(MAX_ACTS):
+            await self._side.act()
+            await asyncio.sleep(self._random.expovariate(1 / pause_s))
+
+    async def _quiet(self) -> int:
+        """Wait until everything is handled and shown, as far as it ever will be; how much is left."""
+        moved_s, left = time.monotonic(), self._num_left()
+        while left and time.monotonic() - moved_s < WAIT_S:
+            await asyncio.sleep(0.1)
+            before, left = left, self._num_left()
+            moved_s = moved_s if left == before else time.monotonic()
+        return left
+
+    def _num_left(self) -> int:
+        kept = {str(key): json.loads(str(value)) for key, value in self._rows("SELECT key, value FROM setting")}
+        return self._side.num_pending(kept) + self._num_waiting()
 
     def _num_waiting(self) -> int:
         inbox, outbox = "SELECT count(*) FROM inbox WHERE NOT is_done", "SELECT count(*) FROM outbox WHERE state IN "
-        return sum(int(self._rows(query)[0][0]) for query in (inbox, outbox + "('waiting', 'sending')"))
+        return sum(int(str(self._rows(query)[0][0])) for query in (inbox, outbox + "('waiting', 'sending')"))
 
-    def _history(self) -> History:
-        history = self.people.history
+    def _history(self, num_left: int) -> History:
+        self._side.account_for({str(key) for (key,) in self._rows("SELECT update_id FROM inbox")})
+        history = self._side.history
         asked = "SELECT json_extract(messages, '$[#-1].content') FROM completion WHERE retry_of IS "
         history.turns = [str(row[0]) for row in self._rows(asked + "NULL")]
         history.repeats = [str(row[0]) for row in self._rows(asked + "NOT NULL")]
-        keys = self._rows("SELECT idempotency_key FROM feedback")
-        history.feedback = [str(key).rpartition(":")[2] for (key,) in keys]
-        history.shown = self.people.shown()
-        history.num_waiting = self._num_waiting() + self._server.num_pending
+        keys = self._rows("SELECT idempotency_key FROM feedback")  # platform:bot:update
+        history.feedback = [str(key).split(":", 2)[2] for (key,) in keys]
+        history.shown = self._side.shown()
+        history.num_waiting = num_left
         return history
 
     def _rows(self, query: str) -> list[tuple[object, ...]]:
@@ -240,8 +264,18 @@ class Run:
             return database.execute(query).fetchall()
 
 
-async def run(folder: Path, num_kills: int, seed: int, mode: str = "durable") -> tuple[Verdict, Figures]:
+async def run(
+    folder: Path,
+    platform: str = "telegram",
+    *,
+    num_kills: int = 0,
+    num_stops: int = 0,
+    seed: int = 0,
+    mode: str = "durable",
+    report: Report = lambda verdict, figures: None,
+) -> tuple[Verdict, Figures]:
     """One run in an empty folder. Mode `memory` is the negative control."""
-    async with TelegramServer() as server, lives(folder, server, mode) as made:
-        going = Run(server, made, folder / "data", seed)
-        return await going.kill_often(num_kills), going.figures
+    random_ = random.Random(seed)
+    async with SIDES[platform](random_) as side, lives(folder, side.environment, mode) as made:
+        going = Run(side, made, folder / "data", random_)
+        return await going.all(num_kills, num_stops, report), going.figures

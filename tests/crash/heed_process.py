@@ -1,6 +1,7 @@
 """The real heed with a fast fake engine, made to be killed: one process that forks a new heed for every life.
 
-It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone" when it has ended.
+It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone <exit code>" when that
+has ended, the code being minus the signal where one has ended it.
 Forking saves each life the imports. Crash points besides those from outside: right before and right after the commit
 with that number. Mode `memory` is the negative control: updates are acknowledged and kept in memory only.
 """
@@ -20,14 +21,17 @@ from bot.app import App
 from bot.channel import Channel
 from bot.config import Settings, load
 from bot.intake import Intake
-from bot.platforms.telegram import LIMITS, TelegramChannel
+from bot.platforms.discord import DiscordChannel
+from bot.platforms.discord_gateway import Pace
+from bot.platforms.telegram import TelegramChannel
 from storage import inbox
 from storage.database import Database
 from storage.tables import Inbox, User
 from storage.writer import Writer
 from tests.bot.fake_engine import FakeEngine
 
-QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.0, group_interval_s=0.0, calls_per_s=1e9)
+UNLIMITED = {"edit_interval_s": 0.01, "post_interval_s": 0.0, "group_interval_s": 0.0, "calls_per_s": 1e9}
+PACE = Pace(identify_s=0.01, guilds_s=0.01, backoff_s=0.01, backoff_cap_s=0.1)
 NUM_LESSONS = 3  # that the engine looks back: a long run must not become slow
 EVERYTHING = "0"
 
@@ -56,10 +60,14 @@ class MemoryIntake(Intake):
         return True
 
 
-def channel(settings: Settings, _: Database) -> Sequence[Channel]:
-    """Telegram without its limits: the server the tests start has none."""
-    made = TelegramChannel(settings.telegram, commands.menu())
-    made.limits = QUICK  # type: ignore[misc]
+def channel(settings: Settings, database: Database) -> Sequence[Channel]:
+    """The platform whose token is set, without its limits: the servers the tests start have none."""
+    made: TelegramChannel | DiscordChannel
+    if settings.telegram.token is not None:
+        made = TelegramChannel(settings.telegram, commands.menu())
+    else:
+        made = DiscordChannel(settings.discord, commands.menu(), database, pace=PACE)
+    made.limits = replace(made.limits, **UNLIMITED)  # type: ignore[misc, arg-type]
     return [made]
 
 
@@ -116,8 +124,8 @@ def main() -> None:
             finally:
                 os._exit(status)
         print(pid, flush=True)
-        os.waitpid(pid, 0)
-        print("gone", flush=True)
+        _, ended = os.waitpid(pid, 0)
+        print(f"gone {os.waitstatus_to_exitcode(ended)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,12 @@ class History:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong; and how many placeholders were left over, which is allowed after an ambiguous send."""
+    """What is wrong, of how much; and how many placeholders were left over: allowed after an ambiguous send."""
 
     lost: tuple[str, ...]
     doubled: tuple[str, ...]
     num_placeholders: int
+    num_acts: int
 
     @property
     def is_right(self) -> bool:
@@ -57,7 +58,8 @@ def check(history: History) -> Verdict:
     if history.num_waiting:
         lost.append(f"{history.num_waiting} things still wait")
     placeholders = sum(text.rstrip().endswith(CURSOR) for text in history.shown)
-    return Verdict(tuple(lost), tuple(doubled), placeholders)
+    num_acts = len(history.questions) + len(history.repeats_wanted) + len(history.feedback_given)
+    return Verdict(tuple(lost), tuple(doubled), placeholders, num_acts)
 
 
 def differences(wanted: Iterable[str], found: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -7,6 +7,7 @@ import pytest_asyncio
 from bot.channel import Post
 from bot.events import Place
 from bot.inbound import Edited, Reacted, Said
+from bot.platforms.discord_events import CREATED, message_row
 from storage import chats, people
 from tests.bot.platforms.discord_bench import Bench, bench
 from tests.contract.discord_server import Fault
@@ -76,6 +77,22 @@ async def test_a_message_of_a_chat_never_heard_of_is_found(table: Bench) -> None
     await table.restart(meanwhile)
     await table.until(lambda: table.keys)
     assert texts(table) == ["over here"]
+
+
+async def test_a_new_chat_is_found_where_something_newer_was_taken_elsewhere(table: Bench) -> None:
+    """A heed that was killed may have taken the later of two messages and not the earlier one."""
+
+    async def meanwhile() -> None:
+        await table.server.say(table.server.text("601"), f"{MENTION} earlier", age_s=-0.1)
+        newest = await table.server.say(table.server.dm(), "later", age_s=-0.2)
+        data = {"author": newest["author"], "content": "later", "channel_id": "500", "id": newest["id"]}
+        taken = message_row(CREATED, data, BOT["id"], is_private=True)
+        assert taken is not None
+        await table.take(taken)
+
+    await table.restart(meanwhile)
+    await table.until(lambda: len(table.keys) == 2)
+    assert texts(table) == ["later", "earlier"]
 
 
 async def test_a_chat_that_is_only_in_the_store_is_looked_through(table: Bench) -> None:
