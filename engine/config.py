@@ -73,8 +73,8 @@ class HostConfig:
 class LearnConfig:
     """What one update does. One frozen record, sent to the worker as a plain dictionary."""
 
-    steps: int = 14  # optimizer steps, each over all samples; ten adopt, four settle (docs/LOG.md)
-    learning_rate: float = 5e-3  # AdamW on LoRA parameters of a pocket-sized model (docs/LOG.md)
+    steps: int = 10  # optimizer steps, each over all samples (docs/LOG.md)
+    learning_rate: float = 6e-3  # AdamW on LoRA parameters of a pocket-sized model (docs/LOG.md)
     schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
@@ -102,8 +102,8 @@ class LearnConfig:
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
-    num_counterfactuals: int = 2  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
-    num_teacher_rollouts: int = 7  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
+    num_teacher_rollouts: int = 14  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     num_anchors: int = 3  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
