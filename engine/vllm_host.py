@@ -29,6 +29,7 @@ __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
+DYING_S = 3.0  # from the first sign of an engine's death until vLLM says so
 HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
 STATUS_INTERVAL_S = 10.0  # how often it asks the worker for versions that could not be loaded
 STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
@@ -303,9 +304,27 @@ class VllmHost:
                     while not (await asyncio.wait([answer], timeout=HEALTH_INTERVAL_S))[0]:
                         if running.llm.errored:
                             raise running.llm.dead_error
-                return answer.result()
+                return await self._outcome(running, answer)
             finally:
                 answer.cancel()
+
+    @staticmethod
+    async def _outcome(running: _Running, answer: "asyncio.Future[Any]") -> Any:
+        """What a call returned. A dying engine fails it with any error before its death is known: that is awaited."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            return answer.result()
+        except EngineDeadError:
+            raise
+        except Exception as error:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DYING_S):
+                    while not running.llm.errored:  # noqa: ASYNC110 - vLLM tells nobody
+                        await asyncio.sleep(HEALTH_INTERVAL_S)
+            if running.llm.errored:
+                raise running.llm.dead_error from error
+            raise
 
     @contextmanager
     def _watched(self, running: _Running) -> Iterator[None]:

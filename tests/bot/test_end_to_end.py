@@ -60,9 +60,9 @@ UNSEEN = "Describe the panda."
 
 
 def test_the_start_shows_progress(live_heed: LiveHeed) -> None:
-    """At least one line about what is being done, and the last one has the address to open."""
-    assert len(live_heed.lines) >= 2
-    assert re.search(r"ready in [\d.]+ s: open http://127\.0\.0\.1:\d+$", live_heed.lines[-1])
+    """At least one line about what is being done, and then one with the address to open."""
+    is_ready = [bool(re.search(r"ready in [\d.]+ s: open http://127\.0\.0\.1:\d+$", line)) for line in live_heed.lines]
+    assert is_ready.index(True) >= 1
 
 
 async def test_one_correction_changes_the_next_answers(session: aiohttp.ClientSession) -> None:

@@ -6,13 +6,16 @@ import json
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import pytest_asyncio
 from safetensors.numpy import load, save
+from vllm.v1.engine.exceptions import EngineDeadError
 
+from engine import vllm_host
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
 from engine.errors import AdapterLoadError, EngineRestarting, PromptTooLongError
@@ -424,3 +427,32 @@ async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death:
     assert not any(process.is_alive() for process in death.processes)
     assert host._running is not None
     assert all(ProcessId.of(process.pid) for process in host._running.children)
+
+
+class Dying:
+    """What the host sees of a vLLM: whether it has said that it is dead."""
+
+    def __init__(self, errored: bool) -> None:
+        self.errored = errored
+        self.dead_error = EngineDeadError()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_an_error_of_a_dying_engine_is_its_death(is_late: bool) -> None:
+    """Also where vLLM says so only after it has failed the call with something else."""
+    llm = Dying(errored=not is_late)
+    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    failed.set_exception(Exception("Call to collective_rpc method failed: cancelled"))
+    if is_late:
+        asyncio.get_running_loop().call_later(0.05, setattr, llm, "errored", True)
+    with pytest.raises(EngineDeadError):
+        await VllmHost._outcome(SimpleNamespace(llm=llm), failed)  # type: ignore[arg-type]
+
+
+async def test_an_error_of_a_living_engine_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is, once it is clear that nothing dies."""
+    monkeypatch.setattr(vllm_host, "DYING_S", 0.01)
+    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    failed.set_exception(ValueError("no such method"))
+    with pytest.raises(ValueError, match="no such method"):
+        await VllmHost._outcome(SimpleNamespace(llm=Dying(errored=False)), failed)  # type: ignore[arg-type]
