@@ -31,7 +31,7 @@ test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
 	@$(BIN)/python -m pytest $(ARGS)
 
-crash: setup-dev ## kill heed a thousand times and look for what is lost or doubled (ARGS="--kills 100")
+crash: setup-dev ## kill and stop heed over a thousand times and look for what is lost or doubled (ARGS="--kills 100")
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 check: setup-dev ## lint, formatting, types, architecture

@@ -29,7 +29,7 @@ def stacks(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 def wrapper_for(ids: list[int], slots: list[int | None] = IDS) -> GroupedPunicaWrapper:
     """A wrapper told which token uses which adapter."""
-    wrapper = GroupedPunicaWrapper(256, 17, "cpu")
+    wrapper = GroupedPunicaWrapper(8 * 40, 17, "cpu")
     update(wrapper, ids, slots)
     return wrapper
 
