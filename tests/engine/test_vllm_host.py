@@ -402,7 +402,7 @@ async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) ->
         ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [good | {"x": 1}], "learn": learn}]),
         (
             "heed_open_update",
-            [{"update_id": "u", "parent": {"lora_int_id": 3, "path": "/no"}, "samples": [good], "learn": learn}],
+            [{"update_id": "u", "parent": {"lora_int_id": 10**9, "path": "/no"}, "samples": [good], "learn": learn}],
         ),
         ("heed_score", [[good | {"response_ids": [10**9]}], None]),
         ("heed_register", [12345, "/nowhere"]),
