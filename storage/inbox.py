@@ -70,19 +70,18 @@ def num_waiting(s: Session) -> int:
 
 def keys(s: Session, platform: str, bot_id: str, prefix: str) -> list[str]:
     """The update ids that begin with `prefix`, in the order in which they were taken."""
-    return [row.update_id for row in taken(s, platform, bot_id, prefix)]
+    return list(s.exec(select(Inbox.update_id).where(*_of(platform, bot_id, prefix)).order_by(col(Inbox.seq))))
 
 
 def taken(s: Session, platform: str, bot_id: str, prefix: str) -> list[Inbox]:
     """The updates whose ids begin with `prefix`, in the order in which they were taken."""
-    query = select(Inbox).where(Inbox.platform == platform, Inbox.bot_id == bot_id)
-    return list(s.exec(query.where(_begins(prefix)).order_by(col(Inbox.seq))))
+    return list(s.exec(select(Inbox).where(*_of(platform, bot_id, prefix)).order_by(col(Inbox.seq))))
 
 
 def newest_per_chat(s: Session, platform: str, bot_id: str, prefix: str) -> dict[str, str]:
     """Of each chat the update id taken last among those that begin with `prefix`; nothing of who was forgotten."""
-    mine = (Inbox.platform == platform, Inbox.bot_id == bot_id, Inbox.chat_key != "")
-    newest = select(func.max(Inbox.seq)).where(*mine, _begins(prefix)).group_by(col(Inbox.chat_key))
+    mine = (*_of(platform, bot_id, prefix), col(Inbox.chat_key) != "")
+    newest = select(func.max(Inbox.seq)).where(*mine).group_by(col(Inbox.chat_key))
     return {row.chat_key: row.update_id for row in s.exec(select(Inbox).where(col(Inbox.seq).in_(newest)))}
 
 
@@ -101,6 +100,10 @@ def prune(s: Session, platform: str, received_before_s: float, kept: Kept, limit
         old = old.where(col(Inbox.seq).not_in(newest.group_by(col(Inbox.bot_id), col(Inbox.chat_key))))
     old = old.order_by(col(Inbox.seq)).limit(limit)
     return s.exec(delete(Inbox).where(col(Inbox.seq).in_(old))).rowcount
+
+
+def _of(platform: str, bot_id: str, prefix: str) -> tuple[ColumnElement[bool], ...]:
+    return col(Inbox.platform) == platform, col(Inbox.bot_id) == bot_id, _begins(prefix)
 
 
 def _begins(prefix: str) -> ColumnElement[bool]:

@@ -117,3 +117,12 @@ async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Star
 async def heed(start_heed: StartHeed) -> Heed:
     """A heed with default settings."""
     return await start_heed()
+
+
+@pytest.fixture
+async def database(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    database = Database.open(tmp_path / "data")
+    yield database
+    await database.close()

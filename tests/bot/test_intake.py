@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -18,15 +16,6 @@ from storage.database import Database, Session
 from storage.errors import StorageFull
 from storage.tables import Inbox
 from tests.storage import rows
-
-
-@pytest.fixture
-async def database(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Database]:
-    """An empty database."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
-    database = Database.open(tmp_path / "data")
-    yield database
-    await database.close()
 
 
 class Handler:

@@ -1,8 +1,6 @@
 """bot.pruning: what is over is dropped, nothing earlier and nothing that is still needed."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -34,15 +32,6 @@ class Sleeps:
         self.asked.append(seconds)
         await self.next.wait()
         self.next.clear()
-
-
-@pytest.fixture
-async def database(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Database]:
-    """An empty database."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
-    database = Database.open(tmp_path / "data")
-    yield database
-    await database.close()
 
 
 async def handled(database: Database, update_id: str, received_at: float) -> None:
