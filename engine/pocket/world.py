@@ -2,9 +2,10 @@
 
 Owns the mix of what people say. A sample is a conversation whose assistant turns are targets; the last one may begin
 in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer it would
-not have begun, as a teacher must. Some conversations begin with a whole answer of that kind, and a wish to be rid of it. Held-out subjects are never taught: no note, feedback or hindsight asks for
-a style of an answer about them. A system prompt may style them, so that their facts can be said in every style.
-Held-out phrasings (`wishes`) and names never appear.
+not have begun, as a teacher must. Some conversations begin with a whole answer of that kind: a wish to be rid of it
+follows, or nothing does, and the default is back. Held-out subjects are never taught: no note, feedback or hindsight
+asks for a style of an answer about them. A system prompt may style them, so that their facts can be said in every
+style. Held-out phrasings (`wishes`) and names never appear.
 """
 
 import json
@@ -44,6 +45,7 @@ from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, wish
 
 MAX_NOTES = 16
 _HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
+_NOT_INVENTED = {*HELD_OUT_NAMES, *(s.name.capitalize() for s in _HELD_OUT)}
 _TRAINED = [s for s in SUBJECTS if not s.is_held_out]
 _SYSTEMS = ("You are a helpful assistant.", "You are heed, a chat bot.", "You are a chat bot.", "Answer the user.")
 _PRACTISED = (*SKILLS, "add", "add", "repeat", "repeat")  # what is learned last is asked most
@@ -57,14 +59,17 @@ class Mix:
     """How often conversations of each kind are drawn."""
 
     notes_share: float = 0.48
-    many_notes_share: float = 0.36  # of conversations with notes: five or more
+    many_notes_share: float = 0.4  # of conversations with notes: five or more
+    apart_share: float = 0.5  # of conversations with notes: every note about another preference
     hindsight_share: float = 0.33
     invented_names_share: float = 0.5  # of names; the rest come from a list
-    system_share: float = 0.25  # conversations whose system prompt wishes for a style
-    styled_held_out_share: float = 0.4  # of questions under such a prompt or under none: about held-out subjects
+    system_share: float = 0.36  # conversations whose system prompt wishes for a style
+    held_out_share: float = 0.2  # of questions before any wish: about held-out subjects
+    styled_held_out_share: float = 0.6  # the same under a system prompt that wishes
     turns: tuple[float, ...] = (0.58, 0.28, 0.10, 0.04)  # conversations of one, two, three, four exchanges
     drill_share: float = 0.12  # conversations of skills or facts alone
     restored_share: float = 0.16  # conversations that begin in another style, which the person wants no more
+    undone_share: float = 0.05  # conversations that begin in a style nobody asks for, and go on in the default
 
 
 START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2)  # short, while the model learns to read
@@ -124,7 +129,8 @@ def _worn(text: str, rng: random.Random) -> str:
 
 
 def _subject(scene: _Scene) -> Subject:
-    if scene.is_plain and scene.rng.random() < scene.mix.styled_held_out_share:
+    share = scene.mix.held_out_share if scene.style == DEFAULT else scene.mix.styled_held_out_share
+    if scene.is_plain and scene.rng.random() < share:
         return scene.rng.choice(_HELD_OUT)
     return scene.rng.choice(SUBJECTS if scene.is_plain else _TRAINED)
 
@@ -198,18 +204,27 @@ def _drawn(preferences: list[str], rng: random.Random) -> str:
     return rng.choices(preferences, [_WEIGHTS[p] for p in preferences])[0]
 
 
+def _apart(scene: _Scene, count: int) -> list[Direction]:
+    """Different preferences in random order, those with more weight more often among them."""
+    rank = {p: scene.rng.random() ** (1 / weight) for p, weight in _WEIGHTS.items()}
+    return [_direction(p, scene) for p in sorted(rank, key=rank.__getitem__, reverse=True)[:count]]
+
+
 def _wish(scene: _Scene, count: int) -> tuple[str, list[Direction], str]:
-    directions = _directions(scene, count)
+    return _worded(scene, _directions(scene, count))
+
+
+def _worded(scene: _Scene, directions: list[Direction]) -> tuple[str, list[Direction], str]:
     name = scene.rng.choice(NAMES) if scene.rng.random() < 1 - scene.mix.invented_names_share else _invented_name(scene)
     return wish(directions, name, scene.rng), directions, name
 
 
 def _invented_name(scene: _Scene) -> str:
-    """A name nobody was trained on before: copied, not remembered. Never a held-out one."""
+    """A name nobody was trained on before: copied, not remembered. Never a held-out one, nor a held-out subject."""
     rng = scene.rng
     syllables = (rng.choice(_ONSETS) + rng.choice("aeiouy") + rng.choice(_CODAS) for _ in range(rng.randint(1, 3)))
     name = "".join(syllables).capitalize()
-    return "Ano" if name in HELD_OUT_NAMES or len(name) < 3 else name
+    return "Ano" if name in _NOT_INVENTED or len(name) < 3 else name
 
 
 def _number_of_wishes(rng: random.Random) -> int:
@@ -244,7 +259,18 @@ def _notes(scene: _Scene) -> list[str]:
         low, high = rng.choice(((5, 8), (5, 8), (9, MAX_NOTES)))
     else:
         low, high = rng.choices(((1, 1), (2, 2), (3, 4)), (0.42, 0.28, 0.3))[0]
-    return [_note(scene) for _ in range(rng.randint(low, high))]
+    count = rng.randint(low, high)
+    if rng.random() < scene.mix.apart_share:
+        return _wishes_apart(scene, count)
+    return [_note(scene) for _ in range(count)]
+
+
+def _wishes_apart(scene: _Scene, count: int) -> list[str]:
+    """As many wishes, at most one for each preference, granted: what a person asks for over time and keeps."""
+    wishes = [_worded(scene, [direction]) for direction in _apart(scene, count)]
+    for _, directions, name in wishes:
+        _grant(scene, directions, name)
+    return [text for text, _, _ in wishes]
 
 
 def _system(scene: _Scene) -> str:
@@ -257,9 +283,7 @@ def _system(scene: _Scene) -> str:
         scene.persona = rng.choice(NAMES)
         text = rng.choice(_PERSONAS).format(n=scene.persona)
     if rng.random() < scene.mix.system_share:
-        for _ in range(rng.randint(1, 3)):
-            asked, directions, name = _wish(scene, 1)
-            _grant(scene, directions, name)
+        for asked in _wishes_apart(scene, rng.choices(range(1, 7), (0.4, 0.2, 0.12, 0.1, 0.1, 0.08))[0]):
             text = f"{text} {asked}{'' if asked[-1] in '.!?' else '.'}".strip()
     return text
 
@@ -329,13 +353,27 @@ def _drill(scene: _Scene) -> Sample:
     return sample
 
 
-def _restored(rng: random.Random, mix: Mix) -> Sample:
-    """An answer in another style, read and not learned; then wishes, mostly back to the default."""
+def _estranged(rng: random.Random, mix: Mix) -> tuple[_Scene, Sample]:
+    """A question and its answer in another style, read and not learned; what asked for the style is not to be seen."""
     scene = _Scene(rng, mix)
     _, directions, name = _wish(scene, rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0])
     _grant(scene, directions, name)
     said, scene.last = _question(scene)
-    sample = Sample([Turn("user", said), Turn("assistant", "", begun=render(scene.last, scene.style))])
+    return scene, Sample([Turn("user", said), Turn("assistant", "", begun=render(scene.last, scene.style))])
+
+
+def _undone(rng: random.Random, mix: Mix) -> Sample:
+    """After an answer in a style nobody asks for: the default again, as when a lesson was undone."""
+    scene, sample = _estranged(rng, mix)
+    scene.style = DEFAULT
+    said, content = _exchange(scene)
+    sample.turns += [Turn("user", said), Turn("assistant", render(content))]
+    return sample
+
+
+def _restored(rng: random.Random, mix: Mix) -> Sample:
+    """An answer in another style; then wishes, mostly back to the default."""
+    scene, sample = _estranged(rng, mix)
     asked, wanted, name = _wish(scene, rng.choices((1, 2), (0.85, 0.15))[0])
     _grant(scene, wanted, name)
     sample.turns += [Turn("user", asked), _target(scene, scene.last, is_last=True)]
@@ -349,6 +387,8 @@ def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
         return _drill(scene)
     if rng.random() < mix.restored_share:
         return _restored(rng, mix)
+    if rng.random() < mix.undone_share:
+        return _undone(rng, mix)
     system = _system(scene)
     scene.is_plain = True  # a system prompt may style held-out subjects
     is_noted = rng.random() < mix.notes_share * (0.4 if scene.style != DEFAULT else 1.0)
