@@ -353,18 +353,19 @@ def _drill(scene: _Scene) -> Sample:
     return sample
 
 
-def _estranged(rng: random.Random, mix: Mix) -> tuple[_Scene, Sample]:
+def _estranged(rng: random.Random, mix: Mix) -> tuple[_Scene, Content, Sample]:
     """A question and its answer in another style, read and not learned; what asked for the style is not to be seen."""
     scene = _Scene(rng, mix)
     _, directions, name = _wish(scene, rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0])
     _grant(scene, directions, name)
-    said, scene.last = _question(scene)
-    return scene, Sample([Turn("user", said), Turn("assistant", "", begun=render(scene.last, scene.style))])
+    said, content = _question(scene)
+    scene.last = content
+    return scene, content, Sample([Turn("user", said), Turn("assistant", "", begun=render(content, scene.style))])
 
 
 def _undone(rng: random.Random, mix: Mix) -> Sample:
     """After an answer in a style nobody asks for: the default again, as when a lesson was undone."""
-    scene, sample = _estranged(rng, mix)
+    scene, _, sample = _estranged(rng, mix)
     scene.style = DEFAULT
     said, content = _exchange(scene)
     sample.turns += [Turn("user", said), Turn("assistant", render(content))]
@@ -373,10 +374,10 @@ def _undone(rng: random.Random, mix: Mix) -> Sample:
 
 def _restored(rng: random.Random, mix: Mix) -> Sample:
     """An answer in another style; then wishes, mostly back to the default."""
-    scene, sample = _estranged(rng, mix)
+    scene, content, sample = _estranged(rng, mix)
     asked, wanted, name = _wish(scene, rng.choices((1, 2), (0.85, 0.15))[0])
     _grant(scene, wanted, name)
-    sample.turns += [Turn("user", asked), _target(scene, scene.last, is_last=True)]
+    sample.turns += [Turn("user", asked), _target(scene, content, is_last=True)]
     return sample
 
 
