@@ -1,0 +1,22 @@
+"""What tests of a whole heed on a platform share."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.storage.conftest import fast_folder
+
+
+@pytest.fixture
+def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a platform does not take now is not waited for at a test's end."""
+    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
+
+
+@pytest.fixture
+def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
+    """A data directory that no disk slows down."""
+    with fast_folder() as folder:
+        yield Path(shutil.copytree(empty_data_dir, folder / "data"))
