@@ -1,11 +1,12 @@
-"""What tests of a whole heed on a platform share."""
+"""What tests of the platforms share."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.bot.platforms.discord_bench import Bench, bench
 from tests.storage.conftest import fast_folder
 
 
@@ -20,3 +21,13 @@ def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
     """A data directory that no disk slows down."""
     with fast_folder() as folder:
         yield Path(shutil.copytree(empty_data_dir, folder / "data"))
+
+
+@pytest.fixture
+async def table() -> AsyncIterator[Bench]:
+    """A Discord channel that is connected and has looked through everything; its server has a private chat."""
+    async with bench(is_started=False) as made:
+        made.server.dm()
+        await made.start()
+        await made.settled()
+        yield made
