@@ -38,7 +38,7 @@ HOMES = {
     "prompt_toolkit": "bot/platforms",
     "matplotlib": "bot",
 }
-NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright"}
+NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",

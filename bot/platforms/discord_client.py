@@ -11,12 +11,12 @@ from typing import Any
 import discord
 from discord.state import ConnectionState
 
+from bot.platforms.discord_events import Json
 from bot.platforms.discord_rest import LONGEST_WAIT_S
 
 MAX_MESSAGES = 100  # cached by discord.py; heed has its own store
 NEEDED = frozenset({"READY"})  # without it there is no session, so what fails here fails the connection
 
-Json = dict[str, Any]
 Listener = Callable[[str, Json], None]
 
 logger = logging.getLogger(__name__)

@@ -10,13 +10,12 @@ from typing import Any
 
 from bot.channel import ChannelError
 from bot.context import CommandMenu
+from bot.platforms.discord_events import Json
 from bot.platforms.discord_rest import DiscordRest
 
 CHAT_INPUT, STRING = 1, 3
 MAX_DESCRIPTION, MAX_CHOICES, MAX_CHOICE = 100, 25, 100
 ADMINS_ONLY = "0"  # nobody but a server's admins sees it, until they allow others
-
-Json = dict[str, Any]
 
 logger = logging.getLogger(__name__)
 

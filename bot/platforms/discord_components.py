@@ -1,8 +1,7 @@
 """Buttons and forms as Discord's API takes them. A button carries its action, so it works after a restart."""
 
-from typing import Any
-
 from bot.channel import Rows
+from bot.platforms.discord_events import Json
 
 ACTION_ROW, BUTTON, TEXT_INPUT = 1, 2, 4
 SECONDARY, PARAGRAPH = 2, 2  # styles: a grey button, a text of several lines
@@ -10,8 +9,6 @@ MAX_ROWS, MAX_BUTTONS = 5, 5
 MAX_LABEL, MAX_TITLE, MAX_TEXT = 80, 45, 4000  # characters
 TITLES = {"fix": "Correct this answer", "why": "What was wrong?"}
 LABELS = {"fix": "What should be different, or the answer", "why": "In your own words"}
-
-Json = dict[str, Any]
 
 
 def rows_payload(rows: Rows) -> list[Json]:

@@ -15,6 +15,7 @@ import discord
 from discord.http import HTTPClient, Route
 
 from bot.channel import ChannelError, File, Gone, Refused, SlowDown, Unreachable
+from bot.platforms.discord_events import Json
 
 LONGEST_WAIT_S = 5.0  # rate limits up to this long are waited out inside discord.py
 UNKNOWN_PAUSE_S = 60.0  # where Discord says "too much" and not for how long
@@ -22,8 +23,6 @@ GONE = frozenset({10003, 10008, 10015, 10062, 50001, 50007, 50027})
 ALREADY_ANSWERED = 40060  # an interaction
 UNAUTHORISED = 401
 BAD_WEBHOOK_TOKEN = 50027  # an interaction's token ran out: a 401 that says nothing about the bot's own token
-
-Json = dict[str, Any]
 
 
 class AlreadyAnswered(Refused):

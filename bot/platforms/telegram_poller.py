@@ -8,14 +8,13 @@ anew after a week without updates.
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from telegram.error import Conflict, RetryAfter, TelegramError
 
-from bot.backoff import MAX_BACKOFF_S
+from bot.backoff import backoff_s
 from bot.platforms.telegram_arrivals import update_id
 from bot.platforms.telegram_client import POLL_TIMEOUT_S, PollClient
 from bot.platforms.telegram_errors import describe, is_revoked, says, seconds
@@ -108,8 +107,8 @@ class Poller:
     def _delay_s(self, error: Exception) -> float:
         if isinstance(error, RetryAfter):
             return seconds(error)
-        least_s = POLL_TIMEOUT_S if isinstance(error, Conflict) else 0.1  # the other poller's poll has to run out
-        return least_s + random.uniform(0, min(MAX_BACKOFF_S, 2.0 ** min(self._failures, 10) / 2))  # noqa: S311  jitter
+        least_s = POLL_TIMEOUT_S if isinstance(error, Conflict) else 0.0  # the other poller's poll has to run out
+        return least_s + backoff_s(self._failures - 1)
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -1,7 +1,7 @@
-"""`python -m tests.crash --kills 1000`: the long runs and their negative control; writes the figures as JSON.
+"""`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
 The file is written again and again while the runs go on, so that what was found before an interruption is kept.
-Exit codes: 0 where nothing was lost or doubled, every stop was in time and the control failed; 1 otherwise.
+Exit codes: 0 where nothing was lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
 import argparse
@@ -78,6 +78,7 @@ def parts_of(wanted: argparse.Namespace) -> list[Part]:
     """What was asked for; a count of 0 leaves a part out."""
     parts = [
         Part("control", "telegram", CONTROL_KILLS, mode="memory", is_to_fail=True),
+        Part("discord_control", "discord", CONTROL_KILLS, mode="memory", is_to_fail=True),
         Part("stops", "telegram", num_stops=wanted.stops),
         Part("discord_stops", "discord", num_stops=wanted.stops),
         Part("discord", "discord", wanted.discord_kills),

@@ -24,9 +24,10 @@ async def test_kills_on_discord_lose_and_double_nothing(tmp_path: Path, platform
     assert sum(figures.kills.values()) == 5
 
 
-async def test_the_control_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("platform", "num_kills"), [("telegram", 10), ("discord", 5)])
+async def test_the_control_fails(tmp_path: Path, platform: str, num_kills: int) -> None:
     """With the queue in memory the same run finds something lost or doubled: the harness can see it."""
-    verdict, _ = await run(tmp_path, num_kills=10, seed=1, mode="memory")
+    verdict, _ = await run(tmp_path, platform, num_kills=num_kills, seed=1, mode="memory")
     assert not verdict.is_right
 
 

@@ -1,7 +1,6 @@
 """Discord from end to end: the real library, intake, desk and delivery over the fake engine."""
 
-import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,8 +28,9 @@ from tests.bot.platforms.discord_bench import PACE
 from tests.bot.platforms.odd import ODD_TEXTS, failures
 from tests.contract.discord_server import DiscordServer, Fault
 from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, TOKEN, Channel, Interaction, Json, Refusal
-from tests.storage.conftest import fast_folder
 from tests.storage.test_erasure import copies
+
+pytestmark = pytest.mark.usefixtures("short_end")
 
 MENTION = f"<@{BOT['id']}>"
 QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, calls_per_s=1000.0)
@@ -101,12 +101,6 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
         await database.close()
 
 
-@pytest.fixture(autouse=True)
-def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a platform does not take now is not waited for at a test's end."""
-    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[DiscordServer]:
     """A Discord with a private chat, a server's channel and a thread."""
@@ -115,13 +109,6 @@ async def server() -> AsyncIterator[DiscordServer]:
     await made.start()
     yield made
     await made.stop()
-
-
-@pytest.fixture
-def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
-    """A data directory that no disk slows down."""
-    with fast_folder() as folder:
-        yield Path(shutil.copytree(empty_data_dir, folder / "data"))
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """Tests of bot.platforms.discord_gateway: a connection that comes back, whatever happens to it."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-import pytest_asyncio
 
 from bot.channel import Post
 from bot.events import Place
@@ -12,15 +10,6 @@ from bot.inbound import Said
 from tests.bot.platforms.discord_bench import PACE, Bench, bench
 
 DM = Place("discord", "500")
-
-
-@pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
-    """A channel that is connected."""
-    async with bench(is_started=False) as made:
-        made.server.dm()
-        await made.start()
-        yield made
 
 
 def texts(table: Bench) -> list[str]:

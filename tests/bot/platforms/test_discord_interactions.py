@@ -1,26 +1,15 @@
 """Tests of bot.platforms.discord_interactions; most of what they do is in test_discord."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
 from bot.channel import Button, Post, Unreachable
 from bot.events import Place
 from bot.platforms import discord_interactions
-from tests.bot.platforms.discord_bench import Bench, bench
+from tests.bot.platforms.discord_bench import Bench
 from tests.contract.discord_server import Fault
 
 DM = Place("discord", "500")
 ORIGINAL = r"/webhooks/.*/@original"
-
-
-@pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
-    """A connected channel."""
-    async with bench() as made:
-        made.server.dm()
-        yield made
 
 
 async def token_of(table: Bench) -> str:

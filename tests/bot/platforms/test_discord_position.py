@@ -1,29 +1,18 @@
 """Tests of bot.platforms.discord_position: what came while heed was down, and is in no history, is replayed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-import pytest_asyncio
 
 from bot.channel import Button, Post
 from bot.events import Place
 from bot.platforms.discord_position import Bookmark, Position
 from storage.database import Database
-from tests.bot.platforms.discord_bench import Bench, bench
+from tests.bot.platforms.discord_bench import Bench
 from tests.storage.conftest import fast_folder
 
 DM = Place("discord", "500")
-
-
-@pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
-    """A channel that is connected and has looked through everything."""
-    async with bench(is_started=False) as made:
-        made.server.dm()
-        await made.start()
-        await made.settled()
-        yield made
 
 
 @pytest.fixture

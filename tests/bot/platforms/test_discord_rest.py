@@ -1,24 +1,13 @@
 """Tests of bot.platforms.discord_rest; what a running channel does with errors is in test_discord."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
 from bot.channel import ChannelError, Refused, SlowDown, Unreachable
 from bot.platforms.discord_rest import DiscordRest
-from tests.bot.platforms.discord_bench import Bench, bench
+from tests.bot.platforms.discord_bench import Bench
 from tests.contract.discord_server import Fault
 
 PATH, KEYS = "/channels/{channel_id}", {"channel_id": "500"}
-
-
-@pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
-    """A connected channel, whose calls are made here."""
-    async with bench() as made:
-        made.server.dm()
-        yield made
 
 
 async def test_before_the_first_connection_nothing_is_sent() -> None:

@@ -30,7 +30,10 @@ from tests.bot.platforms.odd import ODD_TEXTS, failures
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
 from tests.storage.test_erasure import copies
 
-pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
+pytestmark = [
+    pytest.mark.usefixtures("short_end"),
+    pytest.mark.filterwarnings("ignore:Deprecated since version v22.2"),  # PTB's own use of retry_after
+]
 
 HOME = private(ANA)
 QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, group_interval_s=0.001)
@@ -103,12 +106,6 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
         await channels.stop(1.0)
         await lessons.drain()
         await database.close()
-
-
-@pytest.fixture(autouse=True)
-def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a platform does not take now is not waited for at a test's end."""
-    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""What tests of the platforms share."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.platforms.discord_bench import Bench, bench
+from tests.storage.conftest import fast_folder
+
+
+@pytest.fixture
+def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a platform does not take now is not waited for at a test's end."""
+    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
+
+
+@pytest.fixture
+def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
+    """A data directory that no disk slows down."""
+    with fast_folder() as folder:
+        yield Path(shutil.copytree(empty_data_dir, folder / "data"))
+
+
+@pytest.fixture
+async def table() -> AsyncIterator[Bench]:
+    """A Discord channel that is connected and has looked through everything; its server has a private chat."""
+    async with bench(is_started=False) as made:
+        made.server.dm()
+        await made.start()
+        await made.settled()
+        yield made
