@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
 from bot.access import Access
+from bot.app import keep_for_good
 from bot.channels import Channels
 from bot.config import AccessSettings, HttpSettings, Settings
 from bot.consent import Consent
@@ -51,6 +52,7 @@ async def running(num_chats: int) -> AsyncIterator[Between]:
         access, consent = Access(database, settings), Consent(database, engine, settings)
         core = Core(gateway, lessons, engine, database, settings, access, consent)
         channels = Channels([channel], core, metrics)
+        keep_for_good()
         channels.start()
         try:
             yield Between(channels, engine, channel)

@@ -8,6 +8,7 @@ leaves no data directory behind.
 
 import asyncio
 import errno
+import gc
 import os
 import re
 import shutil
@@ -134,6 +135,7 @@ class App:
     async def _serve(self, parts: Parts, foreground: Foreground | None) -> None:
         await parts.services.core.consent.start()
         await parts.services.lessons.start()
+        keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
         self._progress(f"ready in {seconds:.1f} s: open {self.url}")
@@ -155,6 +157,15 @@ class App:
             for waiting in (task, stopping):
                 waiting.cancel()
             await asyncio.gather(task, stopping, return_exceptions=True)
+
+
+def keep_for_good() -> None:
+    """Tell the garbage collector that what is there now stays until the end.
+
+    Blocking: for one whole collection. Looking through all of it took 90 ms, every few hundred messages.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def engine_config(settings: Settings) -> EngineConfig:

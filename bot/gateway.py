@@ -15,6 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from bot.batch import Batch
 from bot.config import ChatSettings, Settings
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
@@ -22,7 +23,7 @@ from bot.metrics import Metrics
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling
 from storage import chats, completions, people
 from storage.chats import Context
-from storage.database import Database
+from storage.database import Database, Session
 from storage.tables import Chat, Completion, User, new_id
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Gateway:
         self._max_streams = settings.http.max_streams
         self._metrics = metrics
         self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._contexts: Batch[tuple[str, Place], Context | None] = Batch(self._read_contexts, "contexts")
         self._num_streams = 0
 
     @property
@@ -128,12 +130,19 @@ class Gateway:
 
     async def _context(self, user_id: str, place: Place) -> Context:
         """What the conversation at a place begins its next turn with; made on first sight."""
-        limit = self._chat.history_turns
-        known = await self._database.read(lambda s: chats.context(s, user_id, place.platform, place.external_id, limit))
+        known = await self._contexts.ask((user_id, place))
         if known is not None:
             return known
         chat = await self.chat(user_id, place)
         return Context(chat.id, (await self.user(user_id)).persona, [])
+
+    async def _read_contexts(self, wanted: list[tuple[str, Place]]) -> list[Context | None]:
+        limit = self._chat.history_turns
+
+        def read(s: Session) -> list[Context | None]:
+            return [chats.context(s, user_id, at.platform, at.external_id, limit) for user_id, at in wanted]
+
+        return await self._database.read(read)
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
         """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""

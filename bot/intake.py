@@ -14,6 +14,7 @@ from bisect import insort
 from collections.abc import Awaitable, Callable, Collection
 from itertools import chain, repeat
 
+from bot.batch import Batch
 from bot.errors import NotReady, Overloaded
 from bot.metrics import Metrics
 from engine.errors import EngineRestarting
@@ -76,6 +77,7 @@ class Intake:
         self._handle = handle
         self._metrics = metrics
         self._sleep = sleep
+        self._arrivals: Batch[Inbox, tuple[Inbox, bool]] = Batch(self._add, "arrivals")
         self._chats: dict[ChatKey, list[Inbox]] = {}  # waiting, oldest first; a chat without any is not here
         self._known: set[int] = set()  # numbers of what waits or is being handled
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
@@ -93,7 +95,7 @@ class Intake:
     async def take(self, row: Inbox) -> bool:
         """Commit an update; False where it was known. Returning means it is durable. Waits where too many wait."""
         await self._has_room.wait()
-        taken, is_new = await self._database.write(lambda s: inbox.add(s, row))
+        taken, is_new = await self._arrivals.ask(row)
         self._metrics.updates.labels(row.platform, "new" if is_new else "known").inc()
         if not taken.is_done:
             self._queue(taken)
@@ -122,6 +124,9 @@ class Intake:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _add(self, rows: list[Inbox]) -> list[tuple[Inbox, bool]]:
+        return await self._database.write(lambda s: [inbox.add(s, row) for row in rows])
 
     async def _load(self) -> None:
         for row in await self._database.read(inbox.waiting):

@@ -1,6 +1,7 @@
 """bot.app: starts in order, serves, drains, and leaves nothing behind where it cannot start."""
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
@@ -75,6 +76,14 @@ async def running(settings: Settings) -> AsyncIterator[Started]:
     finally:
         started.app.stop()
         await asyncio.wait_for(task, 20)
+
+
+async def test_what_a_ready_heed_has_is_not_looked_through_again(settings: Settings) -> None:
+    """A whole garbage collection while people wait goes over what came after the start only."""
+    gc.unfreeze()
+    async with running(settings):
+        assert gc.get_freeze_count() > len(gc.get_objects())
+    gc.unfreeze()
 
 
 async def test_a_start_says_where_to_go(settings: Settings) -> None:

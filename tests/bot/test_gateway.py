@@ -83,6 +83,18 @@ async def test_people_do_not_share_a_conversation(heed: Heed) -> None:
     assert [message["content"] for message in turn.messages] == ["hello"]
 
 
+async def test_who_speaks_at_the_same_moment_gets_their_own_conversation(heed: Heed) -> None:
+    """Conversations that are read together are not mixed up, and one that is new stands beside one that is not."""
+    gateway = heed.services.gateway
+    await answered(heed, "bees")
+    authors = [Author("http", "bob"), ANA, Author("http", "cy")]
+    turns = await asyncio.gather(*(gateway.turn(Message(author, HOME, author.account)) for author in authors))
+    asked = [[message["content"] for message in turn.messages if message["role"] == "user"] for turn in turns]
+    assert asked == [["bob"], ["bees", ANA.account], ["cy"]]
+    assert len({turn.chat_id for turn in turns}) == 3
+    assert [turn.user_id for turn in turns] == [await gateway.person(author) for author in authors]
+
+
 async def test_an_answer_is_stored_before_it_ends(heed: Heed) -> None:
     """When the piece with the result comes out, the turn is already in storage with its token ids."""
     gateway = heed.services.gateway

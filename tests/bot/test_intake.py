@@ -13,7 +13,7 @@ from bot.intake import Done, Handle, Intake
 from bot.metrics import Metrics
 from storage import inbox, settings
 from storage.database import Database, Session
-from storage.errors import StorageFull
+from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
 from tests.storage import rows
 
@@ -231,6 +231,18 @@ async def test_fifty_updates_at_once_share_commits(database: Database, handler: 
         await asyncio.gather(*takes)
         assert database.num_commits - before < 25
         await until(lambda: intake.num_waiting == 0)
+
+
+async def test_one_that_cannot_be_kept_among_many_fails_alone(database: Database, handler: Handler) -> None:
+    """What came at the same moment is durable and handled all the same."""
+    updates = [rows.inbox(str(number), chat_key=f"chat {number}") for number in range(5)]
+    updates[2].payload = {"text": float("nan")}
+    async with running(database, handler) as intake:
+        taken = await asyncio.gather(*map(intake.take, updates), return_exceptions=True)
+        await until(lambda: len(handler.order) == 4)
+    assert isinstance(taken.pop(2), NotStorable)
+    assert taken == [True] * 4
+    assert sorted(handler.order) == ["0", "1", "3", "4"]
 
 
 async def test_nothing_is_handled_before_its_platform_has_started(database: Database, handler: Handler) -> None:
