@@ -74,7 +74,9 @@ class LearnConfig:
     """What one update does. One frozen record, sent to the worker as a plain dictionary."""
 
     steps: int = 10  # optimizer steps, each over all samples (docs/LOG.md)
-    learning_rate: float = 6e-3  # AdamW on LoRA parameters of a pocket-sized model (docs/LOG.md)
+    learning_rate: float = 1.3e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
+    parent_rate: float = 0.6  # times learning_rate where an update goes on from a parent (docs/LOG.md)
+    parent_share: float = 0.7  # of its parent's B that an update goes on from: what it broke fades, too
     schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
@@ -121,6 +123,8 @@ class LearnConfig:
         _require_range("learn.is_clip", self.is_clip, 1, 20)
         _require_range("learn.stop_quantile", self.stop_quantile, 0, 1)
         _require_range("learn.ema_rate", self.ema_rate, 0, 1)
+        _require_range("learn.parent_rate", self.parent_rate, 0, 1)
+        _require_range("learn.parent_share", self.parent_share, 0, 1)
         _require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
         for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
             _require(getattr(self, name) >= 0, f"learn.{name} must not be negative")
@@ -129,13 +133,19 @@ class LearnConfig:
         _require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
         _require_range("learn.idle_batch_tokens", self.idle_batch_tokens, 16, 1 << 20)
 
-    def learning_rate_at(self, step: int) -> float:
+    def learning_rate_at(self, step: int, *, has_parent: bool) -> float:
         """The learning rate of a step, counted from 0."""
-        return self.learning_rate * (1 - step / self.steps if self.schedule == "linear" else 1)
+        rate = self.learning_rate * (self.parent_rate if has_parent else 1)
+        return rate * (1 - step / self.steps if self.schedule == "linear" else 1)
 
     def merged(self, overrides: dict[str, Any] | None) -> "LearnConfig":
-        """A copy with request-level `overrides`. Raises ConfigError on an unknown or bad field."""
-        return LearnConfig.from_dict(self.to_dict() | (overrides or {}))
+        """A copy with request-level `overrides`; a learning rate among them is taken as it is, with a parent too.
+
+        Raises ConfigError on an unknown or bad field.
+        """
+        wanted = overrides or {}
+        implied = {"parent_rate": 1.0} if "learning_rate" in wanted else {}
+        return LearnConfig.from_dict(self.to_dict() | implied | wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values only, as they cross into the worker process."""

@@ -103,6 +103,13 @@ class LoraSlot:
             for name, parameter in self.parameters.items():
                 parameter.copy_(adapter.tensors[name])
 
+    def fade(self, share: float) -> None:
+        """In place: B times `share`, and with it everything the adapter adds to the base model."""
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                if ".lora_B." in name:
+                    parameter.mul_(share)
+
     def export(self) -> AdapterTensors:
         """A copy of the values in PEFT's file format, on the CPU."""
         return AdapterTensors(self.config, self.views(self.flat.detach().cpu().clone()))

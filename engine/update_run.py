@@ -3,7 +3,9 @@
 Owns the samples, the teacher's targets, the optimizer and the LoRA slot of one update. `advance` works piece by piece
 until its time is used up, so that the caller decides how long decoding waits. Invariants: the optimizer is always
 fresh and takes the learning rate of the request; the teacher never carries a gradient; a value that is not a number
-ends the update and marks it not finite.
+ends the update and marks it not finite. What is measured before the first step is measured on the whole parent; the
+first step then goes on from a share of it (shrink and perturb, Ash and Adams, arXiv 1910.08475), because what many
+updates have broken in passing nobody would ever repair.
 
 Loss, over samples i with response positions t (coefficient c_i = weight_i, for anchors times anchor_weight):
 
@@ -78,6 +80,7 @@ class UpdateRun:
         self.measured = Measured()
         self.phase: Phase = "teacher"  # of the last piece
         self.slot = open_slot(model, learn, parent)
+        self._has_parent = parent is not None
         self._parent_flat = self.slot.flat.detach().clone()
         self._ema_flat = self._parent_flat.clone()
         self._optimizer = torch.optim.AdamW(
@@ -299,8 +302,10 @@ class UpdateRun:
             self.measured.is_finite = False
             return
         grad.mul_(min(1.0, self.learn.max_grad_norm / (norm + 1e-6)))
+        if self._has_parent and self.measured.steps == 0:
+            self.slot.fade(self.learn.parent_share)
         for group in self._optimizer.param_groups:
-            group["lr"] = self.learn.learning_rate_at(self.measured.steps)
+            group["lr"] = self.learn.learning_rate_at(self.measured.steps, has_parent=self._has_parent)
         self._optimizer.step()
         self.measured.steps += 1
         self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())

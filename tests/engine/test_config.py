@@ -20,7 +20,16 @@ def test_the_learning_rate_of_the_request_wins() -> None:
     """A request-level override replaces the default and nothing else."""
     merged = LearnConfig().merged({"learning_rate": 1e-4})
     assert merged.learning_rate == 1e-4
+    assert merged.learning_rate_at(0, has_parent=True) == 1e-4
     assert merged.steps == LearnConfig().steps
+    assert merged.merged({"steps": 3}).parent_rate == 1.0
+
+
+def test_an_update_with_a_parent_takes_a_smaller_rate() -> None:
+    """Times parent_rate, in every step."""
+    learn = LearnConfig(learning_rate=0.1, parent_rate=0.5, steps=2)
+    assert [learn.learning_rate_at(step, has_parent=False) for step in (0, 1)] == [0.1, 0.05]
+    assert [learn.learning_rate_at(step, has_parent=True) for step in (0, 1)] == [0.05, 0.025]
 
 
 def test_no_override_changes_nothing() -> None:

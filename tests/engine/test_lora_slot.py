@@ -56,6 +56,17 @@ def test_what_is_exported_can_be_loaded_and_is_a_copy() -> None:
     assert torch.equal(exported.tensors["m.q_proj.lora_A.weight"], other.parameters["m.q_proj.lora_A.weight"])
 
 
+def test_fading_takes_from_b_alone() -> None:
+    """A stays, B shrinks: the product shrinks by the share, and whoever merged it knows that it changed."""
+    slot = make_slot()
+    slot.flat.data.fill_(2.0)
+    revision = slot.revision
+    slot.fade(0.75)
+    assert slot.flat[:10].tolist() == [2.0] * 10
+    assert slot.flat[10:].tolist() == [1.5] * 6
+    assert slot.revision > revision
+
+
 def test_every_change_of_the_values_changes_the_revision() -> None:
     """Loading, an optimizer step, and the values held for a moment: merged weights would otherwise be stale."""
     slot = make_slot()

@@ -91,6 +91,22 @@ def test_the_learning_rate_of_the_request_is_the_one_used(model: LeanModel) -> N
     assert large == pytest.approx(10 * small, rel=1e-2)
 
 
+def test_a_parent_fades_as_the_first_step_is_taken(model: LeanModel) -> None:
+    """The first step moves every value of B by the smaller rate, from the share of the parent's; A does not fade."""
+    parent = run_update(model, correction_with_company(), steps=3).slot.export()
+    run = run_update(model, [sample()], parent, steps=1, learning_rate=1e-3, parent_rate=0.1, parent_share=0.5)
+    for name, values in run.slot.parameters.items():
+        share = 0.5 if ".lora_B." in name else 1.0
+        assert float((values - share * parent.tensors[name]).abs().max()) == pytest.approx(1e-4, rel=0.05)
+
+
+def test_what_is_reported_of_before_is_the_whole_parents(model: LeanModel) -> None:
+    """A lesson that says nothing new moves nothing, however much of the parent would fade."""
+    parent = run_update(model, correction_with_company(), steps=3).slot.export()
+    runs = [run_update(model, correction_with_company(), parent, steps=1, parent_share=share) for share in (0.0, 1.0)]
+    assert runs[0].measured.divergence_before == runs[1].measured.divergence_before
+
+
 def test_a_first_adam_step_has_the_size_of_the_learning_rate(model: LeanModel) -> None:
     """A fresh optimizer moves every value with a gradient by about the learning rate (here only B has one)."""
     run = run_update(model, [sample()], learning_rate=1e-3, steps=1)
