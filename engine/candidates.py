@@ -6,7 +6,7 @@ decodes; a refused candidate is never served, and kept for inspection with its v
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,6 +49,10 @@ class Trained:
             record["heat"],
             record["figures"],
         )
+
+    def without(self, names: Iterable[str]) -> "Trained":
+        """A copy that some figures were not measured on."""
+        return replace(self, figures={k: v for k, v in self.figures.items() if k not in set(names)})
 
 
 class Candidates:

@@ -33,6 +33,7 @@ from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState
 _RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
 GENTLER = 0.5  # times the learning rate, when a candidate was refused and is tried once more
+_AGAINST_BEFORE = ("unasked", "unasked_worst")  # say nothing of a rebuild: what comes before it is the base model
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version"}
 
 
@@ -234,7 +235,7 @@ class Learner:
     async def _train(self, update: _Update, samples: list[dict[str, Any]]) -> Trained:
         trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
         update.lap("train")
-        return trained
+        return trained if update.run.kind != "rebuild" else trained.without(_AGAINST_BEFORE)
 
     async def _activate(self, update: _Update, trained: Trained, samples: list[dict[str, Any]]) -> LearnOutcome:
         verdict, version = await self._candidates.activate(update.run, update.parent.number, trained, update.lap)

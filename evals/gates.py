@@ -35,6 +35,7 @@ from evals.verdict import follows
 SET = Path(__file__).with_name("gates.json")
 GOOD = "good"
 TARGET_STOPPED, TARGET_LET_THROUGH = 1.0, 0.98
+SIGNAL_S = 0.01  # between two people, so that a signal can end the run
 Record = dict[str, Any]
 How = dict[str, Any]
 
@@ -95,7 +96,7 @@ async def run(config: GatesConfig, console: Console) -> int:
             advance = command.Bar(progress, len(missing))
             for records in _walked(missing, log, config.probes, advance):
                 done += records
-                await asyncio.sleep(0)  # a signal may end it here
+                await asyncio.sleep(SIGNAL_S)
     summary = summarise([r for r in done if r["seed"] in {p["seed"] for p in people}])
     command.write_json(Path(config.out) / "gates.json", {"command": "evals gates"} | summary)
     console.print(table(summary))

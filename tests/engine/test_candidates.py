@@ -55,6 +55,13 @@ async def test_a_failed_call_is_an_error() -> None:
         checked({"ok": False, "error": "no room"})
 
 
+async def test_a_figure_can_be_left_out() -> None:
+    """What does not suit a kind of update counts as not measured; the original keeps it."""
+    trained = Trained(figures={"unasked": 0.5, "drift": 0.1})
+    assert trained.without(["unasked", "other"]).figures == {"drift": 0.1}
+    assert trained.figures["unasked"] == 0.5
+
+
 async def test_pieces_are_small_while_somebody_reads(live: Live, candidates: Candidates) -> None:
     """An update that begins beside a stream works in pieces that bound the stream's gaps."""
     async with asyncio.timeout(60):

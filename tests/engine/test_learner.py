@@ -299,6 +299,9 @@ async def test_deleting_one_of_two_learned_notes_makes_the_adapter_again(live: L
     assert [n.text for n in await live.notes(user_id)] == [second.text]
     run = await live.database.read(lambda s: updates.get(s, user_id, row.update_id or ""))
     assert (run.kind, run.status) == ("rebuild", "accepted")
+    assert run.gate is not None
+    assert "drift" in run.gate["figures"]
+    assert "unasked" not in run.gate["figures"]  # nothing of the person's came before
 
 
 async def test_learning_while_others_read_disturbs_no_stream(live: Live) -> None:
