@@ -87,7 +87,7 @@ def keeps_neutral(m: Measurements, config: GateConfig) -> bool:
 
 
 def holds_earlier(m: Measurements, config: GateConfig) -> bool:
-    """max over earlier corrections of (M0 - M1) <= max_earlier_drop, over the tokens whose margin was above 0 before.
+    """max over earlier corrections of (M0 - M1) <= max_earlier_drop, over the tokens with t* != y.
 
     Each token's margin is cut at +-3 nats: a token given up altogether costs up to 6, being less sure of it nothing.
     Where a newer lesson reverses an older one the teacher likes y again, and positions with t* = y are not counted.

@@ -115,15 +115,12 @@ class _Figures:
         return before, after
 
     def earlier_drop(self) -> float | None:
-        """The worst fall of such a margin among the earlier corrections, over the tokens that held before.
-
-        Each token's margin is cut at +-MARGIN_LIMIT.
-        """
+        """The worst fall of such a margin, each token's cut at +-MARGIN_LIMIT, among the earlier corrections."""
         before, after = (
             (look["logp_preferred"] - look["logp_token"]).clamp(-MARGIN_LIMIT, MARGIN_LIMIT)
             for look in (self._b, self._a)
         )
-        return self._worst("earlier", self._differs & (before > 0), before - after)
+        return self._worst("earlier", self._differs, before - after)
 
     def gold_drop(self) -> float | None:
         """The worst mean fall of log p(y) among the gold answers, where t* = y."""

@@ -135,11 +135,3 @@ def test_pieces_make_no_difference() -> None:
     for i in range(3):
         readings.after(tokens[i : i + 1], after[i : i + 1], teacher[i : i + 1])
     assert readings.figures() == pytest.approx(figures(samples, before, teacher, after), nan_ok=True)
-
-
-def test_what_never_held_cannot_be_lost() -> None:
-    """Where the version before said the old token still, the candidate may, too."""
-    samples = [sample("correction", [C]), sample("earlier", [A, A])]
-    assert figures(samples, says(C, A, A), says(C, B, B), says(C, A, A))["earlier_drop"] is None
-    half = figures(samples, says(C, B, A), says(C, B, B), says(C, A, A))
-    assert half["earlier_drop"] == pytest.approx(2 * MARGIN_LIMIT)
