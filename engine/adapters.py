@@ -1,5 +1,6 @@
 """Adapter versions on disk: PEFT directories under `<data>/adapters/<person>/<number>`.
 
+Candidates that a gate refused lie apart, under `<data>/rejected`, with the verdict beside them; nothing serves them.
 Owns writing, verifying and erasing them; the rows belong to `storage.versions`. Invariants: a directory is written
 once and never changed; nothing is served that was not verified against the SHA-256 in its row; only this person's
 directories are touched by this person's calls.
@@ -8,6 +9,7 @@ directories are touched by this person's calls.
 import asyncio
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,13 @@ from safetensors.numpy import load as load_safetensors
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
 from engine.errors import AdapterDamaged
 from storage import atomic, versions
-from storage.database import Database
+from storage.database import Database, Session
 from storage.errors import StorageError
-from storage.tables import ADAPTERS_FOLDER, AdapterVersion
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, User
 
+REJECTED_FOLDER = "rejected"  # below the data directory: rejected/<person>/<number>
+VERDICT_FILE = "verdict.json"
+KEPT_REJECTED = 3  # of each person, the newest
 MAX_ADAPTER_NORM = 1e4  # Frobenius norm of all values together; trained ones of rank 16 stay below 100
 
 
@@ -49,6 +54,20 @@ class AdapterStore:
         sha256 = await asyncio.to_thread(atomic.write_directory, self._path(version), files)
         return sha256, sum(map(len, files.values()))
 
+    async def keep_rejected(
+        self, version: AdapterVersion, tensors: bytes, config: str, verdict: dict[str, object]
+    ) -> Path:
+        """Writes a refused candidate for whoever wants to see why; returns its directory. The newest few are kept.
+
+        One whose values were no numbers leaves its verdict alone. Raises storage's errors.
+        """
+        files = {VERDICT_FILE: (json.dumps(verdict, indent=1) + "\n").encode()}
+        if tensors:
+            files |= {CONFIG_FILE: config.encode(), TENSORS_FILE: tensors}
+        folder = self._rejected(version.user_id)
+        await asyncio.to_thread(_write_newest, folder, str(version.number), files)
+        return folder / str(version.number)
+
     async def verify(self, version: AdapterVersion) -> None:
         """Reads the directory again and compares. Raises AdapterDamaged when it is missing, changed or unusable."""
         await asyncio.to_thread(self._verify, version)
@@ -68,12 +87,21 @@ class AdapterStore:
 
     async def erase(self, user_id: str) -> None:
         """Erases all directories of a person; harmless to repeat."""
-        await asyncio.to_thread(atomic.remove_directory, self._person(user_id))
+        for folder in (self._person(user_id), self._rejected(user_id)):
+            await asyncio.to_thread(atomic.remove_directory, folder)
 
     async def sweep(self) -> list[str]:
         """At start: removes unfinished writes and directories no row knows; returns the removed paths."""
+        await self._sweep_rejected()
         known = await self._database.read(versions.known_paths)
         return await asyncio.to_thread(self._sweep, known)
+
+    async def _sweep_rejected(self) -> None:
+        """Refused candidates of people who are gone."""
+        root = self._data_dir / REJECTED_FOLDER
+        names = [p.name for p in root.iterdir()] if root.is_dir() else []
+        for name in await self._database.read(lambda s: _unknown(s, names)):
+            await asyncio.to_thread(atomic.remove_directory, root / name)
 
     def _sweep(self, known: set[str]) -> list[str]:
         root = self._data_dir / ADAPTERS_FOLDER
@@ -95,9 +123,29 @@ class AdapterStore:
         return path
 
     def _person(self, user_id: str) -> Path:
-        if not user_id.isalnum():
-            raise AdapterDamaged(f"{user_id!r} is not a person's id")
-        return self._data_dir / ADAPTERS_FOLDER / user_id
+        return self._data_dir / ADAPTERS_FOLDER / _checked(user_id)
+
+    def _rejected(self, user_id: str) -> Path:
+        return self._data_dir / REJECTED_FOLDER / _checked(user_id)
+
+
+def _checked(user_id: str) -> str:
+    """The id. Raises AdapterDamaged for one that could lead out of the folder."""
+    if not user_id.isalnum():
+        raise AdapterDamaged(f"{user_id!r} is not a person's id")
+    return user_id
+
+
+def _unknown(s: Session, user_ids: Sequence[str]) -> list[str]:
+    """Those of the ids that are nobody's."""
+    return [user_id for user_id in user_ids if s.get(User, user_id) is None]
+
+
+def _write_newest(folder: Path, name: str, files: dict[str, bytes]) -> None:
+    atomic.write_directory(folder / name, files)
+    older = sorted((p for p in folder.iterdir() if p.name.isdecimal()), key=lambda p: int(p.name))
+    for path in older[:-KEPT_REJECTED]:
+        atomic.remove_directory(path)
 
 
 def _check_values(files: dict[str, bytes]) -> None:

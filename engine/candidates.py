@@ -2,11 +2,11 @@
 
 Owns the way from samples to a new active version. Invariants: nothing is active before its gate has passed and its
 files are on disk; a failure leaves the person's active version as it was; between two calls into the worker vLLM
-decodes.
+decodes; a refused candidate is never served, and kept for inspection with its verdict.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ class Trained:
     anchor_divergence: float | None = None
     is_finite: bool = True
     heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
+    figures: dict[str, float | None] = field(default_factory=dict)  # `engine.readings`
 
     @classmethod
     def of(cls, record: Record) -> "Trained":
@@ -46,7 +47,12 @@ class Trained:
             record["anchor_divergence_after"],
             record["finite"],
             record["heat"],
+            record["figures"],
         )
+
+    def without(self, names: Iterable[str]) -> "Trained":
+        """A copy that some figures were not measured on."""
+        return replace(self, figures={k: v for k, v in self.figures.items() if k not in set(names)})
 
 
 class Candidates:
@@ -104,6 +110,8 @@ class Candidates:
         if not verdict.is_accepted:
             await self._database.write(lambda s: versions.reject(s, run.user_id, version.number))
             await self._host.rpc("heed_drop", ref.lora_int_id)
+            await self._adapters.keep_rejected(version, published["tensors"], published["config"], verdict.to_dict())
+            lap("rejected")
             return verdict, version
         sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"])
         await self._served.publish(ref)
@@ -121,6 +129,7 @@ def _measurements(trained: Trained, published: Record) -> Measurements:
         divergence_before=trained.divergence_before,
         divergence_after=trained.divergence_after,
         anchor_divergence=trained.anchor_divergence,
+        **trained.figures,
     )
 
 

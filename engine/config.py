@@ -168,11 +168,38 @@ class GateConfig:
 
     max_update_norm: float = 60.0  # Frobenius norm of the change of all LoRA tensors; far above a normal update
     min_divergence_drop: float = 0.0  # nats per token the update must have won
+    min_margin_gain: float = 0.0  # nats per token the corrected answer's margin must have won
     max_anchor_divergence: float = 0.5  # nats per token between base and candidate on neutral prompts
+    max_earlier_drop: float = 2.0  # nats per token that an earlier correction's margin may lose, of 6 at most
+    max_gold_drop: float = 0.5  # nats per token that a gold answer may lose
+    max_unasked: float = 0.05  # nats per token away from the teacher, over all answers
+    max_unasked_worst: float = 0.2  # the same in any one answer
+    min_entropy_ratio: float = 0.6  # candidate against teacher (alarm of CLaaS)
+    max_self_rouge: float = 0.85  # ROUGE-L F1 between answers to different prompts (alarm of CLaaS)
+    max_drift: float = 2.0  # nats per token on the base model's answers (alarm of CLaaS)
+    min_preserved: float = 0.90  # EPR: share of a gold answer's entities kept, on average (mnemonic)
+    max_fabricated: float = 0.05  # FR: share of entities that the gold answer does not have, on average (mnemonic)
+    min_compliant: float = 0.95  # SC: share of answers in their gold answer's form (mnemonic)
+    num_watched: int = 4  # earlier corrections and gold answers looked at in one update, gold ones at most half
+    max_watched_tokens: int = 512  # of prompt and answer of each; a longer one is not looked at
 
     def __post_init__(self) -> None:
         """Refuses a gate that would let nothing through."""
         _require(self.max_update_norm > 0, "gate.max_update_norm must be above 0")
+        for name in (
+            "max_anchor_divergence",
+            "max_earlier_drop",
+            "max_gold_drop",
+            "max_drift",
+            "max_watched_tokens",
+            "max_unasked",
+            "max_unasked_worst",
+        ):
+            _require(getattr(self, name) >= 0, f"gate.{name} must not be negative")
+        for name in ("max_self_rouge", "min_preserved", "max_fabricated", "min_compliant"):
+            _require_range(f"gate.{name}", getattr(self, name), 0, 1)
+        _require_range("gate.min_entropy_ratio", self.min_entropy_ratio, 0, 1)
+        _require_range("gate.num_watched", self.num_watched, 0, 64)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from engine import lessons, notes
+from engine import lessons, notes, watch
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.candidates import Candidates, Trained, checked
 from engine.config import EngineConfig, LearnConfig
@@ -32,6 +32,9 @@ from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState
 
 _RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
+GENTLER = 0.5  # times the learning rate, when a candidate was refused and is tried once more
+_AGAINST_BEFORE = ("unasked", "unasked_worst")  # say nothing of a rebuild: what comes before it is the base model
+_SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version"}
 
 
 @dataclass
@@ -43,12 +46,14 @@ class _Update:
     learn: LearnConfig
     notes: list[str]  # what the teacher sees besides the new feedback
     note: Note | None = None  # what the feedback became
+    is_last_try: bool = False  # a refused candidate is tried once more, with gentler settings
     phases_ms: dict[str, float] = field(default_factory=dict)
     started_s: float = field(default_factory=time.perf_counter)
 
     def lap(self, phase: str) -> None:
         """Books the time since the last lap under a phase."""
-        self.phases_ms[phase] = self.duration_ms - sum(self.phases_ms.values())
+        since_last_ms = self.duration_ms - sum(self.phases_ms.values())
+        self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
 
     @property
     def duration_ms(self) -> float:
@@ -97,11 +102,20 @@ class Learner:
         shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.notes, others, self._prompts)
-        trained = await self._train(update, [*taught, *shown])
+        watched = await self._watched(lesson, update)
+        samples = await self._with_anchors(update, [*taught, *shown, *watched])
+        trained = await self._train(update, samples)
         if trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
             return await self._end(update, trained, "kept", _NOTHING)
-        return await self._activate(update, trained)
+        return await self._activate(update, trained, samples)
+
+    async def _watched(self, lesson: Lesson, update: _Update) -> list[dict[str, Any]]:
+        """What the gates look at and nothing is trained on."""
+        found = await self._database.read(
+            lambda s: watch.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
+        )
+        return watch.watched_samples(found, update.notes, lesson.hindsight, self._prompts)
 
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
@@ -199,7 +213,8 @@ class Learner:
         shown = await self._teacher_rollouts(update, rollouts, nothing_new)
         update.lap("rollouts")
         taught = [lessons.sample("counterfactual", r, update.notes, nothing_new, self._prompts) for r in rollouts]
-        await self._activate(update, await self._train(update, [*taught, *shown]))
+        samples = await self._with_anchors(update, [*taught, *shown])
+        await self._activate(update, await self._train(update, samples), samples)
 
     # -- common to both ----------------------------------------------------------------------------------------------
 
@@ -213,20 +228,48 @@ class Learner:
             await self._database.write(lambda s: _record_failure(s, update, reason))
             raise
 
-    async def _train(self, update: _Update, taught: list[dict[str, Any]]) -> Trained:
+    async def _with_anchors(self, update: _Update, taught: list[dict[str, Any]]) -> list[dict[str, Any]]:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
-        samples = [*taught, *lessons.anchor_samples(anchors)]
+        return [*taught, *lessons.anchor_samples(anchors)]
+
+    async def _train(self, update: _Update, samples: list[dict[str, Any]]) -> Trained:
         trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
         update.lap("train")
-        return trained
+        return trained if update.run.kind != "rebuild" else trained.without(_AGAINST_BEFORE)
 
-    async def _activate(self, update: _Update, trained: Trained) -> LearnOutcome:
+    async def _activate(self, update: _Update, trained: Trained, samples: list[dict[str, Any]]) -> LearnOutcome:
         verdict, version = await self._candidates.activate(update.run, update.parent.number, trained, update.lap)
-        if not verdict.is_accepted:
-            return await self._end(update, trained, "rejected", verdict.reason, verdict)
-        if update.parent.number:
-            self._rollouts.drop(update.parent.name)
-        return await self._end(update, trained, "learned", "", verdict, version.number)
+        if verdict.is_accepted:
+            if update.parent.number:
+                self._rollouts.drop(update.parent.name)
+            return await self._end(update, trained, "learned", "", verdict, version.number)
+        if update.is_last_try:
+            return await self._end(update, trained, "rejected", _refused(update, verdict), verdict)
+        await self._try_gently(update, trained, verdict)
+        return await self._activate(update, await self._train(update, samples), samples)
+
+    async def _try_gently(self, update: _Update, trained: Trained, verdict: Verdict) -> None:
+        """Ends the refused try in the log, and makes the update one with half the learning rate."""
+        refused, again = update.run, UpdateRun(**update.run.model_dump(include=_SAME_UPDATE))
+
+        def begin(s: Session) -> UpdateRun:
+            updates.finish(
+                s,
+                refused.id,
+                status="rejected",
+                duration_ms=update.duration_ms,
+                phases_ms=dict(update.phases_ms),
+                steps=trained.steps,
+                divergence_before=trained.divergence_before,
+                divergence_after=trained.divergence_after,
+                gate=verdict.to_dict(),
+                error=verdict.reason,
+            )
+            return updates.start(s, again)
+
+        update.run = await self._database.write(begin)
+        update.learn = replace(update.learn, learning_rate=GENTLER * update.learn.learning_rate)
+        update.is_last_try = True
 
     async def _end(
         self,
@@ -284,6 +327,12 @@ class Learner:
         share = notes.held_share(probe, self._config.note)
         learned = ref.number if state == NoteState.IN_WEIGHTS else None
         await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
+
+
+def _refused(update: _Update, verdict: Verdict) -> str:
+    """Why nothing was learned, in the person's words."""
+    kept = "; it stays as a note in the prompt" if update.note else ""
+    return f"{verdict.reason}, and a gentler try did no better{kept}"
 
 
 def _number(value: float) -> float | None:

@@ -15,17 +15,18 @@ from torch import Tensor
 from engine.config import LearnConfig, Teacher
 
 Context = Literal["student", "teacher", "behaviour"]
+Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One response with its contexts.
+    """One response with its contexts. An "earlier" correction and a "gold" answer are looked at, never trained on.
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
     reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
     """
 
-    kind: Literal["correction", "counterfactual", "anchor"]
+    kind: Kind
     student_ids: list[int]
     teacher_ids: list[int]
     response_ids: list[int]
@@ -55,6 +56,16 @@ class Sample:
         return self.kind == "anchor"
 
     @property
+    def is_watched(self) -> bool:
+        """Whether the sample is only looked at, before and after (`engine.gates`)."""
+        return self.kind in ("earlier", "gold")
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether the student is to change here."""
+        return not (self.is_anchor or self.is_watched)
+
+    @property
     def has_own_behaviour_prompt(self) -> bool:
         """Whether the importance weight needs a forward pass of its own."""
         return self.behaviour_logprobs is not None and self.behaviour_ids not in (None, self.student_ids)
@@ -66,8 +77,8 @@ class Sample:
         return self.student_ids if context == "student" else (self.behaviour_ids or self.student_ids)
 
     def teacher_mode(self, learn: LearnConfig) -> Teacher:
-        """Anchors are held to the plain base unless the sample says otherwise."""
-        return self.teacher or ("base" if self.is_anchor else learn.teacher)
+        """What is taught has the configured teacher, the rest the plain base, unless the sample says otherwise."""
+        return self.teacher or (learn.teacher if self.is_taught else "base")
 
     def length(self, context: Context) -> int:
         """Tokens of prompt and response."""
@@ -87,7 +98,7 @@ class Batch:
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
     """Raises ValueError when nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
-    if not any(s.weight > 0 and not s.is_anchor for s in samples):
+    if not any(s.weight > 0 and s.is_taught for s in samples):
         raise ValueError("an update needs a correction or counterfactual sample with a weight above 0")
     for sample in samples:
         longest = max(sample.length(context) for context in ("student", "teacher", "behaviour"))

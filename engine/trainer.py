@@ -159,6 +159,7 @@ class TrainerExtension:
         }
         if run.is_done:
             record |= {"heat": measured.heat, "is_weights": measured.importance, "losses": measured.losses}
+            record["figures"] = measured.figures
         return record
 
     @_guarded

@@ -28,6 +28,7 @@ from engine import sdpo
 from engine.config import LearnConfig
 from engine.lora_registry import AdapterTensors
 from engine.lora_slot import LoraShape, LoraSlot
+from engine.readings import Readings
 from engine.samples import Batch, Context, Sample, check_samples, plan_batches
 from engine.targets import Targets
 from engine.training_model import Role, TrainingModel
@@ -50,6 +51,7 @@ class Measured:
     phases_ms: dict[str, float] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     agreement: list[float] = field(default_factory=list)  # per step: nats at the stop_quantile of taught positions
+    figures: dict[str, float | None] = field(default_factory=dict)  # by the names of `engine.gates.Measurements`
     is_finite: bool = True
 
 
@@ -93,7 +95,9 @@ class UpdateRun:
         self._make_targets()
         self._temperatures = torch.tensor([s.temperature for s in samples], device=model.device)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
-        self._student = [self._student_batch(batch) for batch in self._plan(range(len(samples)), "student")]
+        self._trained = [i for i, s in enumerate(samples) if not s.is_watched]
+        self._student = [self._student_batch(batch) for batch in self._plan(self._trained, "student")]
+        self._readings = Readings(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
         self._is_agreed = False
@@ -140,6 +144,7 @@ class UpdateRun:
     def _work(self) -> Iterator[Phase]:
         yield from self._fixed_targets()
         yield from self._behaviour_pass()
+        yield from self._watch_before()
         for _ in range(self.learn.steps):
             yield from self._moving_targets()
             yield from self._step()
@@ -156,7 +161,7 @@ class UpdateRun:
             ("base", self.learn.kl_to_base_weight, None),
             ("parent", self.learn.kl_to_parent_weight, self.slot),
         ):
-            for batch in self._plan(range(len(self.samples)) if weight else (), "student"):
+            for batch in self._plan(self._trained if weight else (), "student"):
                 self._targets[name].put_hidden(batch, self._hidden(batch, slot))
                 yield "teacher"
 
@@ -194,6 +199,13 @@ class UpdateRun:
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
 
+    def _watch_before(self) -> Iterator[Phase]:
+        """What the version before says where nothing is trained; everything else is read in the first step."""
+        for batch in self._watched():
+            for tokens, logprobs, teacher, chunk in self._pairs(batch):
+                self._readings.before(batch.owners_N[chunk], tokens, logprobs, teacher)
+            yield "teacher"
+
     def _step(self) -> Iterator[Phase]:
         self.slot.grad.zero_()
         self._divergence_S.zero_()
@@ -212,12 +224,13 @@ class UpdateRun:
             self.measured.divergence_after = self.measured.divergence_before
             return
         self._divergence_S.zero_()
-        for batch in self._plan(range(len(self.samples)), "student"):
+        for batch in (*self._watched(), *(student.batch for student in self._student)):
             self._measure(batch)
             yield "final"
-        self.measured.divergence_after = self._mean_divergence(self._not_anchors())
+        self.measured.divergence_after = self._mean_divergence(self._taught())
         anchors = [i for i, s in enumerate(self.samples) if s.is_anchor]
         self.measured.anchor_divergence_after = self._mean_divergence(anchors) if anchors else None
+        self.measured.figures = self._readings.figures()
 
     # -- one step ----------------------------------------------------------------------------------------------------
 
@@ -264,6 +277,7 @@ class UpdateRun:
     def _first_look(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
         """Before anything is trained: importance weights of these positions, and the correction's heat."""
         tokens = student.batch.token_ids_N[chunk]
+        self._readings.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
         chosen = sdpo.token_logprobs(logprobs, tokens)
         at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
         student.importance_N[chunk] = self._importance(student, chunk, at_sampling)
@@ -287,7 +301,7 @@ class UpdateRun:
     def _note(self, loss: float) -> None:
         self.measured.losses.append(loss)
         if self.measured.divergence_before is None:
-            self.measured.divergence_before = self._mean_divergence(self._not_anchors())
+            self.measured.divergence_before = self._mean_divergence(self._taught())
             self.measured.importance = self._importance_summary()
         worst = float(torch.cat(self._divergences).quantile(self.learn.stop_quantile))
         self.measured.agreement.append(worst)
@@ -313,13 +327,19 @@ class UpdateRun:
             self._ema_flat.lerp_(self.slot.flat.detach(), self.learn.ema_rate)
 
     def _measure(self, batch: Batch) -> None:
-        with torch.no_grad():
-            hidden = self._hidden(batch, self.slot)
-            rows = self._targets["teacher"].rows(batch.samples)
-            for chunk in self._chunks(len(hidden)):
+        for tokens, logprobs, teacher, chunk in self._pairs(batch):
+            self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
+            self._readings.after(tokens, logprobs, teacher)
+
+    def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
+        """Tokens, student's and teacher's log-probabilities of a batch, chunk by chunk; without gradients."""
+        hidden = self._hidden(batch, self.slot)
+        rows = self._targets["teacher"].rows(batch.samples)
+        for chunk in self._chunks(len(hidden)):
+            with torch.no_grad():
                 logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
                 teacher = self._targets["teacher"].logprobs(rows[chunk])
-                self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
+            yield batch.token_ids_N[chunk], logprobs, teacher, chunk
 
     # -- small parts -------------------------------------------------------------------------------------------------
 
@@ -333,8 +353,11 @@ class UpdateRun:
     def _taught_by(self, mode: str) -> list[int]:
         return [i for i, s in enumerate(self.samples) if s.teacher_mode(self.learn) == mode]
 
-    def _not_anchors(self) -> list[int]:
-        return [i for i, s in enumerate(self.samples) if not s.is_anchor]
+    def _taught(self) -> list[int]:
+        return [i for i, s in enumerate(self.samples) if s.is_taught]
+
+    def _watched(self) -> list[Batch]:
+        return self._plan((i for i, s in enumerate(self.samples) if s.is_watched), "student")
 
     def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
         if name not in student.rows:
@@ -361,7 +384,7 @@ class UpdateRun:
         coefficients = [self._coefficient(s) for s in self.samples]
         total = sum(coefficients)
         per_position = [c / total / len(s.response_ids) for c, s in zip(coefficients, self.samples, strict=True)]
-        without_anchors = [0.0 if s.is_anchor else p for p, s in zip(per_position, self.samples, strict=True)]
+        without_anchors = [p if s.is_taught else 0.0 for p, s in zip(per_position, self.samples, strict=True)]
         stored = [
             value
             for i in batch.samples
@@ -378,6 +401,8 @@ class UpdateRun:
         )
 
     def _coefficient(self, sample: Sample) -> float:
+        if sample.is_watched:
+            return 0.0
         return sample.weight * (self.learn.anchor_weight if sample.is_anchor else 1.0)
 
     @property

@@ -9,10 +9,11 @@ import pytest
 from safetensors.numpy import save
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
-from engine.adapters import AdapterStore
+from engine.adapters import KEPT_REJECTED, VERDICT_FILE, AdapterStore
 from engine.errors import AdapterDamaged
 from storage.errors import AlreadyWritten
 from storage.tables import AdapterVersion
+from tests.engine.rows import opened, person
 
 CONFIG = json.dumps({"peft_type": "LORA", "r": 2})
 GOOD = save({"m.lora_A.weight": np.ones((2, 3), np.float32), "m.lora_B.weight": np.ones((3, 2), np.float32)})
@@ -166,3 +167,55 @@ async def test_a_path_outside_the_persons_folder_is_refused(tmp_path: Path, fiel
         await store.write(version(**fields), GOOD, CONFIG)
     with pytest.raises(AdapterDamaged):
         store.ref(version(lora_int_id=None))
+
+
+VERDICT: dict[str, object] = {"accepted": False, "reason": "too much"}
+
+
+async def test_a_refused_candidate_is_kept_apart_with_its_verdict(tmp_path: Path) -> None:
+    """Its files can be read with any PEFT tool; nothing lies where versions are served from."""
+    store = store_in(tmp_path)
+    folder = await store.keep_rejected(version(), GOOD, CONFIG, VERDICT)
+    assert (folder / TENSORS_FILE).read_bytes() == GOOD
+    assert (folder / CONFIG_FILE).read_text() == CONFIG
+    assert json.loads((folder / VERDICT_FILE).read_text()) == VERDICT
+    assert not (tmp_path / "adapters").exists()
+    assert await store.sweep() == []
+    assert folder.is_dir()
+
+
+async def test_a_candidate_without_numbers_leaves_its_verdict(tmp_path: Path) -> None:
+    """There is nothing else to look at."""
+    folder = await store_in(tmp_path).keep_rejected(version(), b"", "", VERDICT)
+    assert [f.name for f in folder.iterdir()] == [VERDICT_FILE]
+
+
+async def test_only_the_newest_refused_candidates_are_kept(tmp_path: Path) -> None:
+    """By number, not by name: 10 is newer than 9."""
+    store = store_in(tmp_path)
+    for number in range(8, 12):
+        folder = await store.keep_rejected(version(number=number), b"", "", VERDICT)
+    kept = sorted(int(path.name) for path in folder.parent.iterdir())
+    assert kept == [8, 9, 10, 11][-KEPT_REJECTED:]
+
+
+async def test_erasing_a_person_erases_refused_candidates_too(tmp_path: Path) -> None:
+    """And nobody else's."""
+    store = store_in(tmp_path)
+    gone = await store.keep_rejected(version("ana"), b"", "", VERDICT)
+    other = await store.keep_rejected(version("ben"), b"", "", VERDICT)
+    await store.erase("ana")
+    assert not gone.exists()
+    assert other.is_dir()
+
+
+async def test_refused_candidates_of_people_who_are_gone_are_swept(tmp_path: Path) -> None:
+    """A person may be erased while no engine runs; its next start finishes that, and leaves everybody else's."""
+    async with opened(tmp_path) as database:
+        ana = await database.write(lambda s: person(s))
+        store = AdapterStore(tmp_path, database)
+        known = await store.keep_rejected(version(ana), b"", "", VERDICT)
+        gone = await store.keep_rejected(version("nobody"), b"", "", VERDICT)
+        await store.sweep()
+    assert known.is_dir()
+    assert not gone.exists()

@@ -1,11 +1,13 @@
 """engine.candidates: from samples to a version that is active, or to nothing."""
 
 import asyncio
+import json
 
 import pytest
 import pytest_asyncio
 
-from engine.adapter_ref import ZERO_ADAPTER
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
+from engine.adapters import REJECTED_FOLDER, VERDICT_FILE
 from engine.candidates import Candidates, Trained, checked
 from engine.config import LearnConfig
 from engine.errors import TrainerError
@@ -53,6 +55,13 @@ async def test_a_failed_call_is_an_error() -> None:
         checked({"ok": False, "error": "no room"})
 
 
+async def test_a_figure_can_be_left_out() -> None:
+    """What does not suit a kind of update counts as not measured; the original keeps it."""
+    trained = Trained(figures={"unasked": 0.5, "drift": 0.1})
+    assert trained.without(["unasked", "other"]).figures == {"drift": 0.1}
+    assert trained.figures["unasked"] == 0.5
+
+
 async def test_pieces_are_small_while_somebody_reads(live: Live, candidates: Candidates) -> None:
     """An update that begins beside a stream works in pieces that bound the stream's gaps."""
     async with asyncio.timeout(60):
@@ -78,6 +87,7 @@ async def test_training_measures_what_it_did(live: Live, candidates: Candidates)
     assert trained.is_finite
     assert trained.heat
     assert trained.anchor_divergence is None
+    assert trained.figures["unasked"] is not None
 
 
 async def test_samples_the_trainer_refuses_are_an_error(live: Live, candidates: Candidates) -> None:
@@ -103,8 +113,8 @@ async def test_an_accepted_candidate_is_on_disk_and_active(live: Live, candidate
     assert (await live.result(user_id, "hi")).adapter_version == version.number
 
 
-async def test_a_refused_candidate_leaves_nothing(live: Live, candidates: Candidates) -> None:
-    """What its gate refuses is rejected in storage, in no file and in nobody's memory."""
+async def test_a_refused_candidate_is_out_of_reach(live: Live, candidates: Candidates) -> None:
+    """What its gate refuses is rejected in storage, in no served file and in nobody's memory, and kept apart."""
     user_id = await live.person()
     run = await started(live, user_id)
     await candidates.train(run.id, ZERO_ADAPTER, await samples(live, user_id), LEARN)
@@ -117,3 +127,6 @@ async def test_a_refused_candidate_leaves_nothing(live: Live, candidates: Candid
     kept = await live.host.rpc("heed_register", version.lora_int_id, str(live.folder(user_id, version.number)))
     assert not kept["ok"]
     assert await live.database.read(versions.unfinished) == []
+    apart = live.data_dir / REJECTED_FOLDER / user_id / str(version.number)
+    assert {f.name for f in apart.iterdir()} == {CONFIG_FILE, TENSORS_FILE, VERDICT_FILE}
+    assert json.loads((apart / VERDICT_FILE).read_text())["reason"] == verdict.reason

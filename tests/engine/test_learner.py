@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -136,10 +136,48 @@ async def test_a_candidate_that_went_too_far_never_becomes_active(live: Live) ->
     before = await live.result(user_id, QUESTION, notes="off")
     outcome = await live.teach(await live.ask(user_id, "What is paella?"), "too long", training=FAR_TOO_FAR)
     assert (outcome.status, outcome.adapter_version) == ("rejected", 1)
-    assert (await live.version(user_id, 2)).state == VersionState.REJECTED
+    for number in (2, 3):
+        assert (await live.version(user_id, number)).state == VersionState.REJECTED
     assert not live.folder(user_id, 2).exists()
     after = await live.result(user_id, QUESTION, notes="off")
     assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
+
+
+async def test_a_refused_lesson_is_tried_once_more_and_gently(live: Live) -> None:
+    """Two candidates, each with its own row, reason and figures; the person is told that both were refused."""
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please", training=FAR_TOO_FAR)
+    second, first = await live.engine.update_log(user_id, 9)
+    assert (second.id, first.status, second.status) == (outcome.update_id, "rejected", "rejected")
+    assert "a gentler try did no better" in outcome.reason
+    assert "stays as a note" in outcome.reason
+    assert second.gate["figures"]["update_norm"] < first.gate["figures"]["update_norm"]  # type: ignore[index]
+    assert first.error
+    assert first.error in outcome.reason or second.error == outcome.reason
+
+
+async def test_a_gentler_try_that_passes_is_learned(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first candidate goes too far for a strict gate, the one at half the learning rate does not."""
+    candidates = live.engine._learner._candidates
+    _, usual = await live.pupil()
+    strict = replace(candidates._config.gate, max_update_norm=0.8 * usual.gate["figures"]["update_norm"])
+    monkeypatch.setattr(candidates, "_config", replace(candidates._config, gate=strict))
+    pupil = await live.person()
+    outcome = await live.teach(await live.ask(pupil, QUESTION), usual.note or "no emoji please")
+    assert (outcome.status, outcome.adapter_version, outcome.reason) == ("learned", 2, "")
+    assert (await live.version(pupil, 1)).state == VersionState.REJECTED
+    assert [r.status for r in await live.engine.update_log(pupil, 9)] == ["accepted", "rejected"]
+
+
+async def test_an_update_is_held_against_earlier_corrections_and_approved_answers(live: Live) -> None:
+    """The second lesson's verdict has a figure for the first one and for an answer the person liked."""
+    user_id, first = await live.pupil()
+    assert "earlier_drop" not in first.gate["figures"]
+    liked = await live.ask(user_id, "What is paella?")
+    await live.database.write(lambda s: completions.mark_gold(s, user_id, liked.id))
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "use bullet points")
+    assert "gold_drop" in outcome.gate["figures"]
+    assert outcome.gate["checks"]["earlier"] is True
 
 
 async def test_a_rejected_lesson_still_holds_as_a_note(live: Live) -> None:
@@ -261,6 +299,9 @@ async def test_deleting_one_of_two_learned_notes_makes_the_adapter_again(live: L
     assert [n.text for n in await live.notes(user_id)] == [second.text]
     run = await live.database.read(lambda s: updates.get(s, user_id, row.update_id or ""))
     assert (run.kind, run.status) == ("rebuild", "accepted")
+    assert run.gate is not None
+    assert "drift" in run.gate["figures"]
+    assert "unasked" not in run.gate["figures"]  # nothing of the person's came before
 
 
 async def test_learning_while_others_read_disturbs_no_stream(live: Live) -> None:

@@ -106,3 +106,26 @@ def test_only_a_different_stored_prompt_needs_a_pass_of_its_own() -> None:
     assert not sample(behaviour_logprobs=logprobs).has_own_behaviour_prompt
     assert not sample(behaviour_ids=[1, 2]).has_own_behaviour_prompt
     assert sample(behaviour_logprobs=logprobs, behaviour_ids=[1, 2]).has_own_behaviour_prompt
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_taught", "is_watched", "teacher"),
+    [
+        ("correction", True, False, "ema"),
+        ("counterfactual", True, False, "ema"),
+        ("anchor", False, False, "base"),
+        ("earlier", False, True, "base"),
+        ("gold", False, True, "base"),
+    ],
+)
+def test_each_kind_has_its_part(kind: str, is_taught: bool, is_watched: bool, teacher: str) -> None:
+    """Taught, held or only looked at; the configured teacher speaks about what is taught."""
+    one = sample(kind)
+    assert (one.is_taught, one.is_watched) == (is_taught, is_watched)
+    assert one.teacher_mode(LearnConfig(teacher="ema")) == teacher
+
+
+def test_watched_answers_alone_are_no_update() -> None:
+    """There would be nothing to train on."""
+    with pytest.raises(ValueError, match="needs a correction"):
+        check_samples([sample("gold"), sample("earlier")], LearnConfig())

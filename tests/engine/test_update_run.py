@@ -270,3 +270,38 @@ def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
         run.advance(0.0)
         score_samples(model, [sample()], adapter)
     assert run.measured.losses == pytest.approx(plain, rel=1e-5)
+
+
+def test_what_is_only_watched_changes_nothing_that_is_trained(model: LeanModel) -> None:
+    """An earlier correction and a gold answer are read before and after; losses and weights are the same."""
+    samples = correction_with_company()
+    alone = run_update(model, samples, steps=3)
+    values = alone.slot.export()
+    watched = [*samples, sample("earlier", seed=7, length=9), sample("gold", seed=8, length=14)]
+    beside = run_update(model, watched, steps=3)
+    assert beside.measured.losses == pytest.approx(alone.measured.losses, rel=1e-4)
+    assert beside.measured.divergence_after == pytest.approx(alone.measured.divergence_after, rel=1e-3)
+    for name, tensor in beside.slot.export().tensors.items():
+        assert torch.allclose(tensor, values.tensors[name], atol=1e-4)
+    assert alone.measured.figures["earlier_drop"] is None
+    assert alone.measured.figures["gold_drop"] is None
+    assert isinstance(beside.measured.figures["earlier_drop"], float)
+
+
+def test_the_figures_are_those_of_separate_scores(model: LeanModel) -> None:
+    """What is read along the way is what the exported adapter says afterwards."""
+    samples = correction_with_company()
+    run = run_update(model, samples)
+    anchors = samples[3:]
+    base, now = (score_samples(model, anchors, adapter) for adapter in (None, run.slot.export()))
+    before, after = (torch.cat([torch.tensor(r["student_logprobs"]) for r in scores]) for scores in (base, now))
+    assert run.measured.figures["drift"] == pytest.approx(abs(float((after - before).mean())), abs=1e-4)
+    assert run.measured.figures["margin_after"] > run.measured.figures["margin_before"]  # type: ignore[operator]
+
+
+def test_an_update_that_breaks_off_has_no_figures(model: LeanModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read off a candidate whose values are no numbers."""
+    run = UpdateRun(model, LearnConfig(), [sample()], None)
+    monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
+    run.advance(1e9)
+    assert run.measured.figures == {}

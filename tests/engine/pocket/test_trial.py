@@ -1,0 +1,63 @@
+"""engine.pocket.trial: candidates without a server, on the pocket model."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.config import GateConfig
+from engine.pocket import trial
+from engine.pocket.trial import Bench, Correction, Person
+from engine.samples import Sample
+
+QUESTION = "Tell me about the koala"
+SAID = Correction(QUESTION, "no emoji please", seed=1)
+
+
+@pytest.fixture(scope="module")
+def bench(pocket: Path) -> Bench:
+    """The pocket model."""
+    return Bench(pocket)
+
+
+@pytest.fixture(scope="module")
+def samples(bench: Bench) -> list[Sample]:
+    """A first correction's."""
+    return trial.lesson(bench, Person(), SAID)
+
+
+def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: list[Sample]) -> None:
+    """One corrected answer, rollouts of student and teacher, anchors; later also what is watched; always the same."""
+    kinds = [s.kind for s in samples]
+    assert kinds.count("correction") == 1
+    assert kinds.count("counterfactual") == 15
+    assert kinds.count("anchor") == 3
+    assert trial.lesson(bench, Person(), SAID) == samples
+    (answer,) = bench.answers(None, [[{"role": "user", "content": "What is paella?"}]])
+    later = trial.lesson(bench, Person(corrected=[answer], gold=[answer]), SAID)
+    assert [s.kind for s in later if s.is_watched] == ["earlier", "gold"]
+
+
+def test_measuring_what_was_trained_gives_the_same_figures(bench: Bench, samples: list[Sample]) -> None:
+    """The gates judge a candidate from elsewhere as they would have judged it at the end of its own update."""
+    run = trial.train(bench, None, samples, steps=2)
+    own, values = trial.verdict(run, GateConfig()), trial.values_of(run)
+    again = trial.verdict(trial.measure(bench, None, samples, values), GateConfig())
+    assert again.figures == pytest.approx(own.figures, rel=1e-3, abs=1e-4)
+
+
+def test_a_broken_value_is_refused(bench: Bench, samples: list[Sample]) -> None:
+    """One NaN anywhere."""
+    values = trial.values_of(trial.train(bench, None, samples, steps=1))
+    broken = trial.broken(values, 0.5, float("nan"))
+    assert int(torch.isnan(broken).sum()) == 1
+    judged = trial.verdict(trial.measure(bench, None, samples, broken), GateConfig())
+    assert judged.checks["finite"] is False
+
+
+def test_supervised_steps_make_an_answer_likelier(bench: Bench) -> None:
+    """After a few of them the writer says it, and without the adapter it does not."""
+    values = trial.fit(bench, None, [(QUESTION, "yes yes yes")], steps=8, rate=5e-3)
+    adapter = trial.adapter_of(bench, None, values)
+    assert bench.texts(adapter, [QUESTION]) == ["yes yes yes"]
+    assert bench.texts(None, [QUESTION]) != ["yes yes yes"]
