@@ -75,8 +75,8 @@ class LearnConfig:
 
     steps: int = 10  # optimizer steps, each over all samples (docs/LOG.md)
     learning_rate: float = 1.3e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
-    parent_rate: float = 0.6  # times learning_rate where an update goes on from a parent (docs/LOG.md)
-    parent_share: float = 0.7  # of its parent's B that an update goes on from: what it broke fades, too
+    parent_rate: float = 0.33  # times learning_rate where an update goes on from a parent (docs/LOG.md)
+    parent_share: float = 0.75  # of its parent's B that an update goes on from: what it broke fades, too
     schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
@@ -105,8 +105,8 @@ class LearnConfig:
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
     num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
-    num_teacher_rollouts: int = 14  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
-    num_anchors: int = 3  # neutral prompts the student is held to the base on [learning 0]
+    num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
         """Refuses values that would train nothing, everything, or the wrong way."""
