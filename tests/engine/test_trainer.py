@@ -102,7 +102,7 @@ def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
     worker.heed_publish("u", 8, "ana@1")
     first = worker.heed_require().registry.get(8, "").cloned()
     parent = {"lora_int_id": 8, "path": "/nowhere"}
-    record = finished(worker, spec("v", parent, learning_rate=1e-6, steps=1))
+    record = finished(worker, spec("v", parent, learning_rate=1e-6, steps=1, parent_share=1.0))
     assert record["ok"]
     values = worker.heed_require().run.slot.parameters  # type: ignore[union-attr]
     assert all(torch.allclose(values[name], tensor, atol=1e-4) for name, tensor in first.items())
