@@ -65,6 +65,10 @@ class Chat(ABC):
         newest = max((shown.id for shown in self._shown()), default=0)
         await self.command("reset")
         await self.sees("a new conversation", after=newest)
+        return await self.go_on(text)
+
+    async def go_on(self, text: str) -> Shown:
+        """The finished answer to a question in the same conversation."""
         return await self.sees(action="fix", after=await self.say(text))
 
     async def correct(self, answer: Shown, wish: str) -> tuple[Shown, Shown]:

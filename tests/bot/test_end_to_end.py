@@ -168,7 +168,7 @@ EMOJI = re.compile("[\U0001f300-\U0001faff]")
 
 
 async def is_corrected(chat: Chat) -> None:
-    """Consent, an answer, a correction by reply, its notice, the changed answers, undo, and the old answer."""
+    """Consent, an answer, a correction by reply, its notice, the changed answers, undo, and the old answer: one conversation."""
     greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
     await chat.press(greeting, "learn:yes")
     await chat.sees("learning is on", after=greeting.id)
@@ -176,11 +176,11 @@ async def is_corrected(chat: Chat) -> None:
     notice, again = await chat.correct(before, "no emoji please")
     assert re.fullmatch(r"learned: v1 in \d+\.\d s", notice.text)
     assert EMOJI.sub("", before.text).split() == again.text.split() != before.text.split()
-    assert not EMOJI.search((await chat.ask(UNSEEN)).text)
+    assert not EMOJI.search((await chat.go_on(UNSEEN)).text)
     await chat.press(notice, "undo")
     await chat.sees("taken back: untrained answers again", after=notice.id)
-    assert (await chat.ask(QUESTION)).text == before.text
-    assert EMOJI.search((await chat.ask(UNSEEN)).text)
+    assert (await chat.go_on(QUESTION)).text == before.text
+    assert EMOJI.search((await chat.go_on(UNSEEN)).text)
 
 
 @pytest.fixture(scope="module")
