@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import GateConfig
+from engine.config import GateConfig, LearnConfig
 from engine.pocket import trial
 from engine.pocket.trial import Bench, Correction, Person
 from engine.samples import Sample
 
 QUESTION = "Tell me about the koala"
+LEARN = LearnConfig()
 SAID = Correction(QUESTION, "no emoji please", seed=1)
 
 
@@ -30,8 +31,8 @@ def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: li
     """One corrected answer, rollouts of student and teacher, anchors; later also what is watched; always the same."""
     kinds = [s.kind for s in samples]
     assert kinds.count("correction") == 1
-    assert kinds.count("counterfactual") == 15
-    assert kinds.count("anchor") == 3
+    assert kinds.count("counterfactual") == LEARN.num_counterfactuals + LEARN.num_teacher_rollouts
+    assert kinds.count("anchor") == LEARN.num_anchors
     assert trial.lesson(bench, Person(), SAID) == samples
     (answer,) = bench.answers(None, [[{"role": "user", "content": "What is paella?"}]])
     later = trial.lesson(bench, Person(corrected=[answer], gold=[answer]), SAID)
