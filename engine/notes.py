@@ -35,8 +35,13 @@ class Probe:
 
 
 def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
-    """The notes that stand in the prompt, oldest first; without an adapter no weights hold any, so all of them do."""
-    return [n for n in notes if n.state in IN_PROMPT_STATES or not has_adapter]
+    """The notes that stand in the prompt: all of them, oldest first, until the weights hold every one.
+
+    Some alone would read as all that was ever wished, and what the weights hold of the others would be taken back.
+    Without an adapter no weights hold any.
+    """
+    is_held = has_adapter and not any(n.state in IN_PROMPT_STATES for n in notes)
+    return [] if is_held else list(notes)
 
 
 def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[Note]:

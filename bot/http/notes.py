@@ -5,8 +5,8 @@ from aiohttp import web
 from bot.http import views
 from bot.http.auth import author
 from bot.http.services import SERVICES
+from engine.notes import prompt_notes
 from storage import notes
-from storage.tables import NoteState
 
 
 async def list_notes(request: web.Request) -> web.Response:
@@ -14,8 +14,9 @@ async def list_notes(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
     live = await services.database.read(lambda s: notes.live(s, user_id))
-    saved = sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)
-    in_prompt = sum(note.num_tokens for note in live if note.state != NoteState.IN_WEIGHTS)
+    said = prompt_notes(live, has_adapter=True)
+    in_prompt = sum(note.num_tokens for note in said)
+    saved = sum(note.num_tokens for note in live) - in_prompt
     body = {"object": "list", "tokens_saved": saved, "tokens_in_prompt": in_prompt}
     return web.json_response({**body, "data": [views.note(note) for note in live]})
 

@@ -35,14 +35,15 @@ def probe(gains: list[float], effect: float = 1.0, alone: float = 1.0) -> Probe:
     return Probe(gains, [effect] * len(gains), [alone] * len(gains))
 
 
-def test_a_note_stands_in_the_prompt_until_the_weights_hold_it() -> None:
-    """New notes and notes being learned are said, oldest first; what weights hold and what is replaced is not."""
+def test_notes_stand_in_the_prompt_until_the_weights_hold_every_one() -> None:
+    """One that is new or being learned brings all of them, oldest first; when all are held none is said."""
     notes = [
         note("a"),
         note("b", NoteState.IN_WEIGHTS),
         note("c", NoteState.LEARNING),
     ]
-    assert [n.text for n in prompt_notes(notes, has_adapter=True)] == ["a", "c"]
+    assert prompt_notes(notes, has_adapter=True) == notes
+    assert prompt_notes([notes[1]], has_adapter=True) == []
 
 
 def test_without_an_adapter_every_note_is_said() -> None:

@@ -6,16 +6,18 @@ ME = "/v1/users/local"
 
 
 async def test_notes_have_their_state_and_price(heed: Heed) -> None:
-    """Learned notes save their tokens, the others cost them."""
+    """Learned notes save their tokens; one that is not brings all into the prompt, where they cost them."""
     first = await heed.ask("bees")
     await heed.correct(first["id"], "too long")
+    _, listed = await heed.get(f"{ME}/notes")
+    assert (listed["tokens_saved"], listed["tokens_in_prompt"]) == (2, 0)
     await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana"})
     _, listed = await heed.get(f"{ME}/notes")
     assert [(note["text"], note["state"]) for note in listed["data"]] == [
         ("too long", "in_weights"),
         ("call me Ana", "in_prompt"),
     ]
-    assert (listed["tokens_saved"], listed["tokens_in_prompt"]) == (2, 3)
+    assert (listed["tokens_saved"], listed["tokens_in_prompt"]) == (0, 5)
 
 
 async def test_a_note_is_deleted(heed: Heed) -> None:
