@@ -168,7 +168,7 @@ EMOJI = re.compile("[\U0001f300-\U0001faff]")
 
 
 async def is_corrected(chat: Chat) -> None:
-    """Consent, an answer, a correction by reply, its notice, the changed answers, undo, the old answer: in one conversation."""
+    """In one conversation: consent, an answer, a correction by reply, its notice, what changed, undo, the old answer."""
     greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
     await chat.press(greeting, "learn:yes")
     await chat.sees("learning is on", after=greeting.id)
