@@ -168,7 +168,7 @@ EMOJI = re.compile("[\U0001f300-\U0001faff]")
 
 
 async def is_corrected(chat: Chat) -> None:
-    """In one conversation: consent, an answer, a correction by reply, its notice, what changed, undo, the old answer."""
+    """In one conversation: consent, an answer, a correction by reply, its notice, what changed, undo, and the old."""
     greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
     await chat.press(greeting, "learn:yes")
     await chat.sees("learning is on", after=greeting.id)
