@@ -116,7 +116,7 @@ def changes_what_was_asked(m: Measurements, config: GateConfig) -> bool:
 
 
 def keeps_entropy(m: Measurements, config: GateConfig) -> bool:
-    """mean_t H(p1) / mean_t H(q) >= min_entropy_ratio (CLaaS: 0.6, there against the base model).
+    """(mean_t H(p1) + h) / (mean_t H(q) + h) >= min_entropy_ratio (CLaaS: 0.6, there against the base model).
 
     Against the teacher, because a style that was asked for lowers the entropy legitimately.
     """

@@ -16,6 +16,7 @@ from engine.samples import Sample
 from engine.text_gates import self_rouge_l
 
 MARGIN_LIMIT = 3.0  # nats: 20 to 1; a token that is surer than that is not better held
+ENTROPY_FLOOR = 0.01  # nats per token: a teacher as sure as that leaves no variety to lose
 ROUGE_ANSWERS = 4  # compared with each other, pair by pair
 ROUGE_TOKENS = 64  # of each
 
@@ -134,10 +135,12 @@ class _Figures:
         return float(rise_N[everywhere].mean()), max(float(rise_N[at].mean()) for at in trained)
 
     def entropy_ratio(self) -> float | None:
-        """sum_t H(p1) / sum_t H(q) over what was taught."""
+        """(mean_t H(p1) + h) / (mean_t H(q) + h) over what was taught, h = ENTROPY_FLOOR."""
         at = self._of("correction", "counterfactual")
-        teacher = float(self._a["teacher_entropy"][at].sum())
-        return float(self._a["entropy"][at].sum()) / teacher if teacher > 0 else None
+        if not bool(at.any()):
+            return None
+        own, teacher = (float(self._a[name][at].mean()) for name in ("entropy", "teacher_entropy"))
+        return (own + ENTROPY_FLOOR) / (teacher + ENTROPY_FLOOR)
 
     def self_rouge(self) -> float | None:
         """How alike the candidate's likeliest tokens are along the base's answers to different neutral prompts."""

@@ -101,6 +101,14 @@ def test_the_entropy_is_compared_with_the_teachers() -> None:
     assert collapsed["entropy_ratio"] < 0.01
 
 
+def test_a_sure_teacher_leaves_no_variety_to_lose() -> None:
+    """Twice as sure as somebody who is nearly certain is no collapse."""
+    samples = [sample("correction", [A, A])]
+    sharper = figures(samples, says(A, A), says(B, B, sure=0.9996), says(B, B, sure=0.9998))
+    assert sharper["entropy_ratio"] is not None
+    assert sharper["entropy_ratio"] > 0.8
+
+
 def test_the_same_answer_to_every_neutral_prompt_is_seen() -> None:
     """Different ones share only their end."""
     samples = [sample("correction", [C]), sample("anchor", [A, END]), sample("anchor", [B, END])]
