@@ -1,13 +1,14 @@
 """Neutral prompts: what an update is tried on where a person has said too little, and what it must not change.
 
-Owns two lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts);
-`anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint from every
-evaluation. A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped one.
+Owns two lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts),
+kind by kind; `anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint
+from every evaluation. A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped one.
 """
 
 import json
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ChatMessage = dict[str, str]
@@ -28,8 +29,11 @@ class Bank:
             raise ValueError("a bank needs topics and anchors")
 
     def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
-        """`count` different topics, fewer when the bank is smaller."""
-        return [_asked(t) for t in rng.sample(self.topics, min(count, len(self.topics)))]
+        """`count` different topics, one from each stretch of the list, so that every kind is among them; all at most."""
+        count = min(count, len(self.topics))
+        bounds = [i * len(self.topics) // count for i in range(count + 1)] if count else []
+        drawn = [rng.choice(self.topics[low:high]) for low, high in pairwise(bounds)]
+        return [_asked(t) for t in rng.sample(drawn, count)]
 
     def sample_anchors(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
         """`count` different anchors, fewer when the bank is smaller."""

@@ -44,3 +44,13 @@ def test_samples_are_different_conversations() -> None:
     assert sorted(asked) == ["a?", "b?", "c?"]
     assert [m["role"] for c in bank.sample_topics(2, random.Random(0)) for m in c] == ["user", "user"]
     assert len(bank.sample_anchors(9, random.Random(0))) == 2
+
+
+def test_topics_of_every_kind_are_drawn() -> None:
+    """A kind of which none is drawn is one that a lesson may miss."""
+    bank = Bank(tuple(f"{kind}{i}" for kind in "abcd" for i in range(5)), ("1+1?",))
+    for seed in range(20):
+        drawn = [c[0]["content"] for c in bank.sample_topics(4, random.Random(seed))]
+        assert sorted(text[0] for text in drawn) == [*"abcd"]
+    assert bank.sample_topics(0, random.Random(0)) == []
+    assert len({c[0]["content"] for c in bank.sample_topics(99, random.Random(0))}) == 20
