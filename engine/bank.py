@@ -29,7 +29,7 @@ class Bank:
             raise ValueError("a bank needs topics and anchors")
 
     def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
-        """`count` different topics, one from each stretch of the list, so that every kind is among them; all at most."""
+        """`count` different topics, one from each stretch of the list: every kind is among them. All at most."""
         count = min(count, len(self.topics))
         bounds = [i * len(self.topics) // count for i in range(count + 1)] if count else []
         drawn = [rng.choice(self.topics[low:high]) for low, high in pairwise(bounds)]
