@@ -16,7 +16,7 @@ from engine.samples import Sample
 from engine.text_gates import self_rouge_l
 
 MARGIN_LIMIT = 3.0  # nats: 20 to 1; a token that is surer than that is not better held
-ENTROPY_FLOOR = 0.01  # nats per token: a teacher as sure as that leaves no variety to lose
+ENTROPY_FLOOR = 0.05  # nats per token: where the teacher is as sure as that there is no variety to lose
 ROUGE_ANSWERS = 4  # compared with each other, pair by pair
 ROUGE_TOKENS = 64  # of each
 
