@@ -97,6 +97,7 @@ class UpdateRun:
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
         self._trained = [i for i, s in enumerate(samples) if not s.is_watched]
         self._student = [self._student_batch(batch) for batch in self._plan(self._trained, "student")]
+        self._watched = self._plan((i for i, s in enumerate(samples) if s.is_watched), "student")
         self._readings = Readings(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
@@ -201,7 +202,7 @@ class UpdateRun:
 
     def _watch_before(self) -> Iterator[Phase]:
         """What the version before says where nothing is trained; everything else is read in the first step."""
-        for batch in self._watched():
+        for batch in self._watched:
             for tokens, logprobs, teacher, chunk in self._pairs(batch):
                 self._readings.before(batch.owners_N[chunk], tokens, logprobs, teacher)
             yield "teacher"
@@ -224,7 +225,7 @@ class UpdateRun:
             self.measured.divergence_after = self.measured.divergence_before
             return
         self._divergence_S.zero_()
-        for batch in (*self._watched(), *(student.batch for student in self._student)):
+        for batch in (*self._watched, *(student.batch for student in self._student)):
             self._measure(batch)
             yield "final"
         self.measured.divergence_after = self._mean_divergence(self._taught())
@@ -355,9 +356,6 @@ class UpdateRun:
 
     def _taught(self) -> list[int]:
         return [i for i, s in enumerate(self.samples) if s.is_taught]
-
-    def _watched(self) -> list[Batch]:
-        return self._plan((i for i, s in enumerate(self.samples) if s.is_watched), "student")
 
     def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
         if name not in student.rows:
