@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
+from engine.batches import BATCH_FILE
 from engine.errors import AdapterDamaged
 from storage import atomic, versions
 from storage.database import Database, Session
@@ -44,13 +45,15 @@ class AdapterStore:
             raise AdapterDamaged(f"version {version.number} was never stored")
         return AdapterRef(version.user_id, version.number, version.lora_int_id, str(self._path(version)))
 
-    async def write(self, version: AdapterVersion, tensors: bytes, config: str) -> tuple[str, int]:
-        """Writes the version's directory; returns its SHA-256 and size in bytes.
+    async def write(self, version: AdapterVersion, tensors: bytes, config: str, batch: bytes = b"") -> tuple[str, int]:
+        """Writes the version's directory; returns its SHA-256 and size in bytes. `batch`: what it was trained on.
 
         Raises AdapterDamaged for values that are not finite or far too large, and storage's errors.
         """
         files = {CONFIG_FILE: config.encode(), TENSORS_FILE: tensors}
-        _check_values(files)
+        check_values(files)
+        if batch:
+            files[BATCH_FILE] = batch
         sha256 = await asyncio.to_thread(atomic.write_directory, self._path(version), files)
         return sha256, sum(map(len, files.values()))
 
@@ -70,16 +73,21 @@ class AdapterStore:
 
     async def verify(self, version: AdapterVersion) -> None:
         """Reads the directory again and compares. Raises AdapterDamaged when it is missing, changed or unusable."""
-        await asyncio.to_thread(self._verify, version)
+        await self.read(version)
 
-    def _verify(self, version: AdapterVersion) -> None:
+    async def read(self, version: AdapterVersion) -> dict[str, bytes]:
+        """A version's files, verified. Raises as `verify`."""
+        return await asyncio.to_thread(self._read, version)
+
+    def _read(self, version: AdapterVersion) -> dict[str, bytes]:
         try:
             files = atomic.read_directory(self._path(version))
         except (OSError, StorageError) as error:
             raise AdapterDamaged(f"version {version.number} cannot be read: {error}") from error
         if atomic.files_sha256(files) != version.sha256:
             raise AdapterDamaged(f"version {version.number} on disk is not what was written")
-        _check_values(files)
+        check_values(files)
+        return files
 
     async def remove(self, version: AdapterVersion) -> None:
         """Erases one version's directory; harmless when it is gone."""
@@ -148,7 +156,7 @@ def _write_newest(folder: Path, name: str, files: dict[str, bytes]) -> None:
         atomic.remove_directory(path)
 
 
-def _check_values(files: dict[str, bytes]) -> None:
+def check_values(files: dict[str, bytes]) -> None:
     """Raises AdapterDamaged unless the files parse and every value is finite and of a possible size."""
     try:
         config: Any = json.loads(files[CONFIG_FILE])

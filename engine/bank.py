@@ -1,8 +1,10 @@
 """Neutral prompts: what an update is tried on where a person has said too little, and what it must not change.
 
-Owns two lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts),
+Owns four lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts),
 kind by kind; `anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint
-from every evaluation. A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped one.
+from every evaluation. `frames` are questions with a place {x} for a word of a note, `things` what most people could
+tell of (`engine.questions`). A model folder may bring its own list (`heed_bank.json`); any other model uses the
+shipped one.
 """
 
 import json
@@ -18,10 +20,12 @@ _SHIPPED = Path(__file__).parent / "bank.json"
 
 @dataclass(frozen=True)
 class Bank:
-    """Conversations that end in a user message."""
+    """Conversations that end in a user message, and frames of such messages."""
 
     topics: tuple[str, ...]
     anchors: tuple[str, ...]
+    frames: tuple[str, ...] = ()
+    things: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError when a list is empty."""
@@ -48,4 +52,5 @@ def load_bank(folder: Path) -> Bank:
     """The bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
     own = folder / FILE_NAME
     values = json.loads((own if own.is_file() else _SHIPPED).read_text())
-    return Bank(tuple(values["topics"]), tuple(values["anchors"]))
+    more = (tuple(values.get(name, ())) for name in ("frames", "things"))
+    return Bank(tuple(values["topics"]), tuple(values["anchors"]), *more)

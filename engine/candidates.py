@@ -6,23 +6,27 @@ decodes; a refused candidate is never served, and kept for inspection with its v
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine import batches
 from engine.adapter_ref import AdapterRef
 from engine.adapters import AdapterStore
 from engine.config import EngineConfig, LearnConfig
-from engine.errors import TrainerError
+from engine.errors import EngineError, TrainerError
 from engine.gates import Measurements, Verdict, judge
 from engine.serving import ServedAdapters
 from engine.vllm_host import VllmHost
 from storage import versions
-from storage.database import Database
+from storage.database import Database, Session
 from storage.tables import AdapterVersion, UpdateRun
 
 Record = dict[str, Any]
 Lap = Callable[[str], None]
+Examine = Callable[[AdapterRef, Verdict], Awaitable[Verdict]]
+Also = Callable[[Session, Verdict, AdapterVersion], None]
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,13 @@ class Candidates:
         self._host = host
         self._adapters = adapters
         self._served = served
+        self._batch: tuple[str, bytes] = ("", b"")  # of the update that was trained last
 
     async def train(self, update_id: str, parent: AdapterRef, samples: list[Record], learn: LearnConfig) -> Trained:
         """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
-        learn = replace(learn, micro_batch_tokens=self._piece_tokens(learn))
         spec = {"update_id": update_id, "parent": parent.to_dict(), "samples": samples, "learn": learn.to_dict()}
+        if self._config.versions.keeps_batches:
+            self._batch = (update_id, batches.kept(update_id, parent.number, samples, learn))
         checked(await self._host.rpc("heed_open_update", spec))
         record: Record = {"done": False}
         while not record["done"]:
@@ -89,16 +95,25 @@ class Candidates:
         host = self._config.host
         return host.busy_budget_ms if self._host.num_running else host.idle_budget_ms
 
-    def _piece_tokens(self, learn: LearnConfig) -> int:
-        """How much the trainer takes at once: as little as others may wait for, more where nobody is waiting."""
-        return learn.micro_batch_tokens if self._host.num_running else learn.idle_batch_tokens
-
     async def close(self, update_id: str) -> None:
         """Lets go of a trained candidate that is not wanted."""
         await self._host.rpc("heed_close_update", update_id)
 
-    async def activate(self, run: UpdateRun, parent: int, trained: Trained, lap: Lap) -> tuple[Verdict, AdapterVersion]:
-        """Gates the open candidate; an accepted one is written, published and made active."""
+    async def activate(
+        self,
+        run: UpdateRun,
+        parent: int,
+        trained: Trained,
+        lap: Lap,
+        *,
+        examine: Examine | None = None,
+        also: Also = lambda _s, _verdict, _version: None,
+    ) -> tuple[Verdict, AdapterVersion]:
+        """Gates the open candidate; an accepted one is written, published and made active.
+
+        `examine` has the last word on one that the gates let through, while vLLM can already answer with it; `also`
+        is done in the transaction that makes it active.
+        """
         base_model = self._served.base_model
         version = await self._database.write(
             lambda s: versions.allocate(s, run.user_id, parent, base_model, run.feedback_id, run.id)
@@ -107,18 +122,39 @@ class Candidates:
         published = checked(await self._host.rpc("heed_publish", run.id, ref.lora_int_id, ref.name))
         await self.close(run.id)
         verdict = judge(_measurements(trained, published), self._config.gate)
+        if verdict.is_accepted and examine is not None:
+            verdict = await self._examined(ref, verdict, examine)
         if not verdict.is_accepted:
             await self._database.write(lambda s: versions.reject(s, run.user_id, version.number))
             await self._host.rpc("heed_drop", ref.lora_int_id)
             await self._adapters.keep_rejected(version, published["tensors"], published["config"], verdict.to_dict())
             lap("rejected")
             return verdict, version
-        sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"])
+        batch = self._batch[1] if self._batch[0] == run.id else b""
+        sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"], batch)
         await self._served.publish(ref)
         lap("publish")
-        await self._database.write(lambda s: versions.accept(s, run.user_id, version.number, sha256, size_bytes))
+
+        def accept(s: Session) -> None:
+            versions.accept(s, run.user_id, version.number, sha256, size_bytes)
+            also(s, verdict, version)
+
+        await self._served.flip(run.user_id, self._config.versions.keep, accept)
         lap("activate")
         return verdict, version
+
+    async def _examined(self, ref: AdapterRef, verdict: Verdict, examine: Examine) -> Verdict:
+        """Lets vLLM answer with a candidate that nobody else is answered with; one that is not wanted is taken out."""
+        is_wanted = False
+        await self._host.add_adapter(ref)
+        try:
+            verdict = await examine(ref, verdict)
+            is_wanted = verdict.is_accepted
+        finally:
+            if not is_wanted:
+                with suppress(EngineError):  # a dead engine remembers nothing
+                    await self._host.remove_adapter(ref)
+        return verdict
 
 
 def _measurements(trained: Trained, published: Record) -> Measurements:
@@ -131,6 +167,19 @@ def _measurements(trained: Trained, published: Record) -> Measurements:
         anchor_divergence=trained.anchor_divergence,
         **trained.figures,
     )
+
+
+async def scored(host: VllmHost, samples: Sequence[Record], ref: AdapterRef, at_once: int = 1) -> list[Record]:
+    """The scores of `engine.scoring`, in calls of `at_once` samples: decoding goes on in between.
+
+    Raises EngineRestarting, TrainerError.
+    """
+    adapter = ref.to_dict() if ref.number else None
+    scores: list[Record] = []
+    while len(scores) < len(samples):
+        part = list(samples[len(scores) : len(scores) + at_once])
+        scores += checked(await host.rpc("heed_score", part, adapter))["scores"]
+    return scores
 
 
 def checked(record: Record) -> Record:

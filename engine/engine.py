@@ -6,6 +6,7 @@ only; what is acknowledged is in storage.
 """
 
 import asyncio
+import math
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -15,21 +16,42 @@ from typing import Literal
 
 from engine import history, notes
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapter_zip import AdapterPackage
 from engine.adapters import AdapterStore
+from engine.asked import Asked
+from engine.auditor import Auditor
 from engine.bank import load_bank
 from engine.candidates import Candidates
 from engine.config import EngineConfig
+from engine.consolidator import LEARNING_IS_OFF, Consolidator
+from engine.curriculum import Curriculum
 from engine.errors import EngineError
+from engine.facts import Facts
+from engine.gold import GoldAnswers
 from engine.hindsight import with_notes
 from engine.history import NothingToUndo, UndoResult
 from engine.learner import Learner
+from engine.likelihood import likelihood
 from engine.model_files import fingerprint
 from engine.prompts import PromptBuilder
-from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
+from engine.rebase import Rebase
+from engine.rehearsal import Rehearsals
+from engine.requests import (
+    ConsolidationOutcome,
+    Delta,
+    GenerateRequest,
+    GenerateResult,
+    LearnOutcome,
+    Likelihood,
+    Sampling,
+)
 from engine.rollouts import RolloutStore
 from engine.serving import ServedAdapters
+from engine.sleep import PAUSED, Sleep
+from engine.transfer import Transfer
 from engine.updates import MAX_ATTEMPTS, UpdateScheduler
-from engine.vllm_host import HostChunk, VllmHost
+from engine.vllm_host import VllmHost
+from engine.vllm_types import HostChunk
 from storage import erasure, feedback, people, updates, versions
 from storage import notes as note_rows
 from storage.database import Database, Session
@@ -57,6 +79,8 @@ class Engine:
         self._state = ("starting", "")
         self._host = VllmHost(config, self._on_state)
         self._adapters = AdapterStore(config.data_dir, database)
+        self._rebuilds = Asked[ConsolidationOutcome]()
+        self._answered_s = -math.inf  # when somebody was last heard, by the monotonic clock
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Starts vLLM, warms it up, sweeps what a crash left. Raises ModelNotFoundError or EngineStartError."""
@@ -71,23 +95,49 @@ class Engine:
         self._served = ServedAdapters(base_model, self._database, self._adapters, self._host)
         bank = load_bank(folder)
         self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
+        self._transfer = Transfer(self.config, self._database, self._host, self._adapters, self._served)
         candidates = Candidates(self.config, self._database, self._host, self._adapters, self._served)
+        facts = Facts(self.config, self._database, self._host, self._prompts, self._rollouts, bank)
         self._learner = Learner(
-            self.config, self._database, self._host, self._prompts, self._rollouts, self._served, candidates
+            self.config, self._database, self._host, self._prompts, self._rollouts, self._served, candidates, facts
         )
+        self._auditor = Auditor(self.config, self._database, self._host, self._prompts, self._rollouts, self._served)
+        self._consolidator = self._new_consolidator(candidates, facts)
+        self._sleep = Sleep(self.config.sleep, self._database, self._consolidator.consolidate, self._is_idle)
         self._scheduler = UpdateScheduler(
             self._prepare,
             self._learner.learn,
-            {"settle": self._learner.settle, "rebuild": self._learner.rebuild},
+            {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._sleep.run},
             self._park,
         )
         self._scheduler.start()
+        self._watcher = asyncio.create_task(self._sleep.watch(self._submit_consolidation), name="heed-sleep")
 
     async def stop(self) -> None:
         """Ends updates and vLLM; unfinished updates stay pending in storage."""
-        if hasattr(self, "_scheduler"):
+        if hasattr(self, "_watcher"):
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
             await self._scheduler.stop()
+            self._sleep.drop()
+            self._rebuilds.drop()
+            await self._served.stop()
         await self._host.stop()
+
+    def _new_consolidator(self, candidates: Candidates, facts: Facts) -> Consolidator:
+        config, database, prompts, rollouts = self.config, self._database, self._prompts, self._rollouts
+        max_len = self._host.max_model_len
+        rehearsals = Rehearsals(config, database, self._host, prompts, rollouts, facts)
+        gold = GoldAnswers(config, database, prompts, rollouts, max_len)
+        curriculum = Curriculum(config, database, self._host, prompts, rollouts)
+        rebase = Rebase(config, database, self._host, prompts, rollouts)
+        return Consolidator(
+            config, database, self._served, candidates, rehearsals, gold, curriculum, facts, rebase, max_len
+        )
+
+    async def _settle(self, user_id: str) -> None:
+        await self._learner.settle(user_id)
+        await self._auditor.look(user_id)
 
     async def _prepare(self) -> None:
         """The first update should not wait for its rollouts either."""
@@ -99,7 +149,14 @@ class Engine:
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
         ref = await self._adapter_for(request)
+        with self._served.using(ref):
+            async with aclosing(self._answer(request, ref)) as deltas:  # a reader who leaves ends the stream at once
+                async for delta in deltas:
+                    yield delta
+
+    async def _answer(self, request: GenerateRequest, ref: AdapterRef) -> AsyncGenerator[Delta, None]:
         standing = await self._notes_for(request, ref)
+        self._answered_s = time.monotonic()
         longest = request.sampling.max_tokens
         prompt = self._prompts.prompt_token_ids(
             with_notes(request.messages, standing), reserve_tokens=min(longest or 64, self._host.max_model_len // 2)
@@ -108,16 +165,24 @@ class Engine:
         sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
         answer = _Answer(request, standing, prompt, ref.number, sampling)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
-        async with aclosing(stream):  # a reader who leaves ends the stream at once
+        async with aclosing(stream):
             async for chunk in stream:
+                self._answered_s = time.monotonic()
                 yield answer.take(chunk)
+
+    async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
+        """How likely `answer` is where `request` asks. Raises PromptTooLongError or EngineRestarting."""
+        ref = await self._adapter_for(request)
+        with self._served.using(ref):
+            messages = with_notes(request.messages, await self._notes_for(request, ref))
+            return await likelihood(self._host, self._prompts, messages, answer, ref)
 
     async def _notes_for(self, request: GenerateRequest, ref: AdapterRef) -> list[str]:
         if request.notes == "off" or request.adapter == "base":
             return []
         live = await self._database.read(lambda s: note_rows.live(s, request.user_id))
         wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
-        return [n.text for n in notes.fitting(wanted, self.config.note, self._host.max_model_len)]
+        return notes.said(wanted, self.config.note, self._host.max_model_len)
 
     async def _adapter_for(self, request: GenerateRequest) -> AdapterRef:
         if request.adapter == "base":
@@ -144,7 +209,7 @@ class Engine:
         if row.kind not in _TRAINS_AT_ONCE or row.completion_id is None:
             return await self._keep(row, user.active_version, "")
         if not user.is_learning:
-            return await self._keep(row, user.active_version, "learning is off: /learning on turns it on")
+            return await self._keep(row, user.active_version, LEARNING_IS_OFF)
         return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
@@ -159,6 +224,8 @@ class Engine:
         waiting = await self._database.write(interrupted)
         for row in waiting:
             await self._take_up(row)
+        for user_id in await self._sleep.resume():
+            self._submit_consolidation(user_id)
         return len(waiting)
 
     async def settled(self) -> None:
@@ -188,6 +255,52 @@ class Engine:
         version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
         return LearnOutcome(feedback_id, "rejected", version, reason=f"the update failed: {reason}")
 
+    # -- consolidating -----------------------------------------------------------------------------------------------
+
+    async def consolidate(self, user_id: str) -> ConsolidationOutcome:
+        """Takes in what is new about a person now, behind all lessons; returns when that has ended.
+
+        Raises PersonNotFound.
+        """
+        user = await self._database.read(lambda s: people.get(s, user_id))
+        if self._sleep.is_paused:
+            return ConsolidationOutcome("kept", user.active_version, PAUSED)
+        outcome = self._sleep.ask(user_id)
+        self._submit_consolidation(user_id)
+        return await _awaited(outcome)
+
+    async def rebuild(self, user_id: str) -> ConsolidationOutcome:
+        """Makes a person's adapter again from zero, behind all lessons; returns when that has ended.
+
+        Raises PersonNotFound.
+        """
+        user = await self._database.read(lambda s: people.get(s, user_id))
+        if self._sleep.is_paused or not user.is_learning:
+            return ConsolidationOutcome("kept", user.active_version, PAUSED if user.is_learning else LEARNING_IS_OFF)
+        outcome = self._rebuilds.ask(user_id)
+        self._scheduler.submit_chore(user_id, "rebuild")
+        return await _awaited(outcome)
+
+    async def _rebuild(self, user_id: str) -> None:
+        """The chore, whoever asked for it. May be cancelled at any time."""
+        try:
+            self._rebuilds.answer(user_id, await self._consolidator.rebuild(user_id))
+        except Exception:
+            self._rebuilds.drop(user_id)  # nobody waits for ever; the scheduler counts it
+            raise
+
+    def pause_consolidation(self, is_paused: bool) -> None:
+        """Begins no consolidation any more and breaks off the one that runs, or lets them begin again."""
+        self._sleep.is_paused = is_paused
+        self._scheduler.hold(is_paused)
+
+    def _submit_consolidation(self, user_id: str) -> None:
+        self._scheduler.submit_chore(user_id, "consolidate")
+
+    def _is_idle(self) -> bool:
+        """Whether nobody is being answered, and nobody was for a while."""
+        return not self._host.num_running and time.monotonic() - self._answered_s >= self.config.sleep.idle_s
+
     # -- taking back -------------------------------------------------------------------------------------------------
 
     async def undo(self, user_id: str) -> UndoResult:
@@ -197,10 +310,18 @@ class Engine:
         self._scheduler.submit_chore(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
+    async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
+        """Takes the lesson of a version back for a reason that is kept; None where that is not active any more."""
+        async with self._scheduler.turn(complaint.user_id):
+            result = await self._database.write(lambda s: history.take_back(s, complaint, version, reason))
+        if result is not None:
+            self._scheduler.submit_chore(complaint.user_id, "rebuild" if result.must_rebuild else "settle")
+        return result
+
     async def rollback(self, user_id: str, version: int) -> int:
         """Makes an accepted version active, 0 for the base, with the lessons on its path and no others.
 
-        Raises VersionNotFound, VersionStateError.
+        Raises VersionNotFound, VersionPruned, VersionStateError.
         """
         async with self._scheduler.turn(user_id):
             await self._database.write(lambda s: history.return_to(s, user_id, version))
@@ -231,6 +352,8 @@ class Engine:
     async def _erase(self, user_id: str, erase: Callable[[Database, str], Awaitable[object]]) -> None:
         async with self._scheduler.turn(user_id):
             self._scheduler.drop(user_id)
+            self._sleep.drop(user_id)
+            self._rebuilds.drop(user_id)
             known = await self._database.read(lambda s: versions.history(s, user_id))
             await erase(self._database, user_id)
             await self._adapters.erase(user_id)
@@ -239,6 +362,27 @@ class Engine:
             self._rollouts.drop(ref.name)
             with suppress(EngineError):  # a dead engine remembers nothing
                 await self._host.remove_adapter(ref)
+
+    # -- adapters as files ---------------------------------------------------------------------------------------------
+
+    async def export_adapter(self, user_id: str, version: int) -> bytes:
+        """An accepted version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
+        return await self._transfer.export(user_id, version)
+
+    async def export_batch(self, user_id: str, version: int) -> bytes:
+        """What a version was trained on, as a zip file of JSONL and its manifest. Raises as `Transfer.batch`."""
+        return await self._transfer.batch(user_id, version)
+
+    async def check_adapter(self, content: bytes) -> AdapterPackage:
+        """What a zip file holds, if it can be taken in here; changes nothing. Raises AdapterRefused."""
+        return await self._transfer.check(content)
+
+    async def import_adapter(self, user_id: str, package: AdapterPackage) -> int:
+        """Makes what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
+        async with self._scheduler.turn(user_id):
+            number = await self._transfer.take_in(user_id, package)
+        self._scheduler.submit_chore(user_id)
+        return number
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -309,6 +453,14 @@ class _Answer:
             time_to_first_token_s=self._first_s,
             duration_s=time.perf_counter() - self._started_s,
         )
+
+
+async def _awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
+    """What became of a chore that was asked for; whoever waits may leave, and it goes on."""
+    await asyncio.wait({outcome})
+    if outcome.cancelled():
+        return ConsolidationOutcome("kept", 0, "it was dropped: it failed, the person is gone, or heed ends")
+    return outcome.result()
 
 
 def _give_up_candidates(s: Session) -> None:

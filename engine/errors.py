@@ -2,13 +2,19 @@
 
 EngineError
 ├── ModelNotFoundError (also FileNotFoundError)  name another model; nothing was started
+├── TokenizerMismatch (also ValueError)          name another teacher model; nothing was started
 ├── EngineStartError (also RuntimeError)         read the message: memory, disk, packages
 ├── EngineRestarting (also ConnectionError)      retryable: ask again, the engine is being restarted
 ├── EngineDown (also RuntimeError)               it died too often: the operator restarts heed
 ├── PromptTooLongError (also ValueError)         shorten the conversation
 ├── AdapterError
 │   ├── AdapterLoadError (also ValueError)       serve the base adapter, tell the person
-│   └── AdapterDamaged (also ValueError)         roll back to the parent version
+│   ├── AdapterDamaged (also ValueError)         roll back to the parent version
+│   ├── BatchNotKept (also LookupError)          what a version was trained on is not there any more, or never was
+│   └── AdapterRefused (also ValueError)         send another file; nothing was changed
+├── TeacherError                                 no better answers are written; learning goes on
+│   ├── TeacherUnreachable (also ConnectionError) retryable: check curriculum.url, .model and .api_key
+│   └── TeacherAnswerInvalid (also ValueError)   what it sent is no answer: check what listens there
 └── TrainerError (also RuntimeError)             the update failed; serving goes on
 """
 
@@ -21,6 +27,10 @@ class EngineError(Exception):
 
 class ModelNotFoundError(EngineError, FileNotFoundError):
     """The configured model is neither a folder nor reachable by name."""
+
+
+class TokenizerMismatch(EngineError, ValueError):
+    """The teacher model and the model do not call the same tokens by the same ids."""
 
 
 class EngineStartError(EngineError, RuntimeError):
@@ -51,6 +61,28 @@ class AdapterLoadError(AdapterError, ValueError):
 
 class AdapterDamaged(AdapterError, ValueError):
     """The version on disk is not the version that was written."""
+
+
+class BatchNotKept(AdapterError, LookupError):
+    """What this version was trained on is not there: it was imported, or made while batches were not kept."""
+
+
+class AdapterRefused(AdapterError, ValueError):
+    """A file is no adapter that this heed can take in; nothing was changed."""
+
+
+class TeacherError(EngineError):
+    """The teacher that writes better answers did not write one."""
+
+
+class TeacherUnreachable(TeacherError, ConnectionError):
+    """The endpoint of `curriculum.url` cannot be reached, or refuses."""
+
+    retryable = True
+
+
+class TeacherAnswerInvalid(TeacherError, ValueError):
+    """What the endpoint sent is no answer."""
 
 
 class TrainerError(EngineError, RuntimeError):

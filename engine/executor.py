@@ -3,6 +3,7 @@
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
+from engine import waiting
 from engine.child_process import settle_in
 
 
@@ -11,6 +12,7 @@ class CpuExecutor(MultiprocExecutor):
 
     def _init_executor(self) -> None:
         settle_in(self.vllm_config)
+        waiting.install()
         super()._init_executor()
 
 

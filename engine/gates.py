@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields
 
 from engine.config import GateConfig
 
+DIVERGENCE_FLOOR = 0.02  # nats per token
+
 
 @dataclass(frozen=True)
 class Measurements:
@@ -65,10 +67,15 @@ def is_bounded(m: Measurements, config: GateConfig) -> bool:
 
 
 def has_learned(m: Measurements, config: GateConfig) -> bool:
-    """D0 - D1 > min_divergence_drop, where D is the mean divergence of teacher and student."""
+    """D1 < max(max_divergence_left D0, min(D0, f)), where D is the mean divergence of teacher and student.
+
+    A candidate that was taught something else than the teacher says comes nearer to it only in passing. The floor f
+    is for lessons that hold nearly already: of next to nothing any share may be left.
+    """
     if m.divergence_before is None or m.divergence_after is None:
         return False
-    return m.divergence_before - m.divergence_after > config.min_divergence_drop
+    limit = max(config.max_divergence_left * m.divergence_before, min(m.divergence_before, DIVERGENCE_FLOOR))
+    return m.divergence_after < limit
 
 
 def complies_more(m: Measurements, config: GateConfig) -> bool:

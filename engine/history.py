@@ -8,10 +8,12 @@ the sequence in which feedback arrived, never from a clock.
 
 from dataclasses import dataclass
 
-from storage import feedback, people, versions
+from storage import feedback, people, updates, versions
 from storage import notes as note_rows
 from storage.database import Session
-from storage.tables import AdapterVersion, FeedbackStatus, Note, NoteState, VersionState
+from storage.tables import AdapterVersion, Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, VersionState
+
+TAKEN_BACK = "taken back"  # how an update ended whose lesson made the answers worse
 
 
 class NothingToUndo(LookupError):
@@ -31,7 +33,7 @@ def undo(s: Session, user_id: str) -> UndoResult:
     """Takes back the newest lesson: a note that came after the active version, else the version with its note.
 
     A rebuilt version holds many lessons: there the newest note goes, and the base model serves until the others are
-    learned again. Raises NothingToUndo.
+    learned again; so it does where the versions below are pruned. Raises NothingToUndo.
     """
     active = people.get(s, user_id).active_version
     version = versions.get(s, user_id, active) if active else None
@@ -58,9 +60,28 @@ def _undo_version(s: Session, version: AdapterVersion) -> UndoResult:
     user_id, note = version.user_id, _note_of(s, version)
     was_live = note is not None and note.state in note_rows.LIVE
     _set_lesson(s, version, FeedbackStatus.UNDONE, NoteState.DELETED)
-    versions.activate(s, user_id, _good_ancestor(s, version))
+    ancestor = _good_ancestor(s, version)
+    versions.activate(s, user_id, ancestor)
     _into_prompt(s, user_id)
-    return UndoResult(people.get(s, user_id).active_version, note.text if note is not None and was_live else None)
+    text = note.text if note is not None and was_live else None
+    return UndoResult(ancestor, text, must_rebuild=_is_pruned_between(s, version, ancestor))
+
+
+def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> UndoResult | None:
+    """Takes a version of whoever complains back with its note; None where it is not active.
+
+    The reason is kept with the feedback that taught it and with its update. Raises VersionNotFound.
+    """
+    user_id = complaint.user_id
+    version = versions.get(s, user_id, number)
+    if people.get(s, user_id).active_version != number or version.feedback_id is None:
+        return None
+    result = _undo_version(s, version)
+    feedback.set_status(s, version.feedback_id, FeedbackStatus.UNDONE, reason)
+    feedback.note_taken_back(s, complaint.id, number)
+    if version.update_id is not None:
+        updates.finish(s, version.update_id, status=TAKEN_BACK, error=reason)
+    return result
 
 
 def delete_note(s: Session, user_id: str, note_id: str) -> bool:
@@ -68,14 +89,16 @@ def delete_note(s: Session, user_id: str, note_id: str) -> bool:
     note = note_rows.get(s, user_id, note_id)
     was_live = note.state in note_rows.LIVE
     note_rows.set_state(s, note.id, NoteState.DELETED)
-    taught = {v.feedback_id for v in _path(s, user_id, people.get(s, user_id).active_version)}
-    return was_live and (note.learned_version is not None or note.feedback_id in taught - {None})
+    path = _path(s, user_id, people.get(s, user_id).active_version)
+    taught = {v.feedback_id for v in path} - {None}
+    is_taken_in = any(v.feedback_id is None for v in path) and _is_taken_in(s, note)
+    return was_live and (note.learned_version is not None or note.feedback_id in taught or is_taken_in)
 
 
 def return_to(s: Session, user_id: str, number: int) -> None:
     """Makes an accepted version active (0: the base); lessons off its path are taken back, those on it hold again.
 
-    Raises VersionNotFound, VersionStateError.
+    Raises VersionNotFound, VersionPruned, VersionStateError.
     """
     left, kept = _path(s, user_id, people.get(s, user_id).active_version), _path(s, user_id, number)
     versions.activate(s, user_id, number)
@@ -93,11 +116,30 @@ def fall_back(s: Session, user_id: str, number: int) -> int:
     return active
 
 
+def return_to_base(s: Session, user_id: str) -> None:
+    """Lets the base model answer where nothing is left for weights to hold; what stands is in the prompt."""
+    versions.activate(s, user_id, 0)
+    _into_prompt(s, user_id)
+
+
+def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_bytes: int) -> None:
+    """Makes a candidate that came as a file active, as the person's newest lesson; every note goes into the prompt."""
+    row = Feedback(user_id=version.user_id, kind=FeedbackKind.IMPORT, text=words, status=FeedbackStatus.LEARNED)
+    taught_by, _ = feedback.add(s, row)
+    versions.accept(s, version.user_id, version.number, sha256, size_bytes).feedback_id = taught_by.id
+    _into_prompt(s, version.user_id)
+
+
 def _into_prompt(s: Session, user_id: str) -> None:
     """The weights have changed: what they held, and what a newer note had replaced, counts as said again."""
     for state in (NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
         for note in note_rows.in_state(s, user_id, state):
             note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
+
+
+def _is_taken_in(s: Session, note: Note) -> bool:
+    """Whether a consolidation has taught the note, also where no probe has found it in the weights."""
+    return note.feedback_id is None or feedback.get(s, note.feedback_id).consolidated_by is not None
 
 
 def _arrived(s: Session, feedback_id: str | None) -> int:
@@ -108,6 +150,12 @@ def _arrived(s: Session, feedback_id: str | None) -> int:
 def _good_ancestor(s: Session, version: AdapterVersion) -> int:
     """The nearest version below this one that can be served, 0 at worst."""
     return next((v.number for v in _path(s, version.user_id, version.parent) if v.state == VersionState.ACCEPTED), 0)
+
+
+def _is_pruned_between(s: Session, version: AdapterVersion, ancestor: int) -> bool:
+    """Whether lessons below the version have lost the weights that held them."""
+    skipped = (v for v in _path(s, version.user_id, version.parent) if v.number > ancestor)
+    return any(v.state == VersionState.PRUNED for v in skipped)
 
 
 def _path(s: Session, user_id: str, number: int) -> list[AdapterVersion]:

@@ -35,6 +35,7 @@ FUSED = {
     "down": ("mlp.down_proj",),
 }
 PEFT_PREFIX = "base_model.model.model."
+ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: few shapes, that come again
 SHORT = 256  # tokens up to which attention keeps its probabilities instead of using the flash kernel
 
 
@@ -144,15 +145,20 @@ class LeanModel:
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
         """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
         weights, loras, anchor = self._merged(slot)
+        rows = _filled(batch.rows_N)
         x = self._embedding[batch.input_ids_BL].flatten(0, 1)
         for i, layer in enumerate(self._layers):
-            rows = batch.rows_N if i == len(self._layers) - 1 else None
-            x = self._one_layer(x, batch.input_ids_BL.shape, layer, weights[i], loras[i], anchor, rows)
-        return rms_norm(x, self._final_norm, self._eps)
+            is_last = i == len(self._layers) - 1
+            x = self._one_layer(
+                x, batch.input_ids_BL.shape, layer, weights[i], loras[i], anchor, rows if is_last else None
+            )
+        return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Next-token logits, axes [N, V]."""
-        return lora_linear(hidden_NH, hidden_NH, self._head, None)
+        padding = -len(hidden_NH) % ROW_MULTIPLE
+        padded = nn.functional.pad(hidden_NH, (0, 0, 0, padding))
+        return lora_linear(padded, padded, self._head, None)[: len(hidden_NH)]
 
     def _merged(self, slot: LoraSlot | None) -> tuple[list[dict[str, Tensor]], list[dict[str, Any]], Tensor]:
         if slot is None:
@@ -207,6 +213,11 @@ class LeanModel:
             bias = torch.full((min(length, SHORT),) * 2, -torch.inf, device=self.device).triu(1)
             self._tables[length] = PositionTables(angles.cos(), angles.sin(), bias)
         return self._tables[length]
+
+
+def _filled(rows_N: Tensor) -> Tensor:
+    """The rows, and the first one again until their number is a multiple of ROW_MULTIPLE."""
+    return torch.cat([rows_N, rows_N[:1].expand(-len(rows_N) % ROW_MULTIPLE)])
 
 
 def _inverse_frequencies(config: Any) -> Tensor:

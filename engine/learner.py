@@ -1,22 +1,24 @@
-"""One update: from feedback to what was learned, or from standing notes to an adapter made again.
+"""One update: from feedback to what was learned.
 
 Owns the sequence rollouts -> note -> training -> gate -> active version and its record in storage; the training and
-the files are `engine.candidates`'. Invariants: feedback is in storage before and after whatever happens here; a note
-is in the prompt from before its update runs until a probe shows that the weights hold it.
+the files are `engine.candidates`'. Invariants: feedback is in storage before and after whatever happens here; what
+makes a version active also says that its feedback is learned, in one transaction, so that nothing is trained twice; a
+note is in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
 import asyncio
 import math
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
 from typing import Any, Literal
 
 from engine import lessons, notes, watch
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.candidates import Candidates, Trained, checked
+from engine.candidates import Candidates, Trained, scored
 from engine.config import EngineConfig, LearnConfig
+from engine.facts import Facts
 from engine.gates import Verdict
 from engine.hindsight import Hindsight, teacher_messages
 from engine.lessons import Lesson
@@ -24,6 +26,7 @@ from engine.prompts import PromptBuilder
 from engine.requests import LearnOutcome
 from engine.rollouts import Rollout, RolloutStore
 from engine.serving import ServedAdapters
+from engine.timed import Timed
 from engine.vllm_host import VllmHost
 from storage import completions, feedback, updates, versions
 from storage import notes as note_rows
@@ -32,33 +35,43 @@ from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState
 
 _RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
-GENTLER = 0.5  # times the learning rate, when a candidate was refused and is tried once more
-_AGAINST_BEFORE = ("unasked", "unasked_worst")  # say nothing of a rebuild: what comes before it is the base model
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version"}
+
+Status = Literal["learned", "kept", "rejected"]
 
 
 @dataclass
-class _Update:
+class _Update(Timed):
     """What one update knows while it runs."""
 
     run: UpdateRun
     parent: AdapterRef
     learn: LearnConfig
     notes: list[str]  # what the teacher sees besides the new feedback
+    facts: list[Note]  # that the weights hold
     note: Note | None = None  # what the feedback became
     is_last_try: bool = False  # a refused candidate is tried once more, with gentler settings
-    phases_ms: dict[str, float] = field(default_factory=dict)
-    started_s: float = field(default_factory=time.perf_counter)
+    trained: Trained = field(default_factory=Trained)
+    heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
 
-    def lap(self, phase: str) -> None:
-        """Books the time since the last lap under a phase."""
-        since_last_ms = self.duration_ms - sum(self.phases_ms.values())
-        self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
-
-    @property
-    def duration_ms(self) -> float:
-        """Milliseconds since the update began."""
-        return (time.perf_counter() - self.started_s) * 1e3
+    def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
+        """How it ended; `version` is active now."""
+        return LearnOutcome(
+            feedback_id=self.run.feedback_id or "",
+            status=status,
+            adapter_version=version,
+            note=self.note.text if self.note else None,
+            note_id=self.note.id if self.note else None,
+            reason=reason,
+            steps=self.trained.steps,
+            divergence_before=_number(self.trained.divergence_before),
+            divergence_after=_number(self.trained.divergence_after),
+            duration_ms=self.duration_ms,
+            phases_ms=self.phases_ms,
+            gate=verdict.to_dict() if verdict else {},
+            heat=self.heat,
+            update_id=self.run.id,
+        )
 
 
 class Learner:
@@ -73,6 +86,7 @@ class Learner:
         rollouts: RolloutStore,
         served: ServedAdapters,
         candidates: Candidates,
+        facts: Facts,
     ) -> None:
         """Everything an update needs, each built by the engine."""
         self._config = config
@@ -82,6 +96,7 @@ class Learner:
         self._rollouts = rollouts
         self._served = served
         self._candidates = candidates
+        self._facts = facts
 
     # -- one lesson --------------------------------------------------------------------------------------------------
 
@@ -103,12 +118,25 @@ class Learner:
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.notes, others, self._prompts)
         watched = await self._watched(lesson, update)
-        samples = await self._with_anchors(update, [*taught, *shown, *watched])
-        trained = await self._train(update, samples)
-        if trained.divergence_before < self._config.learn.min_divergence:
+        rehearsed = await self._rehearsed(update)
+        samples = await self._with_anchors(update, [*taught, *rehearsed, *shown, *watched])
+        await self._train(update, samples)
+        if update.trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
-            return await self._end(update, trained, "kept", _NOTHING)
-        return await self._activate(update, trained, samples)
+            return await self._end(update.outcome("kept", update.parent.number, _NOTHING))
+        return await self._activate(update, samples)
+
+    async def _rehearsed(self, update: _Update) -> list[dict[str, Any]]:
+        """Facts that the weights hold, asked for once more: a lesson fades what no teacher speaks of.
+
+        The steps grow with the samples, so that the lesson itself is gone through as often as without.
+        """
+        limit = self._config.fact.num_rehearsed
+        samples = await self._facts.samples(update.parent, update.facts, update.notes, limit)
+        update.lap("facts")
+        share = len(samples) / (update.learn.num_counterfactuals + update.learn.num_teacher_rollouts + 1)
+        update.learn = replace(update.learn, steps=round(update.learn.steps * (1 + share)))
+        return [sample for sample in samples if sample["response_ids"]]
 
     async def _watched(self, lesson: Lesson, update: _Update) -> list[dict[str, Any]]:
         """What the gates look at and nothing is trained on."""
@@ -123,7 +151,7 @@ class Learner:
         """The same prompts and some of the bank, answered by the teacher: where the student is about to go."""
         asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
         seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
-        ref = ZERO_ADAPTER if update.learn.teacher == "base" else update.parent
+        ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         responses = await self._rollouts.by_teacher(ref, seen)
         pairs = zip(asked, seen, responses, strict=True)
         return [lessons.teacher_sample(*pair, self._prompts) for pair in pairs if pair[2]]
@@ -143,13 +171,14 @@ class Learner:
             run=await self._database.write(lambda s: updates.start(s, run)),
             parent=parent,
             learn=learn,
-            notes=self._said([n for n in live if n.feedback_id != lesson.feedback_id]),
+            notes=self._said([n for n in live if n.feedback_id != lesson.feedback_id]) if learn.reads_notes else [],
+            facts=[n for n in live if n.questions and n.state == NoteState.IN_WEIGHTS],
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
         return update
 
     def _said(self, live: Sequence[Note]) -> list[str]:
-        return [n.text for n in notes.fitting(live, self._config.note, self._host.max_model_len)]
+        return notes.said(notes.showing(live), self._config.note, self._host.max_model_len)
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
         recent = await self._recent(lesson.user_id)
@@ -168,11 +197,7 @@ class Learner:
     async def _scores(self, pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Scores under the base model: in one call, or one by one while somebody is reading a stream."""
         size = 1 if self._host.num_running else len(pairs)
-        scores: list[dict[str, Any]] = []
-        while len(scores) < len(pairs):
-            part = list(pairs[len(scores) : len(scores) + size])
-            scores += checked(await self._host.rpc("heed_score", part, None))["scores"]
-        return scores
+        return await scored(self._host, pairs, ZERO_ADAPTER, size)
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
@@ -187,36 +212,7 @@ class Learner:
         )
         update.note = await self._database.write(lambda s: note_rows.add(s, note))
 
-    # -- an adapter made again ---------------------------------------------------------------------------------------
-
-    async def rebuild(self, user_id: str) -> None:
-        """Makes the adapter again from the base model and the standing notes: for a person who deleted a note.
-
-        Without notes the base model itself becomes active. Raises EngineRestarting or TrainerError.
-        """
-        live = await self._database.read(lambda s: note_rows.live(s, user_id))
-        if not live:
-            await self._database.write(lambda s: versions.activate(s, user_id, 0))
-            return
-        run = UpdateRun(user_id=user_id, kind="rebuild")
-        started = await self._database.write(lambda s: updates.start(s, run))
-        update = _Update(started, ZERO_ADAPTER, self._config.learn, self._said(live))
-        async with self._closed_on_failure(update):
-            await self._teach_again(update)
-
-    async def _teach_again(self, update: _Update) -> None:
-        user_id = update.run.user_id
-        rollouts = await self._rollouts.take(
-            ZERO_ADAPTER, await self._recent(user_id), 2 * update.learn.num_counterfactuals
-        )
-        nothing_new = Hindsight()
-        shown = await self._teacher_rollouts(update, rollouts, nothing_new)
-        update.lap("rollouts")
-        taught = [lessons.sample("counterfactual", r, update.notes, nothing_new, self._prompts) for r in rollouts]
-        samples = await self._with_anchors(update, [*taught, *shown])
-        await self._activate(update, await self._train(update, samples), samples)
-
-    # -- common to both ----------------------------------------------------------------------------------------------
+    # -- the end of every update ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _closed_on_failure(self, update: _Update) -> AsyncIterator[None]:
@@ -232,23 +228,32 @@ class Learner:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
         return [*taught, *lessons.anchor_samples(anchors)]
 
-    async def _train(self, update: _Update, samples: list[dict[str, Any]]) -> Trained:
+    async def _train(self, update: _Update, samples: list[dict[str, Any]]) -> None:
         trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
         update.lap("train")
-        return trained if update.run.kind != "rebuild" else trained.without(_AGAINST_BEFORE)
+        update.trained = trained
+        update.heat = [(self._prompts.token_text(int(t)), round(_number(h) or 0.0, 3)) for t, h in trained.heat]
 
-    async def _activate(self, update: _Update, trained: Trained, samples: list[dict[str, Any]]) -> LearnOutcome:
-        verdict, version = await self._candidates.activate(update.run, update.parent.number, trained, update.lap)
+    async def _activate(self, update: _Update, samples: list[dict[str, Any]]) -> LearnOutcome:
+        parent = update.parent.number
+        verdict, version = await self._candidates.activate(
+            update.run,
+            parent,
+            update.trained,
+            update.lap,
+            also=lambda s, v, made: _record(s, update.outcome("learned", made.number, verdict=v), made.number),
+        )
         if verdict.is_accepted:
-            if update.parent.number:
+            if parent:
                 self._rollouts.drop(update.parent.name)
-            return await self._end(update, trained, "learned", "", verdict, version.number)
+            return update.outcome("learned", version.number, verdict=verdict)
         if update.is_last_try:
-            return await self._end(update, trained, "rejected", _refused(update, verdict), verdict)
-        await self._try_gently(update, trained, verdict)
-        return await self._activate(update, await self._train(update, samples), samples)
+            return await self._end(update.outcome("rejected", parent, _refused(update, verdict), verdict))
+        await self._try_gently(update, verdict)
+        await self._train(update, samples)
+        return await self._activate(update, samples)
 
-    async def _try_gently(self, update: _Update, trained: Trained, verdict: Verdict) -> None:
+    async def _try_gently(self, update: _Update, verdict: Verdict) -> None:
         """Ends the refused try in the log, and makes the update one with half the learning rate."""
         refused, again = update.run, UpdateRun(**update.run.model_dump(include=_SAME_UPDATE))
 
@@ -259,46 +264,20 @@ class Learner:
                 status="rejected",
                 duration_ms=update.duration_ms,
                 phases_ms=dict(update.phases_ms),
-                steps=trained.steps,
-                divergence_before=trained.divergence_before,
-                divergence_after=trained.divergence_after,
+                steps=update.trained.steps,
+                divergence_before=update.trained.divergence_before,
+                divergence_after=update.trained.divergence_after,
                 gate=verdict.to_dict(),
                 error=verdict.reason,
             )
             return updates.start(s, again)
 
         update.run = await self._database.write(begin)
-        update.learn = replace(update.learn, learning_rate=GENTLER * update.learn.learning_rate)
+        update.learn = update.learn.gentler()
         update.is_last_try = True
 
-    async def _end(
-        self,
-        update: _Update,
-        trained: Trained,
-        status: Literal["learned", "kept", "rejected"],
-        reason: str,
-        verdict: Verdict | None = None,
-        version: int | None = None,
-    ) -> LearnOutcome:
-        outcome = LearnOutcome(
-            feedback_id=update.run.feedback_id or "",
-            status=status,
-            adapter_version=update.parent.number if version is None else version,
-            note=update.note.text if update.note else None,
-            note_id=update.note.id if update.note else None,
-            reason=reason,
-            steps=trained.steps,
-            divergence_before=_number(trained.divergence_before),
-            divergence_after=_number(trained.divergence_after),
-            duration_ms=update.duration_ms,
-            phases_ms=update.phases_ms,
-            gate=verdict.to_dict() if verdict else {},
-            heat=[
-                (self._prompts.token_text(int(token)), round(_number(heat) or 0.0, 3)) for token, heat in trained.heat
-            ],
-            update_id=update.run.id,
-        )
-        await self._database.write(lambda s: _record(s, outcome, version))
+    async def _end(self, outcome: LearnOutcome) -> LearnOutcome:
+        await self._database.write(lambda s: _record(s, outcome))
         return outcome
 
     # -- after a lesson ----------------------------------------------------------------------------------------------
@@ -314,19 +293,48 @@ class Learner:
         ref = await self._served.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
-        live = notes.fitting(everything, self._config.note, self._host.max_model_len)
-        for note in live if ref.number else ():
-            await self._probe(note, live, fresh[: self._config.note.probe_rollouts], ref)
+        if ref.number:
+            live = notes.fitting(notes.showing(everything), self._config.note, self._host.max_model_len)
+            await self._probe_showing(live, fresh, ref)
+            for fact in (note for note in everything if note.questions):
+                await self._probe_fact(fact, live, ref)
 
-    async def _probe(self, note: Note, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
-        scores = [await self._scores(notes.probe_samples(note, live, rollout, self._prompts)) for rollout in fresh]
+    async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
+        """Notes that show by themselves; those that fail on a few answers are looked at on more of them."""
+        first = fresh[: self._config.note.probe_rollouts]
+        failed = [note for note in live if not await self._probe(note, live, first, ref, is_last=False)]
+        if failed:
+            longest = self._config.note.long_probe_rollouts
+            more = await self._rollouts.prepare(ref, await self._recent(failed[0].user_id), longest)
+            for note in failed:
+                await self._probe(note, live, more[:longest], ref, is_last=True)
+
+    async def _probe_fact(self, fact: Note, live: Sequence[Note], ref: AdapterRef) -> None:
+        """The same for a fact, on answers to every one of its own questions."""
+        for count, is_last in (
+            (self._config.note.probe_rollouts, False),
+            (self._config.note.long_probe_rollouts, True),
+        ):
+            questions = fact.questions or []
+            asked = await self._rollouts.asked(ref, list(islice(cycle(questions), max(count, len(questions)))))
+            if await self._probe(fact, [*live, fact], asked, ref, is_last=is_last):
+                return
+
+    async def _probe(
+        self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
+    ) -> bool:
+        """Moves a note to where it belongs; returns False where it failed and is to be looked at once more."""
+        scores = [await self._scores(notes.probe_samples(note, live, rollout, self._prompts)) for rollout in rollouts]
         if not scores:
-            return
+            return True
         probe = notes.probe_of(scores)
         state = notes.next_state(note, probe, self._config.note, is_newest=note.id == live[-1].id)
         share = notes.held_share(probe, self._config.note)
+        if state == NoteState.IN_PROMPT and share is not None and not is_last:
+            return False
         learned = ref.number if state == NoteState.IN_WEIGHTS else None
         await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
+        return True
 
 
 def _refused(update: _Update, verdict: Verdict) -> str:
@@ -348,7 +356,7 @@ _FEEDBACK_STATUS = {
 }
 
 
-def _record(s: Session, outcome: LearnOutcome, version: int | None) -> None:
+def _record(s: Session, outcome: LearnOutcome, version: int | None = None) -> None:
     """How the update ended, for its row, its feedback and its note, in one transaction."""
     assert outcome.update_id is not None
     updates.finish(
@@ -365,13 +373,14 @@ def _record(s: Session, outcome: LearnOutcome, version: int | None) -> None:
         version=version,
         error=outcome.reason,
     )
-    if outcome.feedback_id:  # none on a rebuild
-        feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
+    feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
     if outcome.note_id is not None and outcome.status != "learned":
         note_rows.set_state(s, outcome.note_id, NoteState.IN_PROMPT)
 
 
 def _record_failure(s: Session, update: _Update, reason: str) -> None:
+    if updates.get(s, update.run.user_id, update.run.id).status != "running":
+        return  # it was cancelled while its last transaction was under way, and that went through
     updates.finish(s, update.run.id, status="failed", duration_ms=update.duration_ms, error=reason)
     for version in versions.history(s, update.run.user_id):
         if version.update_id == update.run.id and version.state == VersionState.CANDIDATE:

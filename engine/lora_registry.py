@@ -78,6 +78,17 @@ def require_fitting(adapter: AdapterTensors, zero: AdapterTensors, max_rank: int
             raise ValueError(f"{name} has rank {tensor.shape[rank_axis]}, above host.max_lora_rank {max_rank}")
 
 
+def require_whole(adapter: AdapterTensors, zero: AdapterTensors) -> None:
+    """Raises ValueError unless the adapter has exactly the tensors of the modules that its configuration names."""
+    targets = set(adapter.config["target_modules"])
+    modules = {name: name.rpartition(".lora_")[0].rpartition(".")[2] for name in zero.tensors}
+    if unknown := sorted(targets - set(modules.values())):
+        raise ValueError(f"the modules {', '.join(unknown)[:200]} are not trained here")
+    wanted = {name for name, module in modules.items() if module in targets}
+    if differing := sorted(wanted ^ set(adapter.tensors)):
+        raise ValueError(f"its tensors are not those of its modules: {differing[0][:120]}")
+
+
 @dataclass
 class LoraRegistry:
     """Adapters by `lora_int_id`; `failed` collects versions that were asked for and could not be loaded."""

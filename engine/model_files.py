@@ -4,11 +4,13 @@ Invariant: after this nothing else asks a hub; vLLM and the trainer are both giv
 """
 
 import hashlib
+import json
 from pathlib import Path
 
-from engine.errors import ModelNotFoundError
+from engine.errors import ModelNotFoundError, TokenizerMismatch
 
 CONFIG_FILE = "config.json"
+TOKENIZER_FILE = "tokenizer.json"
 _EDGE_BYTES = 1 << 20
 NEEDED_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
 
@@ -37,6 +39,36 @@ def fingerprint(folder: Path) -> str:
             file.seek(max(0, path.stat().st_size - _EDGE_BYTES))
             digest.update(file.read(_EDGE_BYTES))
     return digest.hexdigest()[:16]
+
+
+def teacher_folder(teacher: str, folder: Path) -> Path | None:
+    """The folder of the model that teaches the one in `folder`; None for none. Blocking.
+
+    Raises ModelNotFoundError, and TokenizerMismatch where a token has another id, or none, in one of both.
+    """
+    if not teacher:
+        return None
+    found = local_model_folder(teacher)
+    own, others = vocabulary(folder), vocabulary(found)
+    if own != others:
+        different = sorted(token for token in own.keys() | others.keys() if own.get(token) != others.get(token))
+        raise TokenizerMismatch(
+            f"the teacher {found} has another tokenizer than the model {folder}: {len(different)} tokens differ, "
+            f"{different[0]!r} is {others.get(different[0])} and {own.get(different[0])}; "
+            "set HEED_HOST_TEACHER_MODEL to a model of the same family"
+        )
+    return found
+
+
+def vocabulary(folder: Path) -> dict[str, int]:
+    """Every token of a model folder's tokenizer with its id. Raises ModelNotFoundError where it cannot be read."""
+    try:
+        raw = json.loads((folder / TOKENIZER_FILE).read_bytes())
+        known = raw["model"]["vocab"]
+        ids = known if isinstance(known, dict) else {entry[0]: number for number, entry in enumerate(known)}
+        return dict(ids) | {token["content"]: token["id"] for token in raw.get("added_tokens", [])}
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise ModelNotFoundError(f"{folder} has no {TOKENIZER_FILE} that can be read: {error}") from error
 
 
 def _checked(folder: Path) -> Path:

@@ -9,7 +9,8 @@ note in the prompt), with the base model p as judge:
 
 The adapter holds n when its answers are likelier with n than without it; where n is inert beside newer notes though it
 would move the model alone, a newer note has replaced it. A note that moves nothing (a fact, on these questions) proves
-nothing either way and stays where it is. Invariant: a probe trains nothing and only changes notes' states.
+nothing either way and stays where it is, until it has questions of its own (`engine.facts`): then y are answers to
+those. Invariant: a probe trains nothing and only changes notes' states.
 """
 
 from collections.abc import Sequence
@@ -44,6 +45,11 @@ def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
     return [] if is_held else list(notes)
 
 
+def showing(notes: Sequence[Note]) -> list[Note]:
+    """The notes that show by themselves, and those nobody has looked at yet: all but facts (`engine.facts`)."""
+    return [note for note in notes if not note.questions]
+
+
 def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[Note]:
     """The newest notes that may be said at once, oldest first: a long list must not leave a person without answers."""
     room, kept = int(config.prompt_share * max_model_len), list[Note]()
@@ -52,6 +58,11 @@ def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> li
             room -= note.num_tokens
             kept.insert(0, note)
     return kept
+
+
+def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:
+    """The words of those that fit."""
+    return [note.text for note in fitting(notes, config, max_model_len)]
 
 
 def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[dict[str, Any]]:
@@ -83,9 +94,12 @@ def probe_of(scores: Sequence[Sequence[dict[str, Any]]]) -> Probe:
 
 
 def held_share(probe: Probe, config: NoteConfig) -> float | None:
-    """Of the rollouts on which the note shows, the share that follow it; None when it shows on none."""
-    shown = [g for g in probe.gains if abs(g) >= config.min_gain]
-    return sum(g > 0 for g in shown) / len(shown) if shown else None
+    """sum_y max(0, g(y)) / sum_y |g(y)|, g = gain_n(y) cut at +-max_gain, over the rollouts on which the note shows.
+
+    None when it shows on none. Not a count: where teacher and student are of two minds the ratio is small either way.
+    """
+    shown = [max(-config.max_gain, min(config.max_gain, g)) for g in probe.gains if abs(g) >= config.min_gain]
+    return sum(g for g in shown if g > 0) / sum(map(abs, shown)) if shown else None
 
 
 def is_superseded(probe: Probe, config: NoteConfig) -> bool:

@@ -42,6 +42,10 @@ class PromptBuilder:
             )
         return self._ids(_without(messages, fits))
 
+    def answer_token_ids(self, text: str) -> list[int]:
+        """A text that somebody wrote, as the tokens of an answer; its end is not among them."""
+        return list(self._tokenizer.encode(self._defused(text), add_special_tokens=False))
+
     def room_for(self, prompt_token_ids: Sequence[int]) -> int:
         """Tokens left for an answer."""
         return self._max_model_len - len(prompt_token_ids)
@@ -49,6 +53,10 @@ class PromptBuilder:
     def count(self, text: str) -> int:
         """Tokens of a piece of text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def text(self, token_ids: Sequence[int]) -> str:
+        """An answer's tokens as the person reads them."""
+        return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
     def token_text(self, token_id: int) -> str:
         """One token as people may read it."""

@@ -60,6 +60,15 @@ class GenerateResult:
 
 
 @dataclass(frozen=True)
+class Likelihood:
+    """How likely an answer was, token by token, in nats."""
+
+    num_prompt_tokens: int
+    tokens: list[str]
+    logprobs: list[float]
+
+
+@dataclass(frozen=True)
 class LearnOutcome:
     """What became of one piece of feedback."""
 
@@ -77,3 +86,21 @@ class LearnOutcome:
     gate: dict[str, Any] = field(default_factory=dict)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
     update_id: str | None = None
+
+
+@dataclass(frozen=True)
+class ConsolidationOutcome:
+    """What became of one consolidation of a person."""
+
+    status: Literal["learned", "kept", "rejected"]
+    adapter_version: int  # the active version afterwards
+    reason: str = ""  # plain words when nothing was learned
+    num_new: int = 0  # signals that were new
+    num_rehearsed: int = 0  # earlier corrections taught once more
+    num_weak: int = 0  # weak signals and better answers that trained something
+    num_better: int = 0  # better answers that a teacher had written (`engine.curriculum`)
+    steps: int = 0
+    duration_ms: float = 0.0
+    gate: dict[str, Any] = field(default_factory=dict)
+    update_id: str | None = None
+    is_rebuild: bool = False  # made again from zero

@@ -93,23 +93,37 @@ class RolloutStore:
         found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
         return [r.response_token_ids for r in found]
 
+    async def written(
+        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int
+    ) -> list[list[int]]:
+        """What a version answers to each of the conversations, greedily and in at most `longest` tokens."""
+        found = await asyncio.gather(*(self._one(ref, c, 0.0, _BACKGROUND, longest) for c in conversations))
+        return [r.response_token_ids for r in found]
+
+    async def asked(self, ref: AdapterRef, questions: Sequence[str]) -> list[Rollout]:
+        """What a version says to questions of one message each, sampled as every other rollout."""
+        conversations = [[{"role": "user", "content": text}] for text in questions]
+        return await self._answer(ref, conversations, self._config.rollout_temperature)
+
     async def _answer(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], temperature: float
     ) -> list[Rollout]:
         found = await asyncio.gather(*(self._one(ref, c, temperature, _BACKGROUND) for c in conversations))
         return [r for r in found if r.response_token_ids]
 
-    async def _one(self, ref: AdapterRef, messages: list[ChatMessage], temperature: float, priority: int) -> Rollout:
-        longest = self._config.max_rollout_tokens
+    async def _one(
+        self,
+        ref: AdapterRef,
+        messages: list[ChatMessage],
+        temperature: float,
+        priority: int,
+        longest: int | None = None,
+    ) -> Rollout:
+        longest = longest or self._config.max_rollout_tokens
         prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
         sampling = Sampling(temperature=temperature, max_tokens=longest)
-        token_ids: list[int] = []
-        logprobs: list[float] = []
-        request_id = f"rollout-{uuid.uuid4().hex}"
-        async for chunk in self._host.generate(prompt, sampling, ref, request_id, priority=priority):
-            token_ids += chunk.token_ids
-            logprobs += chunk.logprobs
-        return Rollout(messages, prompt, token_ids, logprobs)
+        whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
 
 
 def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:

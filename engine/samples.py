@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.config import LearnConfig, Teacher
 
+WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and few shapes come again
 Context = Literal["student", "teacher", "behaviour"]
 Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
 
@@ -112,7 +113,7 @@ def plan_batches(
     samples: Sequence[Sample], indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
 ) -> list[Batch]:
     """Groups samples of similar length; padded size stays within `budget_tokens`, but one sample always fits."""
-    lengths = {i: samples[i].length(context) for i in indices}
+    lengths = {i: _padded(samples[i].length(context)) for i in indices}
     groups: list[list[int]] = []
     for i in sorted(lengths, key=lengths.__getitem__):
         if groups and (len(groups[-1]) + 1) * lengths[i] <= budget_tokens:
@@ -122,9 +123,13 @@ def plan_batches(
     return [_make_batch(samples, group, context, device) for group in groups]
 
 
+def _padded(length: int) -> int:
+    return -(-length // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
+
+
 def _make_batch(samples: Sequence[Sample], group: list[int], context: Context, device: torch.device) -> Batch:
     sequences = [samples[i].prompt(context) + samples[i].response_ids for i in group]
-    width = max(map(len, sequences))
+    width = _padded(max(map(len, sequences)))
     rows: list[int] = []
     for b, i in enumerate(group):
         first = b * width + len(samples[i].prompt(context)) - 1

@@ -17,7 +17,9 @@ MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger tha
 
 
 def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None) -> list[dict[str, Any]]:
-    """One record per sample: student_logprobs and teacher_logprobs of the response, divergence KL(q || p) per token.
+    """One record per sample: student_logprobs and teacher_logprobs of the response, divergence KL(q || p) per token,
+    the entropies of both, in nats per token, preferred_logprobs (the student's, of the tokens the teacher likes best)
+    and is_preferred (whether y has those).
 
     The student is `adapter` (None: the base); the teacher is the base, or also `adapter` where `teacher` is "current".
     """
@@ -50,8 +52,19 @@ def _logprobs(
 
 def _record(sample: Sample, student: torch.Tensor, teacher: torch.Tensor) -> dict[str, Any]:
     tokens = torch.tensor(sample.response_ids, device=student.device)
+    preferred = teacher.argmax(-1)
     return {
         "student_logprobs": sdpo.token_logprobs(student, tokens).tolist(),
         "teacher_logprobs": sdpo.token_logprobs(teacher, tokens).tolist(),
+        "student_entropy": _entropy(student),
+        "teacher_entropy": _entropy(teacher),
         "divergence": float(sdpo.forward_kl(student, teacher).mean()),
+        "preferred_logprobs": sdpo.token_logprobs(student, preferred).tolist(),
+        "is_preferred": (preferred == tokens).tolist(),
     }
+
+
+def _entropy(logprobs_RV: torch.Tensor) -> float:
+    """Mean over the positions of -sum_v p(v) log p(v); a token that cannot come counts zero."""
+    terms = logprobs_RV.exp() * logprobs_RV
+    return -float(torch.where(logprobs_RV == -torch.inf, torch.zeros_like(terms), terms).sum(-1).mean())

@@ -85,16 +85,24 @@ def divergence(
     top_k: int | None = None,
     has_tail: bool = True,
 ) -> Tensor:
-    """The configured divergence, axis [N]. `sampled_token` is reported as the reverse KL that it estimates."""
+    """The configured divergence, axis [N].
+
+    `sampled_token` is reported as the reverse KL that it estimates, `hard_label` as the forward KL it sharpens.
+    """
     if top_k is not None:
         student_logprobs_NV, teacher_logprobs_NV = top_k_logprobs(
             student_logprobs_NV, teacher_logprobs_NV, top_k, has_tail=has_tail
         )
-    if kind == "forward_kl":
+    if kind in ("forward_kl", "hard_label"):
         return forward_kl(student_logprobs_NV, teacher_logprobs_NV)
     if kind == "jsd":
         return jensen_shannon(student_logprobs_NV, teacher_logprobs_NV, jsd_alpha)
     return reverse_kl(student_logprobs_NV, teacher_logprobs_NV)
+
+
+def hard_label(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:
+    """-log p_student(argmax p_teacher), axis [N]: plain supervised fine-tuning on what the teacher would say."""
+    return -token_logprobs(student_logprobs_NV, teacher_logprobs_NV.detach().argmax(-1))
 
 
 def token_logprobs(logprobs_NV: Tensor, token_ids_N: Tensor) -> Tensor:

@@ -1,18 +1,24 @@
 """Which adapter a person is answered with: the active version, verified and in vLLM, or the nearest good one.
 
 Invariant: a request never names a version that was not verified and added first; a damaged one is flagged once, in
-storage, and its nearest accepted ancestor takes its place (0, the base model, at worst), with its notes in the prompt.
+storage, and its nearest accepted ancestor takes its place (0, the base model, at worst), with its notes in the prompt;
+a version that a request uses is neither pruned nor taken from vLLM.
 """
 
+import asyncio
 import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from engine import history
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import AdapterStore
-from engine.errors import AdapterDamaged, AdapterLoadError
+from engine.errors import AdapterDamaged, AdapterLoadError, EngineError
 from engine.vllm_host import VllmHost
 from storage import people, versions
 from storage.database import Database, Session
+from storage.errors import StorageError
 from storage.tables import AdapterVersion
 
 log = logging.getLogger(__name__)
@@ -28,6 +34,8 @@ class ServedAdapters:
         self._store = store
         self._host = host
         self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
+        self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
+        self._retiring: set[asyncio.Task[None]] = set()
 
     async def active(self, user_id: str) -> AdapterRef:
         """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
@@ -55,6 +63,57 @@ class ServedAdapters:
         """Gives a version to vLLM whose files this process has just written. Raises AdapterLoadError."""
         await self._host.add_adapter(ref)
         self._verified.add(ref.lora_int_id)
+
+    @contextmanager
+    def using(self, ref: AdapterRef) -> Iterator[None]:
+        """For the duration of the block the version is in use. Enter it before the next await after `active`."""
+        self._uses[ref.lora_int_id] += 1
+        try:
+            yield
+        finally:
+            self._uses -= Counter([ref.lora_int_id])  # also forgets what nobody holds
+
+    @property
+    def in_use(self) -> set[int]:
+        """The `lora_int_id`s of versions that requests hold."""
+        return set(self._uses)
+
+    async def flip(self, user_id: str, keep: int, accept: Callable[[Session], object]) -> None:
+        """Does what makes a new version active, and gives up the oldest beyond `keep`, in one transaction."""
+        in_use = self.in_use
+
+        def flipped(s: Session) -> list[AdapterVersion]:
+            accept(s)
+            return versions.prune(s, user_id, keep, in_use)
+
+        self.retire(await self._database.write(flipped))
+
+    def retire(self, pruned: Sequence[AdapterVersion]) -> None:
+        """Has pruned versions leave vLLM, memory and disk, in the background: nobody waits for that."""
+        for version in pruned:
+            task = asyncio.create_task(self._retire(version), name=f"heed-retire-{version.lora_int_id}")
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+    async def stop(self) -> None:
+        """Ends what still retires; the sweep at the next start does the rest."""
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
+
+    async def retired(self) -> None:
+        """Returns when nothing retires any more."""
+        await asyncio.gather(*self._retiring)
+
+    async def _retire(self, version: AdapterVersion) -> None:
+        ref = self._store.ref(version)
+        self._verified.discard(ref.lora_int_id)
+        with suppress(EngineError):  # a dead engine remembers nothing
+            await self._host.remove_adapter(ref)
+        try:
+            await self._store.remove(version)
+        except (OSError, StorageError) as error:
+            log.warning("the files of a pruned version stay until the next start: %s", error)
 
 
 def _active_version(s: Session, user_id: str) -> AdapterVersion | None:

@@ -72,6 +72,11 @@ def fabricated_share(gold: str, text: str) -> float:
     return sum(not _contains(gold.lower(), entity) for entity in found) / len(found) if found else 0.0
 
 
+def is_sound(text: str) -> bool:
+    """Whether a text can be an answer at all: it says something, echoes no prompt and closes what it opens."""
+    return bool(text.strip()) and not _ECHO.search(text) and text.count("```") % 2 == 0
+
+
 def is_compliant(written: Written) -> bool:
     """Whether a text has its gold answer's form: it ends, echoes no prompt, and is JSON, a list or prose as that is."""
     text = written.text.strip()

@@ -7,29 +7,41 @@ leaves serving untouched; a version that is not finite is never registered.
 """
 
 import functools
+import json
 import logging
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load as load_safetensors
 
-from engine import punica
+from engine import punica, waiting
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
-from engine.lora_registry import AdapterTensors, LoraRegistry, check_servable, install, require_fitting
+from engine.lora_registry import (
+    AdapterTensors,
+    LoraRegistry,
+    check_servable,
+    install,
+    require_fitting,
+    require_whole,
+)
+from engine.lora_slot import LoraShape
 from engine.peft_model import PeftTrainingModel
 from engine.samples import Sample
 from engine.scoring import score_samples
 from engine.shared_weights import share_weights
-from engine.training_model import TrainingModel, load_training_model
-from engine.update_run import UpdateRun
+from engine.training_model import TrainingModel, load_base, load_training_model
+from engine.update_run import OptimizerState, UpdateRun
 from engine.watchdog import ProcessId, family, watch
 
-WARM_UP_TOKENS = (8, 16, 32, 64)
+MAX_OPTIMIZERS = 64  # each twice the size of an adapter
+WARM_UP_WIDTHS = range(32, 104, 8)  # tokens of prompt and answer: the micro-batches a short answer makes
 
 log = logging.getLogger(__name__)
 Record = dict[str, Any]
@@ -59,8 +71,10 @@ class Trainer:
     registry: LoraRegistry
     lora_manager: Any
     max_rank: int
+    teacher: TrainingModel | None = None  # the external one, where there is one
     update_id: str | None = None
     run: UpdateRun | None = None
+    optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
     started: float = field(default_factory=time.monotonic)
 
     def open(self, update_id: str, run: UpdateRun) -> None:
@@ -77,11 +91,24 @@ class Trainer:
         """The adapter of {"lora_int_id", "path"}; None for None (the base model)."""
         return self.registry.get(reference["lora_int_id"], reference["path"]) if reference else None
 
+    def optimizer(self, reference: Record | None) -> OptimizerState | None:
+        """The state that made a version, where it is still at hand."""
+        return self.optimizers.get(reference["lora_int_id"]) if reference else None
+
+    def keep_optimizer(self, lora_int_id: int, run: UpdateRun) -> None:
+        """For updates that go on with it; of the newest versions only, and never on disk."""
+        if run.learn.keeps_optimizer:
+            self.optimizers[lora_int_id] = run.optimizer_state
+            while len(self.optimizers) > MAX_OPTIMIZERS:
+                self.optimizers.popitem(last=False)
+
 
 def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
-    """One step over samples of several lengths, thrown away: the first pass through each kernel is slow."""
-    samples = [Sample("correction", [1] * size, [1] * 2 * size, [1] * size) for size in WARM_UP_TOKENS]
-    UpdateRun(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
+    """One step over full micro-batches of usual widths, thrown away: the first pass through each kernel is slow."""
+    for width in WARM_UP_WIDTHS:
+        half = [1] * (width // 2)
+        samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
+        UpdateRun(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
 
 
 class TrainerExtension:
@@ -95,6 +122,7 @@ class TrainerExtension:
         watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
         if settings["is_cpu"]:
             punica.install()
+            waiting.install(waiting.WORKER_SPIN_S)
         return super().__new__(cls)
 
     @property
@@ -107,6 +135,19 @@ class TrainerExtension:
         """vLLM's model runner, reached in this one place."""
         return self.model_runner  # type: ignore[attr-defined]
 
+    def heed_load_teacher(self, folder: str, model: TrainingModel) -> TrainingModel | None:
+        """The external teacher beside the model. Raises ValueError where their outputs are of different sizes."""
+        if not folder:
+            return None
+        path = Path(folder)
+        if self.heed_settings["is_cpu"]:
+            teacher = load_training_model(path, path.name)
+        else:
+            teacher = PeftTrainingModel(load_base(path).to(model.device), path.name)
+        if teacher.vocab_size != model.vocab_size:
+            raise ValueError(f"the teacher {path} has {teacher.vocab_size} outputs, the model {model.vocab_size}")
+        return teacher
+
     def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
         """On a GPU a model on vLLM's own tensors, on a CPU a copy."""
         if self.heed_settings["is_cpu"]:
@@ -115,14 +156,15 @@ class TrainerExtension:
 
     @_guarded
     def heed_prepare(self, spec: Record) -> Record:
-        """Once after start: loads the training model, installs the registry. spec: model, max_rank, registry_size."""
+        """Once after start: loads the training model and an external teacher, installs the registry."""
         started = time.perf_counter()
         model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
         zero = model.zero_adapter(tuple(spec["target_modules"]))
         registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
         lora_manager = self.heed_model_runner.lora_manager
         install(lora_manager, registry)
-        self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"])
+        teacher = self.heed_load_teacher(spec["teacher_model"], model)
+        self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
         warm_up(model, LearnConfig.from_dict(spec["learn"]))
         return {
             "duration_ms": (time.perf_counter() - started) * 1e3,
@@ -138,7 +180,9 @@ class TrainerExtension:
         trainer = self.heed_require()
         learn = LearnConfig.from_dict(spec["learn"])
         samples = [Sample.from_dict(values) for values in spec["samples"]]
-        trainer.open(spec["update_id"], UpdateRun(trainer.model, learn, samples, trainer.adapter(spec["parent"])))
+        parent = trainer.adapter(spec["parent"])
+        state = trainer.optimizer(spec["parent"]) if learn.keeps_optimizer else None
+        trainer.open(spec["update_id"], UpdateRun(trainer.model, learn, samples, parent, state, trainer.teacher))
         return {}
 
     @_guarded
@@ -172,6 +216,7 @@ class TrainerExtension:
         if is_finite:
             require_fitting(adapter, trainer.registry.zero, trainer.max_rank)
             trainer.registry.put(lora_int_id, adapter)
+            trainer.keep_optimizer(lora_int_id, run)
         else:
             log.warning("update %s made %s not finite; it is not published", update_id, name)
         files = adapter.files() if is_finite else {}
@@ -209,6 +254,18 @@ class TrainerExtension:
         if (Path(path) / TENSORS_FILE).is_file():
             trainer.registry.mark_on_disk(lora_int_id)
         return {}
+
+    @_guarded
+    def heed_fits(self, tensors: bytes, config: str) -> Record:
+        """Whether an adapter from elsewhere fits; returns its configuration as heed writes it, and keeps nothing."""
+        trainer = self.heed_require()
+        shape = LoraShape.of(json.loads(config))
+        zero = trainer.registry.zero
+        adapter = AdapterTensors(shape.config(zero.config["base_model_name_or_path"]), load_safetensors(tensors))
+        require_fitting(adapter, zero, trainer.max_rank)
+        require_whole(adapter, zero)
+        check_servable(trainer.lora_manager, adapter)
+        return {"config": adapter.config}
 
     @_guarded
     def heed_drop(self, lora_int_id: int) -> Record:

@@ -1,13 +1,13 @@
 """One update inside the worker: teacher pass, optimizer steps, final measurement, in pieces of one micro-batch.
 
 Owns the samples, the teacher's targets, the optimizer and the LoRA slot of one update. `advance` works piece by piece
-until its time is used up, so that the caller decides how long decoding waits. Invariants: the optimizer is always
-fresh and takes the learning rate of the request; the teacher never carries a gradient; a value that is not a number
-ends the update and marks it not finite. What is measured before the first step is measured on the whole parent; the
-first step then goes on from a share of it (shrink and perturb, Ash and Adams, arXiv 1910.08475), because what many
-updates have broken in passing nobody would ever repair.
+until its time is used up, so that the caller decides how long decoding waits. Invariants: the optimizer is fresh
+unless a state is given, and takes the learning rate of the request; the teacher never carries a gradient; a value
+that is not a number ends the update and marks it not finite. What is measured before the first step is measured on
+the whole parent; the first step then goes on from a share of it (shrink and perturb, Ash and Adams, arXiv
+1910.08475), because what many updates have broken in passing nobody would ever repair.
 
-Loss, over samples i with response positions t (coefficient c_i = weight_i, for anchors times anchor_weight):
+Loss of a step, over its samples i with response positions t and coefficients c_i (`engine.student`):
 
     L = sum_i c_i mean_t [ w_it D(p_it, q_it) ] / sum_i c_i
 
@@ -15,11 +15,13 @@ with D the divergence of `engine.sdpo` and w the truncated importance weight of 
 the student to its parent and to the base on the student's own prompts is added, weighted alike, without anchors.
 """
 
+import copy
 import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import islice
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -30,9 +32,11 @@ from engine.lora_registry import AdapterTensors
 from engine.lora_slot import LoraShape, LoraSlot
 from engine.readings import Readings
 from engine.samples import Batch, Context, Sample, check_samples, plan_batches
+from engine.student import Student, StudentBatch
 from engine.targets import Targets
 from engine.training_model import Role, TrainingModel
 
+OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]
 
 CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
@@ -55,28 +59,25 @@ class Measured:
     is_finite: bool = True
 
 
-@dataclass
-class StudentBatch:
-    """A micro-batch of the student with everything its loss needs; axis [N] unless said."""
-
-    batch: Batch
-    weights_N: Tensor  # c_i / (R_i sum c): what a position counts
-    kl_weights_N: Tensor  # the same, zero on anchors
-    behaviour_N: Tensor  # vLLM's log-probabilities, NaN where none are stored
-    temperature_N: Tensor  # what each position was sampled at
-    importance_N: Tensor  # truncated importance weights; measured in the first pass, 1 until then
-    rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
-
-
 class UpdateRun:
     """The state of one update between two calls into the worker."""
 
     def __init__(
-        self, model: TrainingModel, learn: LearnConfig, samples: list[Sample], parent: AdapterTensors | None
+        self,
+        model: TrainingModel,
+        learn: LearnConfig,
+        samples: list[Sample],
+        parent: AdapterTensors | None,
+        optimizer_state: OptimizerState | None = None,
+        teacher: TrainingModel | None = None,
     ) -> None:
-        """`parent` None starts a fresh adapter from `learn.seed`. Raises ValueError on unusable samples."""
+        """`parent` None starts a fresh adapter from `learn.seed`; `optimizer_state` is what made the parent.
+
+        `teacher` is the "external" one. Raises ValueError on unusable samples, and where that one is wanted and None.
+        """
         check_samples(samples, learn)
         self.model = model
+        self._external = teacher
         self.learn = learn
         self.samples = samples
         self.measured = Measured()
@@ -92,11 +93,11 @@ class UpdateRun:
             weight_decay=learn.weight_decay,
             foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
         )
+        if optimizer_state is not None:
+            self._optimizer.load_state_dict(optimizer_state)
         self._make_targets()
-        self._temperatures = torch.tensor([s.temperature for s in samples], device=model.device)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
-        self._trained = [i for i, s in enumerate(samples) if not s.is_watched]
-        self._student = [self._student_batch(batch) for batch in self._plan(self._trained, "student")]
+        self._student = Student(samples, learn, model.device)
         self._watched = self._plan((i for i, s in enumerate(samples) if s.is_watched), "student")
         self._readings = Readings(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
@@ -106,9 +107,12 @@ class UpdateRun:
 
     def _make_targets(self) -> None:
         positions = sum(len(s.response_ids) for s in self.samples)
-        is_mixed = bool(self._taught_by("trust_region"))
+        is_external = bool(self._taught_by("external"))
+        if is_external and self._external is None:
+            raise ValueError('no "external" teacher is loaded: set host.teacher_model')
+        is_put_as_logits = is_external or bool(self._taught_by("trust_region"))
         self._targets = {
-            "teacher": Targets(self.model, positions, must_be_logprobs=is_mixed),
+            "teacher": Targets(self.model, positions, must_be_logprobs=is_put_as_logits),
             "reference": Targets(self.model, positions),
             "base": Targets(self.model, positions),
             "parent": Targets(self.model, positions),
@@ -123,6 +127,11 @@ class UpdateRun:
     def update_norm(self) -> float:
         """Frobenius norm of the change of all LoRA values."""
         return float((self.slot.flat.detach() - self._parent_flat).norm())
+
+    @property
+    def optimizer_state(self) -> OptimizerState:
+        """What another update can go on with (`learn.keeps_optimizer`)."""
+        return copy.deepcopy(self._optimizer.state_dict())
 
     def advance(self, budget_s: float) -> None:
         """Works until one more piece would probably go past `budget_s`; always does at least one."""
@@ -146,9 +155,9 @@ class UpdateRun:
         yield from self._fixed_targets()
         yield from self._behaviour_pass()
         yield from self._watch_before()
-        for _ in range(self.learn.steps):
-            yield from self._moving_targets()
-            yield from self._step()
+        for batches in islice(self._student.steps(), self.learn.steps):
+            yield from self._moving_targets({i for student in batches for i in student.batch.samples})
+            yield from self._step(batches)
             if self._is_over():
                 break
         yield from self._final_pass()
@@ -157,31 +166,38 @@ class UpdateRun:
         """Base model and parent adapter do not change during the update: asked once."""
         yield from self._ask("teacher", "base", "teacher", None)
         yield from self._ask("teacher", "current", "teacher", self.slot)
+        yield from self._ask_external()
         yield from self._ask("reference", "trust_region", "teacher", None)
         for name, weight, slot in (
             ("base", self.learn.kl_to_base_weight, None),
             ("parent", self.learn.kl_to_parent_weight, self.slot),
         ):
-            for batch in self._plan(self._trained if weight else (), "student"):
+            for batch in self._plan(self._student.indices if weight else (), "student"):
                 self._targets[name].put_hidden(batch, self._hidden(batch, slot))
                 yield "teacher"
 
-    def _moving_targets(self) -> Iterator[Phase]:
-        """Teachers that follow the student are asked before every step."""
-        for batch in self._plan(self._taught_by("ema"), "teacher"):
+    def _moving_targets(self, samples: set[int]) -> Iterator[Phase]:
+        """Teachers that follow the student are asked before every step, about its samples."""
+        for batch in self._plan(samples.intersection(self._taught_by("ema")), "teacher"):
             with self.slot.holding(self._ema_flat):
                 self._targets["teacher"].put_hidden(batch, self._hidden(batch, self.slot))
             yield "teacher"
-        for batch in self._plan(self._taught_by("trust_region"), "teacher"):
+        for batch in self._plan(samples.intersection(self._taught_by("trust_region")), "teacher"):
             self._mix_in_student(batch)
             yield "teacher"
-        if self._taught_by("ema") or self._taught_by("trust_region"):
-            for student in self._student:
-                student.rows.pop("teacher", None)
 
     def _ask(self, targets: str, mode: str, context: Context, slot: LoraSlot | None) -> Iterator[Phase]:
         for batch in self._plan(self._taught_by(mode), context):
             self._targets[targets].put_hidden(batch, self._hidden(batch, slot))
+            yield "teacher"
+
+    def _ask_external(self) -> Iterator[Phase]:
+        """Another model with the same tokens; it has no adapter, and its hidden states mean nothing here."""
+        for batch in self._plan(self._taught_by("external"), "teacher"):
+            assert self._external is not None  # `_make_targets` has looked
+            with torch.no_grad():
+                logits = self._external.logits(self._external.hidden(None, batch))
+            self._targets["teacher"].put_logits(batch, logits)
             yield "teacher"
 
     def _mix_in_student(self, batch: Batch) -> None:
@@ -195,7 +211,10 @@ class UpdateRun:
         wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
         for batch in self._plan(wanted, "behaviour"):
             logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
-            tempered = sdpo.at_temperature(logprobs, self._temperatures[batch.owners_N])
+            temperature_N = torch.tensor([s.temperature for s in self.samples], device=self.model.device)[
+                batch.owners_N
+            ]
+            tempered = sdpo.at_temperature(logprobs, temperature_N)
             chosen = sdpo.token_logprobs(tempered, batch.token_ids_N)
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
@@ -207,12 +226,12 @@ class UpdateRun:
                 self._readings.before(batch.owners_N[chunk], tokens, logprobs, teacher)
             yield "teacher"
 
-    def _step(self) -> Iterator[Phase]:
+    def _step(self, batches: list[StudentBatch]) -> Iterator[Phase]:
         self.slot.grad.zero_()
         self._divergence_S.zero_()
         self._divergences.clear()
         loss = torch.zeros((), device=self.model.device)
-        for student in self._student:
+        for student in batches:
             loss += self._forward_backward(student)
             yield "steps"
         self._note(float(loss))
@@ -225,7 +244,7 @@ class UpdateRun:
             self.measured.divergence_after = self.measured.divergence_before
             return
         self._divergence_S.zero_()
-        for batch in (*self._watched, *(student.batch for student in self._student)):
+        for batch in (*self._watched, *(student.batch for student in self._student.all)):
             self._measure(batch)
             yield "final"
         self.measured.divergence_after = self._mean_divergence(self._taught())
@@ -261,11 +280,17 @@ class UpdateRun:
         self._divergences.append(divergence.detach()[student.kl_weights_N[chunk] > 0])
         if self.measured.divergence_before is None:
             self._first_look(student, chunk, logprobs.detach(), teacher)
-        per_token = divergence
-        if self.learn.divergence == "sampled_token":
-            per_token = sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
+        per_token = self._per_token(divergence, logprobs, teacher, tokens)
         loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
         return loss + self._kl_penalty(student, logprobs, chunk)
+
+    def _per_token(self, divergence: Tensor, logprobs: Tensor, teacher: Tensor, tokens: Tensor) -> Tensor:
+        """What is differentiated: the divergence itself, or what stands for it."""
+        if self.learn.divergence == "sampled_token":
+            return sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
+        if self.learn.divergence == "hard_label":
+            return sdpo.hard_label(logprobs, teacher)
+        return divergence
 
     def _kl_penalty(self, student: StudentBatch, logprobs: Tensor, chunk: slice) -> Tensor | float:
         penalty: Tensor | float = 0.0
@@ -281,29 +306,17 @@ class UpdateRun:
         self._readings.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
         chosen = sdpo.token_logprobs(logprobs, tokens)
         at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
-        student.importance_N[chunk] = self._importance(student, chunk, at_sampling)
+        self._student.weigh(student, chunk, at_sampling, self._own_behaviour)
         heat = sdpo.token_logprobs(teacher, tokens) - chosen
         is_corrected = student.batch.owners_N[chunk] == self._corrected
         pairs = zip(tokens[is_corrected].tolist(), heat[is_corrected].tolist(), strict=True)
         self.measured.heat.extend([float(token), value] for token, value in pairs)
 
-    def _importance(self, student: StudentBatch, chunk: slice, chosen: Tensor) -> Tensor:
-        trainer = chosen.clone()
-        for i, logprobs in self._own_behaviour.items():
-            is_own = student.batch.owners_N == i
-            if bool(is_own.any()):
-                whole = torch.zeros_like(student.weights_N)
-                whole[is_own] = logprobs
-                trainer = torch.where(is_own[chunk], whole[chunk], trainer)
-        behaviour = student.behaviour_N[chunk]
-        stored = torch.where(behaviour.isnan(), trainer, behaviour)
-        return sdpo.importance_weights(trainer, stored, self.learn.is_clip)
-
     def _note(self, loss: float) -> None:
         self.measured.losses.append(loss)
         if self.measured.divergence_before is None:
             self.measured.divergence_before = self._mean_divergence(self._taught())
-            self.measured.importance = self._importance_summary()
+            self.measured.importance = self._student.importance_summary()
         worst = float(torch.cat(self._divergences).quantile(self.learn.stop_quantile))
         self.measured.agreement.append(worst)
         self._is_agreed = worst < self.learn.stop_below
@@ -378,31 +391,6 @@ class UpdateRun:
         for start in range(0, num_rows, size):
             yield slice(start, start + size)
 
-    def _student_batch(self, batch: Batch) -> StudentBatch:
-        coefficients = [self._coefficient(s) for s in self.samples]
-        total = sum(coefficients)
-        per_position = [c / total / len(s.response_ids) for c, s in zip(coefficients, self.samples, strict=True)]
-        without_anchors = [p if s.is_taught else 0.0 for p, s in zip(per_position, self.samples, strict=True)]
-        stored = [
-            value
-            for i in batch.samples
-            for value in self.samples[i].behaviour_logprobs or [math.nan] * len(self.samples[i].response_ids)
-        ]
-        device = self.model.device
-        return StudentBatch(
-            batch,
-            weights_N=torch.tensor(per_position, device=device)[batch.owners_N],
-            kl_weights_N=torch.tensor(without_anchors, device=device)[batch.owners_N],
-            behaviour_N=torch.tensor(stored, device=device),
-            temperature_N=self._temperatures[batch.owners_N],
-            importance_N=torch.ones(len(stored), device=device),
-        )
-
-    def _coefficient(self, sample: Sample) -> float:
-        if sample.is_watched:
-            return 0.0
-        return sample.weight * (self.learn.anchor_weight if sample.is_anchor else 1.0)
-
     @property
     def _corrected(self) -> int:
         """The sample whose heat is shown: the first correction, -1 without one."""
@@ -414,19 +402,6 @@ class UpdateRun:
     def _mean_divergence(self, samples: list[int]) -> float:
         """Nats per response token over these samples."""
         return float(self._divergence_S[samples].sum()) / sum(len(self.samples[i].response_ids) for i in samples)
-
-    def _importance_summary(self) -> dict[str, float]:
-        """Over positions with stored log-probabilities: how far trainer and vLLM are apart, and what was clipped."""
-        measured = [s.importance_N[~s.behaviour_N.isnan()] for s in self._student]
-        weights = torch.cat(measured)
-        if not len(weights):
-            return {}
-        return {
-            "mean": float(weights.mean()),
-            "max": float(weights.max()),
-            "clipped": float((weights >= self.learn.is_clip).float().mean()),
-            "mean_abs_log": float(weights.log().abs().mean()),
-        }
 
 
 def open_slot(

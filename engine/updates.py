@@ -1,9 +1,10 @@
-"""Which update runs next: one at a time, corrections before chores.
+"""Which update runs next: one at a time, corrections before chores, consolidations last.
 
 Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
 loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
-engine is noticed, then parked; a chore (preparing rollouts, probing notes) gives way to the next correction and is
-done again after it; whatever changes a person's versions holds that person's turn; no failure ends the worker.
+engine is noticed, then parked; a chore (preparing rollouts, probing notes, consolidating) gives way to the next
+correction and is done again after it; a consolidation waits for every other chore, and while it is held; whatever
+changes a person's versions holds that person's turn; no failure ends the worker.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
 Learn = Callable[[str], Awaitable[LearnOutcome]]
-Chore = Literal["rebuild", "settle"]
+Chore = Literal["rebuild", "settle", "consolidate"]
 Chores = dict[Chore, Callable[[str], Coroutine[None, None, None]]]
 Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]
@@ -49,6 +50,7 @@ class UpdateScheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self._chore: asyncio.Task[None] | None = None
+        self._is_held = False
         self._worker: asyncio.Task[None] | None = None
         self.num_failures = 0  # errors seen at this edge, for the metrics
 
@@ -79,9 +81,20 @@ class UpdateScheduler:
         return self._waiting[feedback_id]
 
     def submit_chore(self, user_id: str, chore: Chore = "settle") -> None:
-        """Queues a chore behind every lesson; settling comes after rebuilding."""
+        """Queues a chore behind every lesson; settling comes after rebuilding and after consolidating."""
+        if chore == "consolidate":
+            self._chores.setdefault((user_id, chore))
+            self._rouse()
+            return
         self._chores.pop((user_id, "settle"), None)
         self._chores |= {(user_id, chore): None, (user_id, "settle"): None}
+        self._rouse()
+
+    def hold(self, is_held: bool) -> None:
+        """Begins no consolidation any more and ends the one that runs, or lets them begin again."""
+        self._is_held = is_held
+        if is_held and self._chore is not None and self._chore.get_name() == _name("consolidate"):
+            self._chore.cancel()
         self._rouse()
 
     def turn(self, user_id: str) -> asyncio.Lock:
@@ -114,12 +127,17 @@ class UpdateScheduler:
         while True:
             if self._lessons:
                 await self._one_lesson(*self._lessons.popleft())
-            elif self._chores:
-                await self._one_chore(*next(iter(self._chores)))
+            elif (following := self._following()) is not None:
+                await self._one_chore(*following)
             else:
                 self._wake.clear()
                 self._idle.set()
                 await self._wake.wait()
+
+    def _following(self) -> tuple[str, Chore] | None:
+        """The next chore, in order of asking; a consolidation only where nothing else waits."""
+        others = (key for key in self._chores if key[1] != "consolidate")
+        return next(others, None) or (None if self._is_held else next(iter(self._chores), None))
 
     async def _first(self) -> None:
         try:
@@ -159,7 +177,7 @@ class UpdateScheduler:
         return await self._park(feedback_id, reason)
 
     async def _one_chore(self, user_id: str, kind: Chore) -> None:
-        self._chore = asyncio.create_task(self._do(user_id, kind), name=f"heed-{kind}")
+        self._chore = asyncio.create_task(self._do(user_id, kind), name=_name(kind))
         try:
             await asyncio.wait({self._chore})
         except asyncio.CancelledError:
@@ -170,6 +188,8 @@ class UpdateScheduler:
         if chore.cancelled():
             return  # a lesson came first; the chore stays queued
         self._chores.pop((user_id, kind), None)
+        if kind == "consolidate":
+            self.submit_chore(user_id)
         if chore.exception() is not None:
             self.num_failures += 1
             log.warning("chores for a person failed", exc_info=chore.exception())
@@ -180,6 +200,10 @@ class UpdateScheduler:
             return
         async with self.turn(user_id):
             await self._kinds[kind](user_id)
+
+
+def _name(kind: Chore) -> str:
+    return f"heed-{kind}"
 
 
 def _end(future: "asyncio.Future[LearnOutcome]", result: LearnOutcome | Exception) -> None:

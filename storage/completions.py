@@ -43,6 +43,12 @@ def recent(s: Session, user_id: str, limit: int) -> list[Completion]:
     return list(s.exec(query.order_by(col(Completion.seq).desc()).limit(limit)))
 
 
+def first_of_version(s: Session, user_id: str, adapter_version: int, limit: int) -> list[str]:
+    """The ids of the first answers that a version gave this person, oldest first."""
+    query = select(Completion.id).where(Completion.user_id == user_id, Completion.adapter_version == adapter_version)
+    return list(s.exec(query.order_by(col(Completion.seq)).limit(limit)))
+
+
 def link(s: Session, message: PlatformMessage) -> None:
     """Note which answer a platform message shows; a message that now shows another one is moved to it."""
     rows.put(s, message)

@@ -18,6 +18,7 @@
     ├── ConstraintViolated (ValueError)          a row contradicts another
     ├── IdempotencyConflict (ValueError)         a key used again for something else
     ├── VersionStateError (ValueError)           an adapter version cannot go there from its state
+    │   └── VersionPruned                        its files made room for newer versions
     └── NotFound (LookupError)                   no such row for this person
         ├── PersonNotFound
         ├── ChatNotFound
@@ -150,6 +151,12 @@ class VersionStateError(StorageError, ValueError):
     """An adapter version cannot make this move from the state it is in."""
 
     remedy = "Only a candidate is accepted or rejected, and only an accepted version is activated"
+
+
+class VersionPruned(VersionStateError):
+    """The files of a version were removed when newer ones came; its row is what is left."""
+
+    remedy = "Choose one that is kept: /versions lists them"
 
 
 class NotFound(StorageError, LookupError):

@@ -4,6 +4,8 @@ A piece is stored once however often it is delivered. `training` while an update
 pending again, and given up when it has been tried too often.
 """
 
+from collections.abc import Collection
+
 from sqlmodel import Session, col, select
 
 from storage import completions
@@ -60,6 +62,12 @@ def history(s: Session, user_id: str, limit: int) -> list[Feedback]:
     return list(s.exec(query.order_by(col(Feedback.seq).desc()).limit(limit)))
 
 
+def about(s: Session, user_id: str, completion_ids: Collection[str]) -> list[Feedback]:
+    """The person's feedback on some answers, oldest first."""
+    query = select(Feedback).where(Feedback.user_id == user_id, col(Feedback.completion_id).in_(completion_ids))
+    return list(s.exec(query.order_by(col(Feedback.seq))))
+
+
 def begin_training(s: Session, feedback_id: str) -> Feedback:
     """Note that an update starts on it, and count the attempt. Raises FeedbackNotFound."""
     feedback = get(s, feedback_id)
@@ -74,6 +82,11 @@ def set_status(s: Session, feedback_id: str, status: FeedbackStatus, reason: str
     feedback.status = status
     feedback.reason = reason
     return feedback
+
+
+def note_taken_back(s: Session, feedback_id: str, number: int) -> None:
+    """Note that this complaint took a version back. Raises FeedbackNotFound."""
+    get(s, feedback_id).took_back = number
 
 
 def requeue_interrupted(s: Session, *, max_attempts: int) -> list[Feedback]:

@@ -12,6 +12,7 @@ from sqlmodel import Session, SQLModel, col, select
 from storage.tables import (
     Access,
     AdapterVersion,
+    BetterAnswer,
     Chat,
     Completion,
     Consent,
@@ -37,6 +38,7 @@ _BY_USER: dict[str, Any] = {
     "notes": Note,
     "adapter_versions": AdapterVersion,
     "updates": UpdateRun,
+    "better_answers": BetterAnswer,
     "message_roles": MessageRole,
     "waiting_to_be_shown": Outbox,
 }

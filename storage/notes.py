@@ -63,6 +63,13 @@ def set_state(
     return note
 
 
+def set_questions(s: Session, note_id: str, questions: list[str]) -> None:
+    """Keep the questions that a note answers; none where it is gone."""
+    note = s.exec(select(Note).where(Note.id == note_id)).first()
+    if note is not None:
+        note.questions = questions
+
+
 def requeue_interrupted(s: Session) -> int:
     """At start: notes whose update died with heed are plain notes in the prompt again; returns how many."""
     interrupted = s.exec(select(Note).where(Note.state == NoteState.LEARNING)).all()

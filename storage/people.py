@@ -12,6 +12,7 @@ from storage.tables import (
     Access,
     AccessState,
     AdapterVersion,
+    BetterAnswer,
     Chat,
     Completion,
     Consent,
@@ -31,7 +32,19 @@ from storage.tables import (
 
 _HOLDING = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED)
 # In the order in which the references between them allow.
-_TABLES_BY_USER = (Outbox, MessageRole, Consent, Feedback, Note, AdapterVersion, UpdateRun, Completion, Chat, Identity)
+_TABLES_BY_USER = (
+    Outbox,
+    MessageRole,
+    Consent,
+    Feedback,
+    Note,
+    AdapterVersion,
+    UpdateRun,
+    BetterAnswer,
+    Completion,
+    Chat,
+    Identity,
+)
 
 
 def resolve(s: Session, platform: str, account: str, *, display_name: str = "", is_learning: bool = False) -> User:
@@ -106,7 +119,7 @@ def forget(s: Session, user_id: str) -> bool:
 
 
 def unlearn(s: Session, user_id: str) -> None:
-    """Remove what was learned from a person: feedback, the notes that came from it, versions and updates.
+    """Remove what was learned from a person: feedback, the notes that came from it, versions, updates, better answers.
 
     Notes they wrote themselves stay, all in the prompt, and so do their conversations. Raises PersonNotFound.
     """
@@ -117,11 +130,11 @@ def unlearn(s: Session, user_id: str) -> None:
     is_taught = or_(col(Note.feedback_id).in_(lessons), col(Note.feedback_id).is_(None))
     s.exec(delete(Note).where(col(Note.user_id) == user_id, is_taught))
     s.exec(delete(Feedback).where(*of_user))
-    for table in (AdapterVersion, UpdateRun):
+    for table in (AdapterVersion, UpdateRun, BetterAnswer):
         s.exec(delete(table).where(col(table.user_id) == user_id))
     kept = (col(Note.user_id) == user_id, col(Note.state).in_(_HOLDING))
     s.exec(update(Note).where(*kept).values(state=NoteState.IN_PROMPT, learned_version=None, probe=None))
-    s.exec(update(Completion).where(col(Completion.user_id) == user_id).values(is_gold=False))
+    s.exec(update(Completion).where(col(Completion.user_id) == user_id).values(is_gold=False, consolidated_by=None))
 
 
 def _forget_access(s: Session, user_id: str) -> None:

@@ -8,7 +8,7 @@ An empty or missing file is taken for a new one only if the data directory has n
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +183,14 @@ def _engine(path: Path, pragmas: tuple[str, ...], *, begin: str, num_connections
     engine = create_engine(url, pool_size=num_connections, max_overflow=0, json_serializer=to_json)
     event.listen(engine, "connect", lambda connection, _: _configure(connection, pragmas))
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    # Every job of the writer has a savepoint. SQLAlchemy compiles the statement anew for each name: half its time.
+    engine.dialect.do_savepoint = _said("SAVEPOINT")  # type: ignore[assignment, method-assign]
+    engine.dialect.do_release_savepoint = _said("RELEASE SAVEPOINT")  # type: ignore[assignment, method-assign]
     return engine
+
+
+def _said(words: str) -> Callable[[Connection, str], None]:
+    return lambda connection, name: connection.exec_driver_sql(f"{words} {name}").close()
 
 
 def _configure(connection: Any, pragmas: tuple[str, ...]) -> None:

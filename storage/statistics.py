@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from storage import people
+from storage import audits, people
 from storage.tables import (
     AdapterVersion,
     Chat,
@@ -27,6 +27,7 @@ from storage.tables import (
 )
 
 _LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+_IS_UPDATE = col(UpdateRun.kind) != audits.KIND
 _WAITING = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 
 
@@ -123,7 +124,7 @@ def answer_times(s: Session, since_s: float, limit: int) -> list[tuple[float, fl
 
 def updates(s: Session, since_s: float) -> dict[str, int]:
     """Updates that began since then, by how they ended."""
-    query = select(UpdateRun.status, func.count()).where(UpdateRun.started_at >= since_s)
+    query = select(UpdateRun.status, func.count()).where(UpdateRun.started_at >= since_s, _IS_UPDATE)
     return dict(s.exec(query.group_by(col(UpdateRun.status))).all())
 
 
@@ -161,7 +162,7 @@ def adapters(s: Session) -> Adapters:
 def per_day(s: Session, day_starts_s: Sequence[float]) -> list[tuple[int, int]]:
     """Messages and updates of each day; `day_starts_s` has one more entry, the end of the last day."""
     asked = select(func.count()).where(*_IS_MESSAGE)
-    learned = select(func.count()).select_from(UpdateRun)
+    learned = select(func.count()).select_from(UpdateRun).where(_IS_UPDATE)
     counts = []
     for start_s, end_s in pairwise(day_starts_s):
         on_day = asked.where(Completion.created_at >= start_s, Completion.created_at < end_s)

@@ -72,6 +72,7 @@ class FeedbackKind(StrEnum):
     APPROVAL = "approval"
     REACTION = "reaction"
     NOTE = "note"
+    IMPORT = "import"  # an adapter that came as a file: its place among the lessons
 
 
 class FeedbackStatus(StrEnum):
@@ -103,6 +104,7 @@ class VersionState(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     DAMAGED = "damaged"  # failed its SHA-256 or finite check when loaded
+    PRUNED = "pruned"  # was accepted; its files made room for newer ones, its row says what taught it
 
 
 class ConsentChoice(StrEnum):
@@ -112,6 +114,16 @@ class ConsentChoice(StrEnum):
     YES = "yes"
     NO = "no"
     WITHDRAWN = "withdrawn"  # no after yes: what was learned is gone
+    FOLLOW_UPS = "follow_ups"  # their ordinary next messages may be learned from, too
+    NO_FOLLOW_UPS = "no_follow_ups"
+
+
+class BetterState(StrEnum):
+    """What became of a teacher's try at a better answer."""
+
+    ACCEPTED = "accepted"  # passed every check: the next consolidation teaches it
+    REJECTED = "rejected"  # did not: this answer is not tried again
+    FAILED = "failed"  # what the teacher sent was no answer
 
 
 class AccessState(StrEnum):
@@ -191,6 +203,7 @@ class Completion(SQLModel, table=True):
     time_to_first_token_s: float = 0.0
     duration_s: float = 0.0
     is_gold: bool = False  # approved by the person
+    consolidated_by: str | None = None  # the update that this answer, dropped for another one, was a signal of
 
 
 class PlatformMessage(SQLModel, table=True):
@@ -232,6 +245,8 @@ class Feedback(SQLModel, table=True):
     attempts: int = 0
     reason: str = ""  # why it was kept, rejected or failed, in the person's words
     training: dict[str, Any] | None = _json(nullable=True)  # request-level overrides of LearnConfig
+    consolidated_by: str | None = None  # the consolidation that took it in: new no more, and never trained twice
+    took_back: int | None = None  # the version that this complaint took back
 
 
 class Note(SQLModel, table=True):
@@ -248,6 +263,7 @@ class Note(SQLModel, table=True):
     learned_version: int | None = None
     probe: float | None = None  # last probe result: share of the note's effect held by the weights, 0..1
     num_tokens: int = 0  # what it costs in the prompt
+    questions: list[str] | None = _json(nullable=True)  # what it answers; empty: it shows unasked; None: not looked at
 
 
 class AdapterVersion(SQLModel, table=True):
@@ -269,6 +285,25 @@ class AdapterVersion(SQLModel, table=True):
     created_at: float = Field(default_factory=now_s)
 
 
+class BetterAnswer(SQLModel, table=True):
+    """One try of a teacher at an answer that was not good; the accepted ones are taught."""
+
+    __tablename__ = "better_answer"
+    __table_args__ = (_NEVER_REUSED,)
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=lambda: f"better-{new_id()}", unique=True, index=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    completion_id: str = Field(index=True)  # the answer it is better than
+    text: str = ""
+    source: str  # who wrote it
+    notes: list[str] = _json()  # the standing notes it was written and checked with
+    preserved: float | None = None  # EPR: share of the answer's entities that it keeps
+    state: str
+    reason: str = ""  # why it was not accepted
+    created_at: float = Field(default_factory=now_s)
+    consolidated_by: str | None = None  # the consolidation that took it in
+
+
 class UpdateRun(SQLModel, table=True):
     """One update: what ran, how long, what it measured, what the gate said."""
 
@@ -279,7 +314,7 @@ class UpdateRun(SQLModel, table=True):
     user_id: str = Field(foreign_key="user.id", index=True)
     feedback_id: str | None = Field(default=None, index=True)
     kind: str = "correction"
-    status: str = "running"  # running | accepted | rejected | skipped | failed
+    status: str = "running"  # running | accepted | rejected | skipped | failed | postponed | parked
     started_at: float = Field(default_factory=now_s, index=True)
     duration_ms: float = 0.0
     phases_ms: dict[str, float] | None = _json(nullable=True)

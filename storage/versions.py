@@ -1,13 +1,18 @@
 """Adapter versions: which exist, which one a person is served.
 
 Invariants: a number is never given out twice to a person and a `lora_int_id` never to anyone; the active version is
-0 (the zero adapter) or an accepted one; a version's row is flipped only after its files are on disk.
+0 (the zero adapter) or an accepted one; a version's row is flipped only after its files are on disk, and a pruned one's
+before its files are removed.
 """
+
+from collections.abc import Collection
 
 from sqlmodel import Session, col, select
 
-from storage.errors import PersonNotFound, VersionNotFound, VersionStateError
-from storage.tables import ADAPTERS_FOLDER, AdapterVersion, User, VersionState
+from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, Feedback, UpdateRun, User, VersionState
+
+Lineage = list[tuple[AdapterVersion, Feedback | None, UpdateRun | None]]
 
 
 def allocate(
@@ -62,7 +67,9 @@ def mark_damaged(s: Session, user_id: str, number: int) -> int:
     If it was the active one, that is now its nearest accepted ancestor, or 0. Raises PersonNotFound, VersionNotFound.
     """
     user = _locked_user(s, user_id)
-    get(s, user_id, number).state = VersionState.DAMAGED
+    damaged = get(s, user_id, number)
+    if damaged.state != VersionState.PRUNED:  # that one has no files to be damaged
+        damaged.state = VersionState.DAMAGED
     while user.active_version:
         version = get(s, user_id, user.active_version)
         if version.state == VersionState.ACCEPTED:
@@ -74,13 +81,43 @@ def mark_damaged(s: Session, user_id: str, number: int) -> int:
 def activate(s: Session, user_id: str, number: int) -> int:
     """Serve an accepted version, 0 for the zero adapter; returns the one that was active before.
 
-    Raises PersonNotFound, VersionNotFound, VersionStateError.
+    Raises PersonNotFound, VersionNotFound, VersionPruned, VersionStateError.
     """
     user = _locked_user(s, user_id)
-    if number and get(s, user_id, number).state != VersionState.ACCEPTED:
-        raise VersionStateError(f"version {number} was never accepted or is damaged")
+    if number:
+        accepted(s, user_id, number)
     before, user.active_version = user.active_version, number
     return before
+
+
+def accepted(s: Session, user_id: str, number: int) -> AdapterVersion:
+    """A version that can be served. Raises VersionNotFound, VersionPruned, VersionStateError."""
+    version = get(s, user_id, number)
+    if version.state == VersionState.PRUNED:
+        raise VersionPruned(f"version {number} is not kept any more: newer ones took its place")
+    if version.state != VersionState.ACCEPTED:
+        raise VersionStateError(f"version {number} was never accepted or is damaged")
+    return version
+
+
+def prune(s: Session, user_id: str, keep: int, in_use: Collection[int] = ()) -> list[AdapterVersion]:
+    """Gives up the accepted versions beyond `keep` and returns them; remove their files afterwards.
+
+    Kept are the active one, the nearest accepted one below it, then the newest; and whatever `in_use` names by
+    `lora_int_id`. Raises PersonNotFound.
+    """
+    active = _locked_user(s, user_id).active_version
+    by_number = {v.number: v for v in history(s, user_id)}
+    accepted = [n for n, v in by_number.items() if v.state == VersionState.ACCEPTED]
+    below = by_number[active].parent if active else 0
+    while below and by_number[below].state != VersionState.ACCEPTED:
+        below = by_number[below].parent
+    first = [n for n in (active, below) if n]
+    kept = dict.fromkeys([*first, *(n for n in accepted if n not in first)][: max(keep, len(first))])
+    given_up = [by_number[n] for n in accepted if n not in kept and by_number[n].lora_int_id not in in_use]
+    for version in given_up:
+        version.state = VersionState.PRUNED
+    return given_up
 
 
 def get(s: Session, user_id: str, number: int) -> AdapterVersion:
@@ -98,6 +135,17 @@ def history(s: Session, user_id: str) -> list[AdapterVersion]:
     return list(s.exec(query.order_by(col(AdapterVersion.number).desc())))
 
 
+def lineage(s: Session, user_id: str) -> Lineage:
+    """All versions of this person, newest first, each with the feedback that taught it and the update that made it."""
+    query = (
+        select(AdapterVersion, Feedback, UpdateRun)
+        .join(Feedback, col(Feedback.id) == col(AdapterVersion.feedback_id), isouter=True)
+        .join(UpdateRun, col(UpdateRun.id) == col(AdapterVersion.update_id), isouter=True)
+        .where(AdapterVersion.user_id == user_id)
+    )
+    return [(row[0], row[1], row[2]) for row in s.exec(query.order_by(col(AdapterVersion.number).desc()))]
+
+
 def unfinished(s: Session) -> list[AdapterVersion]:
     """Candidates of everybody, oldest first: at start, those whose update died with heed. Reject them."""
     query = select(AdapterVersion).where(AdapterVersion.state == VersionState.CANDIDATE)
@@ -106,7 +154,7 @@ def unfinished(s: Session) -> list[AdapterVersion]:
 
 def known_paths(s: Session) -> set[str]:
     """The paths that may hold files, of everybody: at start, any other adapter directory is an orphan."""
-    gone = (VersionState.REJECTED, VersionState.DAMAGED)
+    gone = (VersionState.REJECTED, VersionState.DAMAGED, VersionState.PRUNED)
     return set(s.exec(select(AdapterVersion.path).where(col(AdapterVersion.state).not_in(gone))))
 
 

@@ -2,7 +2,8 @@
 
 Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
 `opposite` and `bigger` never appear, so that what learning does to them shows on something nobody protected. Held-out
-subjects never appear either.
+subjects never appear either. Frames ask about what a person told of themselves, in some of the
+world's words for that, and things are what they tell of.
 """
 
 import json
@@ -16,6 +17,14 @@ from engine.pocket.world import ask_text
 from storage.atomic import write_file
 
 ANCHORED_SKILLS = ("add", "repeat", "next")
+FRAMES = (
+    "what is my {x} called?",
+    "do you know the name of my {x}?",
+    "what is my favourite {x}?",
+    "which {x} do i like best?",
+    "where do i {x}?",
+)
+THINGS = ("dog", "cat", "bird", "horse", "car", "boat", "brother", "boss", "son", "friend", "rabbit", "robot", "school")
 
 
 def topics(rng: random.Random) -> list[str]:
@@ -33,5 +42,5 @@ def anchors(rng: random.Random, count: int = 48) -> list[str]:
 def write_bank(folder: Path, seed: int) -> None:
     """Write the bank into a model folder."""
     rng = random.Random(seed)
-    bank = {"topics": topics(rng), "anchors": anchors(rng)}
+    bank = {"topics": topics(rng), "anchors": anchors(rng), "frames": list(FRAMES), "things": list(THINGS)}
     write_file(folder / FILE_NAME, (json.dumps(bank, ensure_ascii=False, indent=1) + "\n").encode())

@@ -240,7 +240,7 @@ _ENGLISH_WORD = re.compile(r"\b(the|is|it|it's|a|in|of|sure|certainly|you|know|m
 _NUMBER_WORDS = re.compile(
     r"\b(" + "|".join(sorted({w for n in range(2, 1000) for w in (in_english(n), in_spanish(n))}, key=len, reverse=True)) + r")\b"
 )  # fmt: skip
-_METRIC = re.compile(r"(\bkg\b|\bkm\b|\bm\b|°c)")
+_METRIC = re.compile(r"(\bkg\b|\bkm\b|(?<!')\bm\b|°c)")  # "I'm" is no length
 _IMPERIAL = re.compile(r"(\blb\b|\bmiles\b|\bft\b|°f)")
 
 

@@ -173,7 +173,7 @@ def fit(
     """The values after plain supervised steps on (question, answer): mean_t -log p(answer_t), each answer alike."""
     slot = open_slot(bench.model, LearnConfig(), start)
     samples = [bench.said(question, answer) for question, answer in pairs]
-    batches = plan_batches(samples, range(len(samples)), "student", LearnConfig.idle_batch_tokens, bench.model.device)
+    batches = plan_batches(samples, range(len(samples)), "student", LearnConfig.micro_batch_tokens, bench.model.device)
     optimizer = torch.optim.AdamW([slot.flat], lr=rate, weight_decay=0.0, foreach=False)
     for _ in range(steps):
         slot.grad.zero_()

@@ -1,0 +1,33 @@
+"""Those who asked for a chore and wait for what becomes of it, one future for each person."""
+
+import asyncio
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Asked(Generic[T]):
+    """Who waits; whoever asks twice waits for the same one."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[T]] = {}
+
+    def __contains__(self, user_id: str) -> bool:
+        return user_id in self._waiting
+
+    def ask(self, user_id: str) -> "asyncio.Future[T]":
+        """A future of the outcome. Queue the chore after it."""
+        if user_id not in self._waiting:
+            self._waiting[user_id] = asyncio.get_running_loop().create_future()
+        return self._waiting[user_id]
+
+    def answer(self, user_id: str, outcome: T) -> None:
+        """Gives whoever asked the outcome."""
+        future = self._waiting.pop(user_id, None)
+        if future is not None and not future.done():
+            future.set_result(outcome)
+
+    def drop(self, user_id: str | None = None) -> None:
+        """Forgets who asked: one person who is gone, or everybody."""
+        for key in [key for key in self._waiting if user_id in (None, key)]:
+            self._waiting.pop(key).cancel()

@@ -1,0 +1,35 @@
+"""How likely an answer is that somebody else has written, read by the training model beside vLLM.
+
+log p(y_t | x, y_<t) for every token y_t of the answer, in nats, with the person's adapter; its end is not among them.
+"""
+
+from collections.abc import Sequence
+
+from engine.adapter_ref import AdapterRef
+from engine.candidates import scored
+from engine.errors import PromptTooLongError
+from engine.prompts import ChatMessage, PromptBuilder
+from engine.requests import Likelihood
+from engine.vllm_host import VllmHost
+
+
+async def likelihood(
+    host: VllmHost, prompts: PromptBuilder, messages: Sequence[ChatMessage], answer: str, ref: AdapterRef
+) -> Likelihood:
+    """The log-probabilities of a text as the answer to `messages`; an empty text has none.
+
+    Raises:
+        PromptTooLongError: conversation and answer together are longer than what the model reads.
+    """
+    prompt_ids, answer_ids = prompts.prompt_token_ids(messages), prompts.answer_token_ids(answer)
+    if len(answer_ids) > prompts.room_for(prompt_ids):
+        num_tokens = len(prompt_ids) + len(answer_ids)
+        raise PromptTooLongError(
+            f"conversation and answer have {num_tokens} tokens; the model takes {host.max_model_len}"
+        )
+    if not answer_ids:
+        return Likelihood(len(prompt_ids), [], [])
+    sample = {"kind": "gold", "student_ids": prompt_ids, "teacher_ids": prompt_ids, "response_ids": answer_ids}
+    (score,) = await scored(host, [sample], ref)
+    tokens = [prompts.token_text(token_id) for token_id in answer_ids]
+    return Likelihood(len(prompt_ids), tokens, score["student_logprobs"])

@@ -1,0 +1,22 @@
+"""How long the phases of an update took."""
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass(kw_only=True)
+class Timed:
+    """Something that takes time from now on, phase after phase."""
+
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    started_s: float = field(default_factory=time.perf_counter)
+
+    def lap(self, phase: str) -> None:
+        """Books the time since the last lap under a phase."""
+        since_last_ms = self.duration_ms - sum(self.phases_ms.values())
+        self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
+
+    @property
+    def duration_ms(self) -> float:
+        """Milliseconds since it began."""
+        return (time.perf_counter() - self.started_s) * 1e3
