@@ -10,11 +10,12 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from bot import stats
+from bot import consolidating, stats
 from bot.access import GUARDED
 from bot.context import CommandSpec, Context, Said
 from bot.errors import InvalidField, NotFound
-from storage import people, statistics
+from bot.pausing import PAUSE_FILE
+from storage import audits, people, statistics
 from storage.errors import VersionNotFound, VersionStateError
 from storage.statistics import Person
 from storage.tables import UpdateRun, User
@@ -83,24 +84,39 @@ async def _pause(context: Context) -> Said:
     return Said("learning is paused: corrections are kept and wait; answers go on. /resume takes them up.")
 
 
+async def _consolidate(context: Context) -> Said:
+    return Said(
+        consolidating.line(await consolidating.consolidate(context.core, await _whose(context, "/consolidate")))
+    )
+
+
+async def _rebuild(context: Context) -> Said:
+    return Said(consolidating.line(await consolidating.rebuild(context.core, await _whose(context, "/rebuild"))))
+
+
+async def _whose(context: Context, command: str) -> str:
+    """The id of the person whose account a command names, or of whoever says it."""
+    return (await _known(context, command, context.argument)).id if context.argument else context.user_id
+
+
 async def _resume(context: Context) -> Said:
+    if context.core.lessons.is_paused_by_file:
+        raise InvalidField(f"the file {PAUSE_FILE} in heed's data directory keeps learning paused: remove it", "text")
     number = await context.core.lessons.resume()
     return Said(f"learning goes on; corrections that waited: {number}")
 
 
-async def _rollback(context: Context) -> Said:
+async def rollback(context: Context) -> Said:
+    """/rollback with an account, which `bot.commands` hands on where an admin says it: of that person's adapter."""
     words = context.argument.split()
-    if len(words) != 2 or not re.fullmatch(r"v?[0-9]{1,9}", words[1]):
+    if not re.fullmatch(r"v?[0-9]{1,9}", words[1]):
         raise InvalidField("/rollback takes an account and a version: /rollback telegram:123 2 (0: untrained)", "text")
-    platform, account = _account(context, "/rollback", words[0])
-    user = await context.core.database.read(lambda s: people.find(s, platform, account))
-    if user is None:
-        raise NotFound(f"heed does not know {platform}:{account}; /users lists everybody", "text")
+    user = await _known(context, "/rollback", words[0])
     try:
         version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
     except (VersionNotFound, VersionStateError) as error:
         raise NotFound(f"{error}; /adapters lists who has how many", "text") from error
-    return Said(f"v{version} answers {platform}:{account} now")
+    return Said(f"v{version} answers {':'.join(_account(context, '/rollback', words[0]))} now")
 
 
 async def _adapters(context: Context) -> Said:
@@ -143,11 +159,21 @@ def _update(run: UpdateRun, user: User) -> str:
     made = f", v{run.version}" if run.version is not None else ""
     trained = f", {run.steps} steps" if run.steps else ""
     took = stats.seconds(run.duration_ms / 1000)
-    return f"{_when(run.started_at)} {user.display_name or '?'}: {run.kind} {run.status} in {took}{trained}{made}"
+    why = f" ({run.error})" if run.kind == audits.KIND and run.error else ""
+    return f"{_when(run.started_at)} {user.display_name or '?'}: {run.kind} {run.status}{why} in {took}{trained}{made}"
 
 
 def _when(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%d %b %H:%M UTC")
+
+
+async def _known(context: Context, command: str, text: str) -> User:
+    """The person behind an account that a command names."""
+    platform, account = _account(context, command, text)
+    user = await context.core.database.read(lambda s: people.find(s, platform, account))
+    if user is None:
+        raise NotFound(f"heed does not know {platform}:{account}; /users lists everybody", "text")
+    return user
 
 
 def _account(context: Context, command: str, text: str | None = None) -> tuple[str, str]:
@@ -170,6 +196,8 @@ def _spec(usage: str, summary: str, handler: Callable[[Context], Awaitable[Said]
     return CommandSpec(usage, summary, handler, is_private=True, is_secret=True)
 
 
+# No command of its own: /rollback is everybody's, and an admin may name an account.
+ROLLBACK = _spec("/rollback <account> <version>", "let an earlier version of that person's adapter answer", rollback)
 COMMANDS: dict[str, CommandSpec] = {
     "stats": _spec("/stats", "figures about everybody, with a chart", _stats),
     "users": _spec("/users", "who talks to heed, who waits, who was let in", _users),
@@ -178,7 +206,8 @@ COMMANDS: dict[str, CommandSpec] = {
     "pair": _spec("/pair <code>", "let in who was shown this code", _pair),
     "pause": _spec("/pause", "learn nothing for now; corrections wait", _pause),
     "resume": _spec("/resume", "learn again, what waited first", _resume),
-    "rollback": _spec("/rollback <account> <version>", "let an earlier version of an adapter answer", _rollback),
+    "consolidate": _spec("/consolidate [account]", "take in now what a person has said, or you", _consolidate),
+    "rebuild": _spec("/rebuild [account]", "make a person's adapter again from zero, or yours", _rebuild),
     "adapters": _spec("/adapters", "the adapters of everybody, with versions and bytes", _adapters),
     "updates": _spec("/updates", "what was learned lately, and what waits", _updates),
 }

@@ -32,6 +32,8 @@ from bot.http.server import application
 from bot.http.services import Platforms, Services
 from bot.lessons import Lessons
 from bot.metrics import Metrics
+from bot.pausing import PAUSE_FILE, PauseFile
+from bot.redaction import hide
 from engine.config import ConfigError, EngineConfig
 from storage.database import Database
 from storage.lock import DataDirectoryLock
@@ -103,7 +105,7 @@ class App:
                     parts = await self._open(stack, config, listener)
                     is_ready = await self._unless_stopping(parts.services.engine.start(self._progress))
                     if is_ready:
-                        await self._serve(parts, foreground)
+                        await self._serve(stack, parts, foreground)
                     self._progress("stopping")
             except Exception:
                 if is_first_start and not is_ready:
@@ -112,6 +114,7 @@ class App:
 
     async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> Parts:
         settings = self.settings
+        hide(settings.curriculum.api_key)
         stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
         stack.push_async_callback(database.close)
@@ -132,9 +135,13 @@ class App:
         stack.push_async_callback(channels.stop, timeout_s)
         return Parts(services, channels)
 
-    async def _serve(self, parts: Parts, foreground: Foreground | None) -> None:
+    async def _serve(self, stack: AsyncExitStack, parts: Parts, foreground: Foreground | None) -> None:
+        pausing = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.services.lessons)
         await parts.services.core.consent.start()
+        await pausing.look()
         await parts.services.lessons.start()
+        stack.push_async_callback(pausing.stop)
+        pausing.start()
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
@@ -177,6 +184,10 @@ def engine_config(settings: Settings) -> EngineConfig:
             host=settings.host,
             learn=settings.learn,
             gate=settings.gate,
+            sleep=settings.sleep,
+            curriculum=settings.curriculum,
+            audit=settings.audit,
+            versions=settings.versions,
         )
     except ConfigError as error:
         raise SettingsError(str(error)) from None

@@ -81,7 +81,8 @@ class File:
 class Post:
     """One message to show. `nonce` (at most 25 characters) lets a platform that can tell a repetition.
 
-    `token` answers an interaction; `is_private` shows it to the asker alone where the platform can.
+    `token` answers an interaction; `is_private` shows it to the asker alone where the platform can; `wants_reply` asks
+    for words, which come back as Said in reply to it.
     """
 
     place: Place
@@ -92,6 +93,8 @@ class Post:
     files: tuple[File, ...] = ()
     token: str = ""
     is_private: bool = False
+    wants_reply: bool = False
+    number: int = 0  # of the parts of a text that is too long for one message
 
 
 @dataclass(frozen=True)
@@ -158,12 +161,6 @@ class Channel(Protocol):
 
     async def acknowledge(self, token: str, text: str = "") -> None:
         """Answer a press, with a short notice if there is one. Too late is success."""
-
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
-        """Ask for a text: a form that comes back as Filled, or a question whose answer comes back as Said.
-
-        Returns the id of the question's message, which that Said has as `reply_to`; empty for a form.
-        """
 
     def health(self) -> str:
         """ "ok", or what is wrong in a few words."""

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -21,10 +22,11 @@ from rich.console import Console
 from rich.text import Text
 
 from bot import config
-from bot.client import HeedClient, Json
+from bot.client import HeedClient
 from bot.config import Settings
 from bot.errors import BotError
 from engine.errors import EngineError
+from storage import atomic
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
+cli.add_typer(adapters, name="adapters")
 console = Console(highlight=False)
 
 
@@ -89,6 +93,80 @@ def rollback(version: int, user: User = "local", url: Url = "") -> None:
     console.print(f"v{done['adapter_version']} answers now")
 
 
+@adapters.command("list")
+def list_adapters(user: User = "local", url: Url = "") -> None:
+    """List the versions of a user's adapter, and what taught them."""
+    said = _call(_client(user, url), lambda client: client.command("/versions"))
+    console.print(Text(said["text"]))
+
+
+@adapters.command("export")
+def export_adapter(
+    version: int,
+    user: User = "local",
+    url: Url = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
+) -> None:
+    """Write a version of a user's adapter as a zip file that PEFT reads once it is unpacked."""
+    path = output or Path(f"heed-adapter-v{version}.zip")
+    size_bytes = _download(path, _client(user, url), f"/adapters/{version}/export")
+    console.print(Text(f"v{version} is in {path}, {size_bytes} bytes"))
+
+
+@adapters.command("batch")
+def export_batch(
+    version: int,
+    user: User = "local",
+    url: Url = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
+) -> None:
+    """Write what a version of a user's adapter was trained on, as JSONL with a manifest in a zip file."""
+    path = output or Path(f"heed-batch-v{version}.zip")
+    size_bytes = _download(path, _client(user, url), f"/adapters/{version}/batch")
+    console.print(Text(f"what v{version} was trained on is in {path}, {size_bytes} bytes"))
+
+
+@adapters.command("import")
+def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
+    """Let an adapter that was exported answer a user: it becomes their newest version."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        _fail(BotError(f"{file} cannot be read: {error.strerror}"))
+    done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
+    console.print(f"v{done['adapter_version']} answers now")
+
+
+@cli.command()
+def consolidate(
+    user: Annotated[str, typer.Argument(help="Which local user this is about.")] = "local", url: Url = ""
+) -> None:
+    """Take in now what a user has said since the last time: one larger update, with earlier lessons rehearsed."""
+    done = _call(_client(user, url), lambda client: client.post("/consolidate", {}))
+    console.print(Text(done["text"]))
+
+
+@cli.command()
+def rebuild(
+    user: Annotated[str, typer.Argument(help="Which local user this is about.")] = "local", url: Url = ""
+) -> None:
+    """Make a user's adapter again from zero, out of what stands; it replaces the old one where it is no worse."""
+    done = _call(_client(user, url), lambda client: client.post("/rebuild", {}))
+    console.print(Text(done["text"]))
+
+
+@cli.command()
+def pause(url: Url = "") -> None:
+    """Learn nothing for now: corrections wait, and a consolidation that runs is broken off."""
+    console.print(Text(_call(_client(_admin(), url), lambda client: client.command("/pause"))["text"]))
+
+
+@cli.command()
+def resume(url: Url = "") -> None:
+    """Learn again, what waited first."""
+    console.print(Text(_call(_client(_admin(), url), lambda client: client.command("/resume"))["text"]))
+
+
 @cli.command()
 def forget(
     user: User = "local",
@@ -131,8 +209,8 @@ def examine() -> None:
 
 @cli.command("eval", context_settings=FORWARD)
 def evaluate(context: typer.Context) -> None:
-    """Measure what heed learns and what it forgets (arguments as in python -m evals.run)."""
-    _forward("evals.run", context.args)
+    """Measure what heed learns and what it forgets: key=value arguments, or `compare` or `gates` first."""
+    _forward("evals.__main__", context.args)
 
 
 @cli.command("bench", context_settings=FORWARD)
@@ -226,12 +304,21 @@ def _admin() -> str:
     return named[0] if named else "local"
 
 
-def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitable[Json]]) -> Json:
-    async def connected() -> Json:
+def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitable[T]]) -> T:
+    async def connected() -> T:
         async with client() as connection:
             return await work(connection)
 
     return _guarded(connected())
+
+
+def _download(path: Path, client: Callable[[], HeedClient], source: str) -> int:
+    """Writes what heed hands out to a file that is not there yet; its size in bytes."""
+    if path.exists():
+        _fail(BotError(f"{path} is there already; name another file with --output"))
+    content = _call(client, lambda connection: connection.download(source))
+    _guarded(asyncio.to_thread(atomic.write_file, path, content))
+    return len(content)
 
 
 def _guarded(work: Coroutine[Any, Any, T]) -> T:

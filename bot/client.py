@@ -50,6 +50,16 @@ class HeedClient:
         async with self._call("POST", self._person(path), body) as response:
             return await _object(response)
 
+    async def download(self, path: str) -> bytes:
+        """`GET` of a file below this person."""
+        async with self._call("GET", self._person(path)) as response:
+            return await response.read()
+
+    async def upload(self, path: str, content: bytes) -> Json:
+        """`POST` of a file below this person."""
+        async with self._call("POST", self._person(path), content) as response:
+            return await _object(response)
+
     async def delete(self, path: str = "") -> Json:
         """`DELETE` below this person."""
         async with self._call("DELETE", self._person(path)) as response:
@@ -88,11 +98,17 @@ class HeedClient:
 
     @asynccontextmanager
     async def _call(
-        self, method: str, path: str, body: Json | None = None, accepts: int = 200, timeout_s: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: Json | bytes | None = None,
+        accepts: int = 200,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
             timeout = aiohttp.ClientTimeout(timeout_s, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
-            async with self._session.request(method, self.url + path, json=body, timeout=timeout) as response:
+            sent = {"data": body} if isinstance(body, bytes) else {"json": body}
+            async with self._session.request(method, self.url + path, timeout=timeout, **sent) as response:
                 if response.status not in (200, accepts):
                     _checked(await _object(response), response.status)
                 yield response

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot import admin, export
+from bot import admin, export, lineage
 from bot import feedback as mapping
 from bot.access import GUARDED
 from bot.channel import Button, Rows
@@ -22,10 +22,13 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from bot.gateway import check_text, question
 from bot.lessons import Lesson
+from bot.lineage import version_name
 from engine.history import UndoResult
-from storage import chats, completions, feedback, notes, people, updates, versions
-from storage.tables import Completion, ConsentChoice, FeedbackStatus, Note, NoteState
+from storage import better_answers, chats, completions, consent, feedback, notes, people, updates, versions
+from storage.errors import VersionNotFound, VersionStateError
+from storage.tables import BetterAnswer, Completion, ConsentChoice, FeedbackStatus, Note, NoteState
 
+VERSION = re.compile(r"v?[0-9]{1,9}")
 NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
@@ -36,7 +39,7 @@ STATES = {
 }
 START = """Ask something, then say what was wrong with the answer: /feedback too long. /help lists more."""
 PRIVACY = """heed keeps your messages, its answers, your feedback, your notes and your adapter in its own data \
-directory, on the machine it runs on. Nothing is sent anywhere else.
+directory, on the machine it runs on. {where}\
 What you say about answers trains your adapter only; nobody else's answers change.
 /learning off stops training (your notes still work). /export gives you everything heed holds about you. \
 /forget erases it."""
@@ -61,9 +64,18 @@ def menu() -> list[CommandMenu]:
     return everybody + [_menu_line(name, spec, is_admin=True) for name, spec in admin.COMMANDS.items()]
 
 
-async def run(core: Core, user_id: str, place: Place, command: Command, author: Author | None = None) -> Said:
+async def run(
+    core: Core,
+    user_id: str,
+    place: Place,
+    command: Command,
+    author: Author | None = None,
+    *,
+    is_interaction: bool = False,
+) -> Said:
     """Do what a command asks; without an `author` nobody is an admin and nothing is counted.
 
+    `is_interaction`: it was chosen from the platform's menu, not written where others read it, and so is its answer.
     Raises InvalidField where there is no such command (for this person) or its words are wrong.
     """
     who = author or Author(place.platform, "")
@@ -72,7 +84,8 @@ async def run(core: Core, user_id: str, place: Place, command: Command, author: 
     if spec is None:
         name = f"command /{command.name}" if NAME.fullmatch(command.name) else "such command"
         raise InvalidField(f"there is no {name}; /help lists them", "text")
-    if spec.is_secret and not place.is_private and place.platform not in WHISPERING:
+    is_whispered = is_interaction and place.platform in WHISPERING
+    if spec.is_secret and not (place.is_private or is_whispered):
         return Said(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
     chat = await core.gateway.chat(user_id, place)
@@ -93,7 +106,7 @@ async def _start(context: Context) -> Said:
 
 
 async def _help(context: Context) -> Said:
-    listed = [*COMMANDS.values(), *(admin.COMMANDS.values() if context.is_admin else ())]
+    listed = [*COMMANDS.values(), *((admin.ROLLBACK, *admin.COMMANDS.values()) if context.is_admin else ())]
     return Said("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
 
 
@@ -153,7 +166,14 @@ async def _history(context: Context) -> Said:
     turns = (await context.core.gateway.turns(context.chat.id))[-max(1, int(wanted[:6])) :]
     if not turns:
         return Said("nothing was said here yet")
-    return Said("\n\n".join(f"you   {question(turn)}\nheed  {turn.text}" for turn in turns))
+    ids = [turn.id for turn in turns]
+    better = await context.core.database.read(lambda s: better_answers.about(s, context.user_id, ids))
+    return Said("\n\n".join(_exchange(turn, better.get(turn.id)) for turn in turns))
+
+
+def _exchange(turn: Completion, better: BetterAnswer | None) -> str:
+    said = f"you   {question(turn)}\nheed  {turn.text}"
+    return f"{said}\nbetter, by {better.source}: {better.text}" if better else said
 
 
 async def _metrics(context: Context) -> Said:
@@ -192,14 +212,23 @@ async def _persona(context: Context) -> Said:
 
 async def _learning(context: Context) -> Said:
     wanted = " ".join(context.argument.lower().split())
+    if wanted in ("follow-ups on", "follow-ups off"):
+        is_allowed = wanted.endswith("on")
+        return _shown(
+            await context.core.consent.choose_follow_ups(context.user_id, context.place, is_allowed=is_allowed)
+        )
     if wanted not in ("", "on", "off", "off yes"):
-        raise InvalidField("/learning takes on or off", "text")
+        raise InvalidField("/learning takes on or off, or follow-ups on or off", "text")
     if wanted and context.place.platform in GUARDED:
         return await _consent(context, wanted)
     if wanted:
         await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
     user = await context.core.gateway.user(context.user_id)
-    return Said("learning is on: corrections train your adapter" if user.is_learning else "learning is off: notes only")
+    if not user.is_learning:
+        return Said("learning is off: notes only")
+    has_more = await context.core.database.read(lambda s: consent.allows_follow_ups(s, context.user_id))
+    more = "and your next messages, too" if has_more else "your next messages do not (/learning follow-ups on)"
+    return Said(f"learning is on: corrections train your adapter, {more}")
 
 
 async def _consent(context: Context, wanted: str) -> Said:
@@ -226,7 +255,8 @@ async def _forget(context: Context) -> Said:
 
 
 async def _privacy(context: Context) -> Said:
-    return Said(PRIVACY + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else PRIVACY)
+    text = PRIVACY.format(where=context.core.consent.where)
+    return Said(text + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
 
 
 def _shown(notice: Notice) -> Said:
@@ -241,11 +271,27 @@ async def _last_answer(context: Context) -> Completion:
 
 
 async def _versions(context: Context) -> Said:
-    rows = await context.core.database.read(lambda s: versions.history(s, context.user_id))
-    user = await context.core.gateway.user(context.user_id)
-    mark = {user.active_version: "  <- answers now"}
-    lines = [f"{version_name(row.number):<9} {row.state}{mark.get(row.number, '')}" for row in rows]
-    return Said("\n".join([f"{version_name(0):<9} as it came{mark.get(0, '')}", *lines]))
+    known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
+    active = (await context.core.gateway.user(context.user_id)).active_version
+    return Said(lineage.listing(known, active))
+
+
+async def _rollback(context: Context) -> Said:
+    words = context.argument.split()
+    if context.is_admin and len(words) == 2:
+        return await admin.rollback(context)
+    if not words:
+        return Said(f"/rollback takes one of these versions:\n{(await _versions(context)).text}")
+    if len(words) != 1 or not VERSION.fullmatch(words[0]):
+        raise InvalidField("/rollback takes a version: /rollback 2 (0: untrained). /versions lists them", "text")
+    number = int(words[0].removeprefix("v"))
+    before = (await context.core.gateway.user(context.user_id)).active_version
+    try:
+        await context.core.engine.rollback(context.user_id, number)
+    except (VersionNotFound, VersionStateError) as error:
+        raise NotFound(f"{error}.\n{(await _versions(context)).text}", "text") from error
+    known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
+    return Said(lineage.returned(known, before, number))
 
 
 COMMANDS: dict[str, CommandSpec] = {
@@ -258,14 +304,27 @@ COMMANDS: dict[str, CommandSpec] = {
     ),
     "retry": CommandSpec("/retry", "answer the last message again", _retry),
     "undo": CommandSpec("/undo", "take back the last thing learned", _undo),
-    "versions": CommandSpec("/versions", "the versions of your adapter", _versions, is_private=True),
+    "versions": CommandSpec(
+        "/versions", "the versions of your adapter, and what taught them", _versions, is_private=True, is_secret=True
+    ),
+    "rollback": CommandSpec(
+        "/rollback <version>",
+        "let an earlier version of your adapter answer",
+        _rollback,
+        is_private=True,
+        is_secret=True,
+    ),
     "history": CommandSpec(
         "/history [n]", "the last turns of this conversation", _history, ("5", "10", "20"), True, True
     ),
     "reset": CommandSpec("/reset", "start a new conversation", _reset),
     "persona": CommandSpec("/persona [text|none]", "who heed should be for you", _persona, ("none",), True, True),
     "learning": CommandSpec(
-        "/learning [on|off]", "whether corrections train your adapter", _learning, ("on", "off"), is_private=True
+        "/learning [on|off|follow-ups on|follow-ups off]",
+        "whether corrections train your adapter",
+        _learning,
+        ("on", "off"),
+        is_private=True,
     ),
     "metrics": CommandSpec("/metrics", "figures about you and heed", _metrics, is_private=True, is_secret=True),
     "privacy": CommandSpec("/privacy", "what heed keeps, and where", _privacy, is_private=True),
@@ -279,11 +338,6 @@ COMMANDS: dict[str, CommandSpec] = {
 def note_state(note: Note) -> str:
     """Where a note lives, in words."""
     return STATES.get(NoteState(note.state), note.state)
-
-
-def version_name(number: int) -> str:
-    """A version as people read it: v3, and v0 as what it is."""
-    return f"v{number}" if number else "untrained"
 
 
 def learned_line(lesson: Lesson) -> str:

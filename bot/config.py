@@ -30,7 +30,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from bot.errors import SettingsError
-from engine.config import GateConfig, HostConfig, LearnConfig
+from engine.config import AuditConfig, CurriculumConfig, GateConfig, HostConfig, LearnConfig, SleepConfig, VersionConfig
 
 ENV_PREFIX = "HEED_"
 CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read where it is not set
@@ -115,12 +115,21 @@ def _http_address(address: str) -> str:
 HttpAddress = Annotated[str, AfterValidator(_http_address)]
 
 
+def _bare(token: SecretStr | None) -> SecretStr | None:
+    """A token without the blanks that copying brings along; nothing else is none."""
+    given = token.get_secret_value().strip() if token else ""
+    return SecretStr(given) if given else None
+
+
+BotToken = Annotated[SecretStr | None, AfterValidator(_bare)]
+
+
 class TelegramSettings(BaseModel):
     """The bot on Telegram; off without a token."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    token: SecretStr | None = Field(default=None, description="what @BotFather gave: 123456:ABC...")
+    token: BotToken = Field(default=None, description="what @BotFather gave: 123456:ABC...")
     api_base: HttpAddress = Field(default="https://api.telegram.org", description="the address of a Bot API server")
     webhook_url: str = Field(default="", description="https://... that Telegram can reach (empty: heed polls)")
     webhook_secret: SecretStr | None = Field(
@@ -146,7 +155,7 @@ class DiscordSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    token: SecretStr | None = Field(default=None, description="the bot token of the developer portal")
+    token: BotToken = Field(default=None, description="the bot token of the developer portal")
     api_base: HttpAddress = Field(default="https://discord.com/api/v10", description="the address of Discord's API")
     training_permission: str = Field(
         default="", description="where Discord's permission to train on messages is written (empty: nothing is learned)"
@@ -218,13 +227,17 @@ class Settings(BaseSettings):
     host: HostConfig = HostConfig()
     learn: LearnConfig = LearnConfig()
     gate: GateConfig = GateConfig()
+    sleep: SleepConfig = SleepConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
+    audit: AuditConfig = AuditConfig()
+    versions: VersionConfig = VersionConfig()
 
     @property
     def model_name(self) -> str:
         """The model as people see it: a folder without the way to it."""
         return Path(self.model).name if self.model.startswith(("/", ".", "~")) else self.model
 
-    @field_validator("host", "learn", "gate", mode="before")
+    @field_validator("host", "learn", "gate", "sleep", "curriculum", "audit", "versions", mode="before")
     @classmethod
     def _check_names(cls, value: Any, info: Any) -> Any:
         kind = type(cls.model_fields[info.field_name].default)

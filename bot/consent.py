@@ -7,6 +7,7 @@ Discord's permission to train is written; withdrawing removes what was learned, 
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot.channel import Button, Rows
 from bot.config import Settings
@@ -26,8 +27,11 @@ KNOWN_PEOPLE = 10_000  # whose greeting is remembered without asking storage
 GREETING = """Hello, I am heed. I answer, and I learn from being corrected: reply to an answer and say what was wrong, \
 or use the buttons below it. /help lists what else I do.
 
-What I keep: your messages to me, my answers, your feedback and your notes, on the machine I run on. Nothing is sent \
-anywhere else.
+What I keep: your messages to me, my answers, your feedback and your notes, on the machine I run on. \
+"""
+NOTHING_SENT = "Nothing is sent anywhere else.\n"
+SENT = """If you say yes to learning, a conversation whose answer was not good may be sent to {host} with your notes, \
+where another model writes a better answer for me to learn from. Nothing else is sent anywhere.
 """
 QUESTION = """
 What I learn, if you say yes: what you say about my answers trains an adapter that is yours alone. Nobody else's \
@@ -46,6 +50,8 @@ NOT_LEARNING = "Learning is off; I only chat. Your notes (/note) work all the sa
 REALLY = """This turns learning off and removes what you taught me: your feedback, the notes that came from it, and \
 your adapter. Notes you wrote with /note stay. Do you want that?"""
 WITHDRAWN = "Learning is off, and what you taught me is removed. Notes you wrote with /note stay; /forget erases all."
+FOLLOW_UPS = "What you write next after an answer may be learned from, too, where it says something about the answer."
+NO_FOLLOW_UPS = "Only what you say about answers is learned from; your ordinary next messages are not."
 NOT_PERMITTED = "Nothing is learned on Discord: this heed's operator has no permission of Discord's to train."
 
 
@@ -64,6 +70,7 @@ class Consent:
         self._database = database
         self._engine = engine
         self._discord = settings.discord
+        self._teacher_host = urlsplit(settings.curriculum.url).hostname or ""
         self._greeted: dict[str, None] = {}
 
     async def start(self) -> None:
@@ -82,16 +89,28 @@ class Consent:
         if user_id in self._greeted:
             return False
         last = await self._database.read(lambda s: steps.newest(s, user_id))
-        if last is None or last.wording not in (WORDING, self._wording(last.platform)):
+        if last is None or not self._is_todays(last):
             return True
         self._remember(user_id)
         return False
 
+    def _is_todays(self, step: Step) -> bool:
+        """Whether what was shown says all that today's words say."""
+        if self._teacher_host and not step.wording.endswith(steps.SENT_OUT):
+            return False
+        todays = self._wording(step.platform).removesuffix(steps.SENT_OUT)
+        return step.wording.removesuffix(steps.SENT_OUT) in (WORDING, todays)
+
+    @property
+    def where(self) -> str:
+        """What leaves this machine, in a sentence."""
+        return SENT.format(host=self._teacher_host) if self._teacher_host else NOTHING_SENT
+
     def greeting(self, platform: str) -> Notice:
         """What to say at the first contact; `record` that it was shown with ConsentChoice.ASKED."""
         if not self.is_permitted(platform):
-            return Notice(GREETING + NO_TRAINING)
-        return Notice(GREETING + QUESTION, ASK)
+            return Notice(GREETING + self.where + NO_TRAINING)
+        return Notice(GREETING + self.where + QUESTION, ASK)
 
     async def record(self, user_id: str, choice: ConsentChoice, place: Place) -> Step:
         """Keep one step and turn learning on or off with it. Asking somebody again changes nothing for them."""
@@ -124,6 +143,14 @@ class Consent:
         await self._engine.unlearn(user_id)
         return Notice(WITHDRAWN)
 
+    async def choose_follow_ups(self, user_id: str, place: Place, *, is_allowed: bool) -> Notice:
+        """Whether ordinary next messages may be learned from; on record like everything said about learning."""
+        choice = ConsentChoice.FOLLOW_UPS if is_allowed else ConsentChoice.NO_FOLLOW_UPS
+        wording = self._wording(place.platform)
+        step = Step(user_id=user_id, choice=choice, wording=wording, platform=place.platform, place=place.external_id)
+        await self._database.write(lambda s: steps.set_follow_ups(s, step))
+        return Notice(FOLLOW_UPS if is_allowed else NO_FOLLOW_UPS)
+
     async def _declined(self, user_id: str, word: str, place: Place) -> Notice:
         is_given = await self._database.read(lambda s: steps.is_given(s, user_id))
         if is_given and word == "no":
@@ -135,7 +162,8 @@ class Consent:
         return Notice(NOT_LEARNING)
 
     def _wording(self, platform: str) -> str:
-        return WORDING if self.is_permitted(platform) else WORDING_NO_TRAINING
+        wording = WORDING if self.is_permitted(platform) else WORDING_NO_TRAINING
+        return wording + steps.SENT_OUT if self._teacher_host else wording
 
     def _remember(self, user_id: str) -> None:
         self._greeted[user_id] = None

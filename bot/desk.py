@@ -6,6 +6,7 @@ update causes carries the update's key, and the last of it the done mark, so tha
 a person's mistake is answered, a failure of heed's is raised and tried again.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,13 +15,13 @@ from bot.access import Decision, What
 from bot.channel import Channel, File, Post
 from bot.context import Core
 from bot.delivery import Delivery
-from bot.errors import InvalidField, NotFound, NotReady, Overloaded, RequestError
+from bot.errors import NotFound, NotReady, Overloaded, RequestError
 from bot.events import Command, Message, Place
-from bot.feedback import FeedbackRecord
+from bot.feedback import ASK_REASON, FeedbackRecord
 from bot.feedback import record as feedback_of
 from bot.inbound import Commanded, Edited, Filled, Migrated, Pressed, Reacted, Said
 from bot.intake import Done
-from bot.tutor import CHIP_REASONS, Tutor, acknowledge
+from bot.tutor import ASK_FIX, CHIP_REASONS, Tutor, acknowledge
 from bot.visit import ANSWER_ROWS, NOT_YOURS, Visit
 from storage import chats
 from storage.database import Session
@@ -31,10 +32,11 @@ from storage.tables import Completion, ConsentChoice, Inbox, Pairing
 KINDS: dict[type, What] = {
     Said: "message", Edited: "message", Commanded: "command", Pressed: "press", Reacted: "reaction", Filled: "form",
 }  # fmt: skip
+BY_COMMAND = re.compile(r"\A/feedback\s+", re.IGNORECASE)
 NO_ANSWER_HERE = "There is no answer of mine here that you could mean."
 LET_IN = "You are in. Say hello, or ask me something."
 KEPT = "Nothing was erased."
-WORDS_ONLY = "I can read words only: please write it."
+WORDS_ONLY = "I can read words only: write what you want to ask or say."
 
 Person = Said | Commanded | Edited | Reacted | Pressed | Filled
 
@@ -65,6 +67,8 @@ class Desk:
         decision = await self._core.access.authorise(visit.author, visit.place, KINDS[type(record)])
         if not decision.is_allowed:
             return await self._turn_away(visit, record, decision)
+        if isinstance(record, Pressed | Filled | Reacted) and not (await self._core.gateway.known(visit.author)).id:
+            return await acknowledge(visit, NOT_YOURS)  # nothing here is theirs, and they stay unknown
         user_id = await self._core.gateway.person(visit.author, is_learning=False)
         visit = replace(visit, user_id=user_id, is_admin=decision.is_admin)
         try:
@@ -109,6 +113,8 @@ class Desk:
         elif decision.notice:
             said = visit.post(decision.notice, token=visit.token, is_private=True)
             await self._delivery.say(said, None, visit.key("notice"), done=visit.done)
+        else:
+            await acknowledge(visit)
 
     async def _greet(self, visit: Visit, record: Person) -> None:
         is_start = isinstance(record, Commanded) and record.name == "start"
@@ -123,7 +129,11 @@ class Desk:
     async def _hear(self, visit: Visit, said: Said) -> None:
         """A message: words about an answer it replies to, or the next turn."""
         if not said.text.strip():
-            raise InvalidField(WORDS_ONLY, "text")
+            key = f"album-{said.album}" if said.album else visit.key("error")
+            await self._delivery.say(visit.post(WORDS_ONLY), visit.user_id, key, done=visit.done)
+            return
+        if said.reply_to:
+            await self._delivery.settled(visit.place)
         subject = await self._tutor.subject_of(visit, said.reply_to)
         if subject is not None:
             await self._tutor.correct(visit, subject, said.text)
@@ -134,7 +144,7 @@ class Desk:
     async def _hear_again(self, visit: Visit, edited: Edited) -> None:
         """A correction in other words is a newer correction."""
         role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
-        words = edited.text.removeprefix("/feedback ")
+        words = BY_COMMAND.sub("", edited.text)
         if role is not None and not await self._tutor.has_heard(visit, role.about, words):
             await self._tutor.correct(visit, role.about, words)
 
@@ -171,7 +181,9 @@ class Desk:
         """A command of the table: what it did may be done again without harm, or its update is done before."""
         if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
             await self._core.database.write(visit.done)
-        said = await commands.run(self._core, visit.user_id, visit.place, command, visit.author)
+        said = await commands.run(
+            self._core, visit.user_id, visit.place, command, visit.author, is_interaction=bool(token)
+        )
         files = tuple(File(name, content) for name, content in said.files)
         post = visit.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
         await self._say_if_known(visit, post)
@@ -226,6 +238,8 @@ class Desk:
             await self._tutor.undo(visit, of_version=role.about)
         elif role.role == Role.QUESTION:
             await self._press_question(visit, name, word)
+        else:
+            await acknowledge(visit)
 
     async def _press_answer(self, visit: Visit, name: str, answer: Completion) -> None:
         await acknowledge(visit, "Noted, thank you." if name == "up" else "")
@@ -235,7 +249,7 @@ class Desk:
             case "down":
                 await self._tutor.disapprove(visit, answer.id)
             case "fix":
-                await self._tutor.ask_for_words(visit, answer.id, "fix")
+                await self._tutor.ask_for_words(visit, answer.id, ASK_FIX)
             case "again":
                 await self._again(visit, answer)
 
@@ -244,7 +258,7 @@ class Desk:
         if word.isascii() and word.isdigit() and int(word) < len(CHIP_REASONS):
             await self._tutor.give_reason(visit, completion_id, int(word))
         else:
-            await self._tutor.ask_for_words(visit, completion_id, f"why:{word}")
+            await self._tutor.ask_for_words(visit, completion_id, ASK_REASON)
 
     async def _press_question(self, visit: Visit, name: str, word: str) -> None:
         await acknowledge(visit)
@@ -252,9 +266,9 @@ class Desk:
             notice = await self._core.consent.choose(visit.user_id, word, visit.place)
             await self._say_if_known(visit, visit.post(notice.text, notice.rows))
         elif name == "forget" and word == "yes":
-            await self._run(visit, Command("forget", "everything"))
+            await self._run(visit, Command("forget", "everything"), token=visit.token)
         elif name == "forget":
-            await self._say_if_known(visit, visit.post(KEPT))
+            await self._say_if_known(visit, visit.post(KEPT, token=visit.token, is_private=True))
 
     # ------------------------------------------------------------------------------------------------- others
 

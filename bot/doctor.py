@@ -7,11 +7,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 from bot.app import model_path
 from bot.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
+from bot.stats import drifted
+from engine.endpoint import Endpoint
+from engine.errors import TeacherError
 
 PYTHONS = ((3, 11), (3, 14))  # from, and below
 NEEDED = (
@@ -40,7 +44,7 @@ class Finding:
 
 async def examine(settings: Settings) -> list[Finding]:
     """Everything doctor looks at, in the order a start needs it."""
-    running = await _running(settings)
+    ready = await _ready(settings)
     return [
         _python(),
         *_packages(),
@@ -48,10 +52,11 @@ async def examine(settings: Settings) -> list[Finding]:
         _model(settings),
         _data_directory(settings),
         _disk(settings),
-        running or _port(settings),
+        *(_running(ready) if ready else [_port(settings)]),
         *await _telegram(settings),
         *await _discord(settings),
         *_access(settings),
+        await _teacher(settings),
     ]
 
 
@@ -112,17 +117,28 @@ def _port(settings: Settings) -> Finding:
     return Finding("port", f"{http.port} on {http.host} is {'taken' if is_taken else 'free'}", remedy)
 
 
-async def _running(settings: Settings) -> Finding | None:
+async def _ready(settings: Settings) -> dict[str, Any] | None:
+    """What a running heed says of itself; None where none does."""
     async with HeedClient(f"http://{settings.http.host}:{settings.http.port}") as client:
         try:
             ready = await client.ready()
         except ServerError:
             return None
-    if "parts" not in ready:
-        return None
+    return ready if "parts" in ready else None
+
+
+def _running(ready: dict[str, Any]) -> list[Finding]:
     parts = ", ".join(f"{part} {state}" for part, state in ready["parts"].items())
     is_down = any(state.startswith("down") for state in ready["parts"].values())
-    return Finding("running heed", f"{ready['status']} ({parts})", "restart heed; its log says why" if is_down else "")
+    remedy = "restart heed; its log says why" if is_down else ""
+    return [Finding("running heed", f"{ready['status']} ({parts})", remedy), _drift(ready.get("drift", {}))]
+
+
+def _drift(levels: dict[str, int]) -> Finding:
+    """What the last drift audits of everybody found."""
+    remedy = "/updates says who and in what; an earlier version of theirs (/rollback <account> <version>) undoes it"
+    is_bad = bool(levels.get("critical"))
+    return Finding("drift", drifted(levels), remedy if is_bad else "", is_hint=True)
 
 
 async def _telegram(settings: Settings) -> list[Finding]:
@@ -160,6 +176,18 @@ def _training(settings: Settings) -> Finding:
         "write into HEED_DISCORD_TRAINING_PERMISSION when and how it was granted",
         is_hint=True,
     )
+
+
+async def _teacher(settings: Settings) -> Finding:
+    """Who writes better answers: asked for one word where it is not the base model."""
+    if not settings.curriculum.is_on or not settings.curriculum.url:
+        return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
+    teacher = Endpoint(settings.curriculum)
+    try:
+        await teacher.check()
+    except TeacherError as error:
+        return Finding("teacher", "does not work: heed learns without better answers", str(error))
+    return Finding("teacher", teacher.source)
 
 
 def _access(settings: Settings) -> list[Finding]:

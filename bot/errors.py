@@ -13,6 +13,7 @@ BotError
     ├── NotAuthorised                      401: no or an unknown API key
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── NotFound (LookupError)             404
+    ├── TooLarge                           413: more bytes than are taken
     ├── InvalidField                       422: one field is wrong
     ├── Overloaded                         429: too many answers at once
     ├── NotReady                           503: still starting, or the engine is down
@@ -97,6 +98,12 @@ class NotFound(RequestError, LookupError):
 
     status = 404
     kind = "not_found_error"
+
+
+class TooLarge(RequestError):
+    """The body has more bytes than are taken."""
+
+    status = 413
 
 
 class InvalidField(RequestError):

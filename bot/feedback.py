@@ -5,7 +5,8 @@ One pure mapping (DESIGN section 3), shared by every platform; it never touches 
     reply, /feedback text            correction          trains at once
     "say it like this: ...", edit    ideal               trains at once
     thumb down with a reason         correction          trains at once
-    thumb down alone                 reaction "-1"       kept, and the person is asked for a reason
+    thumb down alone                 reaction "-1"       kept, and the person is asked for a reason (see bot.probation)
+    "it was better before"           reaction "worse"    the same: it names no wish, so there is nothing to learn
     thumb up, approve                approval            kept: gold for replay, gates and evaluation
     another emoji                    reaction            kept, means nothing by itself
     /note text                       note                a standing note, in the prompt at once
@@ -16,20 +17,35 @@ from dataclasses import dataclass
 
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
+from storage.signals import NEGATIVE as NEGATIVE  # what consolidations count is what people are asked about
 from storage.tables import FeedbackKind
 
 REASONS = ("too long", "too short", "no emoji, please", "not what I asked", "it is wrong", "friendlier, please")
 ASK_REASON = "What should be different?"
+MAX_WORSE_CHARS = 80
+ASK_WORSE = f"{ASK_REASON} /undo takes back what I learned last."
+WORSE = "worse"  # the value of a reaction that says in words that it was better before
 
 POSITIVE = frozenset(
     ["👍", "❤", "💯", "🎉", "👏", "🔥", "😍", "🥰", "🙏", "👌", "✅", "⭐", "🤩", "😊", "🙌", "🏆"]
 ) | {"+1", "1"}
-NEGATIVE = frozenset(["👎", "😡", "😠", "🤬", "💩", "🤮", "🙄", "❌", "😞", "😕", "🤦", "😒"]) | {"-1"}
 
 _IDEAL = re.compile(
     r"\s*(?:(?:no|nope|please|better)\b[,:.]?\s*)?(?:say|write|put|phrase|answer|word)\s+(?:it|that|this)\s+"
     r"(?:more\s+)?(?:like\s+(?:this|so)|this\s+way)\s*:\s*(?P<text>\S.*)",
     re.IGNORECASE | re.DOTALL,
+)
+_MUCH = r"(?:(?:so |very )?much |way |even |far |a lot |a bit |definitely )?"
+_WORSE = re.compile(
+    rf"(?:(?:no|nope|sorry|please|hm+|ok(?:ay)?|well)[ ,.]+)?(?:"
+    rf"(?:(?:that|this|it|the answer)(?: is|'s| was| got| has got(?:ten)?| became)? |you (?:are|were|got) |you're )?"
+    rf"{_MUCH}worse(?: now| than (?:before|it was(?: before)?|the last (?:one|time)|the (?:old|previous) one))?"
+    rf"|(?:(?:it|this|that|you|they|(?:the |your )?answers?) (?:was|were) )?{_MUCH}better (?:before|earlier|previously)"
+    rf"|(?:i )?(?:liked|preferred) (?:it|that|you|them) (?:{_MUCH}better |more )?before"
+    rf"|(?:(?:can|could) you )?(?:please )?(?:go|change(?: it)?|switch(?: it)?) back"
+    rf"(?: to (?:before|how (?:it|you) (?:was|were)(?: before)?|the (?:old|previous) (?:one|way|version)))?"
+    rf")(?:[ ,]+please)?",
+    re.IGNORECASE,
 )
 _SKIN_AND_VARIANT = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
 
@@ -41,7 +57,7 @@ class FeedbackRecord:
     kind: FeedbackKind
     completion_id: str | None
     text: str = ""
-    value: str = ""  # a reaction's emoji, or "+1" / "-1"
+    value: str = ""  # a reaction's emoji, "+1" / "-1", or WORSE
 
     @property
     def is_lesson(self) -> bool:
@@ -55,14 +71,25 @@ class FeedbackRecord:
 
     @property
     def wants_reason(self) -> bool:
-        """True for a bare thumb down: the person is asked what should be different."""
-        return self.kind == FeedbackKind.REACTION and self.value in NEGATIVE
+        """True for a bare thumb down or its like: the person is asked what should be different."""
+        return self.kind == FeedbackKind.REACTION and self.value in NEGATIVE | {WORSE}
+
+    @property
+    def question(self) -> str:
+        """What the person is asked, if anything."""
+        return (ASK_WORSE if self.value == WORSE else ASK_REASON) if self.wants_reason else ""
 
 
 def ideal_text(text: str) -> str | None:
     """The rewritten answer in "say it like this: ...", or None where the text is something else."""
     match = _IDEAL.fullmatch(text)
     return match["text"].strip() if match else None
+
+
+def is_regression(text: str) -> bool:
+    """Whether the words say that it was better before, and nothing else."""
+    plain = " ".join(text.replace("\u2019", "'").split()).rstrip(" .!?:()")
+    return len(plain) <= MAX_WORSE_CHARS and _WORSE.fullmatch(plain) is not None
 
 
 def record(event: FeedbackEvent) -> FeedbackRecord:
@@ -98,6 +125,8 @@ def _from_words(completion_id: str, text: str) -> FeedbackRecord:
     rewritten = ideal_text(text)
     if rewritten:
         return FeedbackRecord(FeedbackKind.IDEAL, completion_id, rewritten)
+    if is_regression(text):
+        return FeedbackRecord(FeedbackKind.REACTION, completion_id, _words(text), WORSE)
     return FeedbackRecord(FeedbackKind.CORRECTION, completion_id, _words(text))
 
 
@@ -109,5 +138,5 @@ def _from_reaction(completion_id: str, emoji: str, reason: str) -> FeedbackRecor
         return FeedbackRecord(FeedbackKind.APPROVAL, completion_id, reason.strip(), value)
     if reason.strip():
         words = _from_words(completion_id, reason)
-        return FeedbackRecord(words.kind, completion_id, words.text, value)
+        return words if words.value else FeedbackRecord(words.kind, completion_id, words.text, value)
     return FeedbackRecord(FeedbackKind.REACTION, completion_id, "", value)

@@ -11,7 +11,10 @@ from bot.events import Author, Place
 
 @dataclass(frozen=True)
 class Said:
-    """A message. `is_addressed`: in private, mentioning heed, or answering one of its messages."""
+    """A message. `is_addressed`: in private, mentioning heed, or answering one of its messages.
+
+    `album`: what Telegram calls the messages that together show several pictures.
+    """
 
     author: Author
     place: Place
@@ -19,6 +22,7 @@ class Said:
     text: str
     reply_to: str | None = None
     is_addressed: bool = True
+    album: str = ""
 
 
 @dataclass(frozen=True)

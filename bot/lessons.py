@@ -10,12 +10,15 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from bot import probation
 from bot.config import Settings
-from bot.feedback import ASK_REASON, FeedbackRecord
+from bot.feedback import FeedbackRecord
 from bot.gateway import Gateway, Turn, check_text, sampling_of
+from bot.lineage import version_name
 from bot.metrics import Metrics
+from engine.history import TAKEN_BACK, UndoResult
 from engine.requests import LearnOutcome
-from storage import completions, feedback, settings, updates
+from storage import completions, feedback, people, settings, updates, versions
 from storage.database import Database, Session
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
 
@@ -35,6 +38,7 @@ OUTCOMES: dict[str, Status] = {
     FeedbackStatus.UNDONE: "kept",
 }
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
+BY_FILE = "file"  # its value where the file did it (`bot.pausing`)
 TRAINING = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
@@ -47,6 +51,7 @@ class Lesson:
     outcome: LearnOutcome
     retry: Completion | None = None
     ask: str = ""  # a question for the person, after a bare thumb down
+    is_taken_back: bool = False  # the newest lesson was, because of this; the outcome's reason says so
 
 
 class Lessons:
@@ -68,22 +73,31 @@ class Lessons:
         self._tasks: set[asyncio.Task[LearnOutcome]] = set()
         self._is_taken_up = False
         self.is_paused = False
+        self.is_paused_by_file = False
 
     async def start(self) -> int:
-        """Once the engine has started: take up what an earlier heed left, unless an admin paused learning."""
-        self.is_paused = await self._database.read(lambda s: bool(settings.get(s, PAUSED)))
+        """Once the engine has started: take up what an earlier heed left, unless learning was paused."""
+        paused = await self._database.read(lambda s: settings.get(s, PAUSED))
+        self._set_paused(bool(paused), by_file=paused == BY_FILE)
         return 0 if self.is_paused else await self._take_up()
 
-    async def pause(self) -> None:
-        """From now on corrections are kept and wait, also over a restart; what has begun is finished."""
-        await self._database.write(lambda s: settings.put(s, PAUSED, True))
-        self.is_paused = True
+    async def pause(self, *, by_file: bool = False) -> None:
+        """From now on corrections are kept and wait, also over a restart.
+
+        A lesson that has begun is finished, a consolidation is broken off and done again later.
+        """
+        await self._database.write(lambda s: settings.put(s, PAUSED, BY_FILE if by_file else True))
+        self._set_paused(True, by_file=by_file)
 
     async def resume(self) -> int:
         """Learn again, what waited first; returns how many pieces did."""
         await self._database.write(lambda s: settings.remove(s, PAUSED))
-        self.is_paused = False
+        self._set_paused(False, by_file=False)
         return await self._take_up()
+
+    def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
+        self.is_paused, self.is_paused_by_file = is_paused, by_file
+        self._engine.pause_consolidation(is_paused)
 
     async def _take_up(self) -> int:
         if not self._is_taken_up:
@@ -107,9 +121,36 @@ class Lessons:
         """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned."""
         row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
         outcome = await self._outcome(row, wait=wait)
-        answer = await self._answered_again(row, outcome, is_new=is_new) if retry else None
-        ask = ASK_REASON if record.wants_reason else ""
-        return Lesson(row, outcome, answer, ask)
+        lesson = Lesson(row, outcome, ask=record.question)
+        if record.wants_reason:
+            lesson = await self._reconsidered(lesson)
+        return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
+
+    async def _reconsidered(self, lesson: Lesson) -> Lesson:
+        """After a complaint: the newest lesson is taken back where it is on probation and made the answers worse."""
+        row = lesson.feedback
+        version = (await self._gateway.completion(row.user_id, row.completion_id or "")).adapter_version
+        reason = await self._database.read(lambda s: self._why_worse(s, row.user_id, version))
+        undone: UndoResult | None = None
+        if reason and self._engine.is_ready:
+            undone = await self._engine.take_back(row, version, reason)
+        elif row.took_back == version:  # told again, where heed ended before it was told
+            undone, reason = await self._database.read(lambda s: _taken_back(s, row.user_id, version))
+        if undone is None:
+            return lesson
+        outcome = replace(
+            lesson.outcome, adapter_version=undone.version, reason=taken_back_line(version, undone, reason)
+        )
+        return replace(lesson, outcome=outcome, ask="", is_taken_back=True)
+
+    def _why_worse(self, s: Session, user_id: str, version: int) -> str:
+        config = self._settings.versions
+        if not version or people.get(s, user_id).active_version != version:
+            return ""
+        if _taken_back(s, user_id, version)[0] is not None:
+            return ""  # and gone back to since, on purpose
+        answers = completions.first_of_version(s, user_id, version, config.probation_answers)
+        return probation.why_worse(answers, feedback.about(s, user_id, answers), config)
 
     async def commit(
         self,
@@ -187,18 +228,18 @@ class Lessons:
     async def turn_again(self, lesson: Lesson) -> Turn | None:
         """The turn that gives the corrected answer again with what was learned; None where nothing has changed."""
         row, outcome = lesson.feedback, lesson.outcome
-        is_changed = outcome.status == "learned" or outcome.note is not None
+        is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back
         if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
             return None
         corrected = await self._gateway.completion(row.user_id, row.completion_id)
         first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
         return self._gateway.again(corrected, sampling_of(first))
 
-    async def _answered_again(self, row: Feedback, outcome: LearnOutcome, *, is_new: bool) -> Completion | None:
-        turn = await self.turn_again(Lesson(row, outcome))
+    async def _answered_again(self, lesson: Lesson, *, is_new: bool) -> Completion | None:
+        turn = await self.turn_again(lesson)
         if turn is None:
             return None
-        given = None if is_new else await self._given_again(row, outcome)
+        given = None if is_new else await self._given_again(lesson.feedback, lesson.outcome)
         return given or await self._gateway.answer(turn)
 
     async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
@@ -211,11 +252,29 @@ class Lessons:
 
 def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
     row, is_new = feedback.add(s, wanted)
+    if is_new and record.completion_id is not None:  # what somebody finds fault with is approved no more
+        completions.mark_gold(s, wanted.user_id, record.completion_id, is_gold=record.is_approval)
     if is_new and not record.is_lesson:
-        if record.is_approval and record.completion_id is not None:
-            completions.mark_gold(s, wanted.user_id, record.completion_id)
         feedback.set_status(s, row.id, FeedbackStatus.KEPT)
     return row, is_new
+
+
+def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | None, str]:
+    """What is active since a version was taken back, and why that was; None where it was not."""
+    update_id = versions.get(s, user_id, number).update_id if number else None
+    run = updates.get(s, user_id, update_id) if update_id else None
+    if run is None or run.status != TAKEN_BACK:
+        return None, ""
+    return UndoResult(people.get(s, user_id).active_version), run.error
+
+
+def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
+    """What the person is told when a lesson was taken back because of what they said."""
+    note = f', and the note "{undone.note}" is gone' if undone.note else ""
+    return (
+        f"{version_name(version)} is taken back, because {reason}: {version_name(undone.version)} answers again{note}. "
+        "If it should hold after all, say it once more in other words."
+    )
 
 
 def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:

@@ -58,6 +58,7 @@ class Parcel:
             files=tuple(File(name, b64decode(content)) for name, content in kept["files"]),
             token=kept["token"],
             is_private=kept["is_private"],
+            wants_reply=kept["wants_reply"],
         )
         return cls(
             row.id, row.user_id, post, kept["is_answer"], kept["completion_id"], kept["role"], kept["about"],
@@ -66,8 +67,8 @@ class Parcel:
 
     @property
     def is_careful(self) -> bool:
-        """Whether it must not be shown twice: an answer, or something to press."""
-        return self.is_answer or bool(self.role)
+        """Whether it must not be shown twice: an answer, or something to press. No edit opens the field for a reply."""
+        return self.is_answer or (bool(self.role) and not self.post.wants_reply)
 
     @property
     def platform(self) -> str:
@@ -101,7 +102,7 @@ class Parcel:
         return replace(self.post, text="", rows=(), files=(), nonce=self.nonce(0))
 
     def part(self, parts: list[str], place: int) -> Post:
-        """One of its parts: the first answers, the last has the buttons and files."""
+        """One of its parts: the first answers, the last has the buttons and files; what is private is so in each."""
         is_first, is_last = place == 0, place == len(parts) - 1
         return replace(
             self.post,
@@ -109,8 +110,9 @@ class Parcel:
             rows=self.post.rows if is_last else (),
             files=self.post.files if is_last else (),
             reply_to=self.post.reply_to if is_first else None,
-            token=self.post.token if is_first else "",
+            token=self.post.token if is_first or self.post.is_private else "",
             nonce=self.nonce(place),
+            number=place,
         )
 
     def nonce(self, place: int, instead_of: str = "") -> str:
@@ -129,6 +131,7 @@ class Parcel:
             "files": [[file.name, b64encode(file.content).decode()] for file in post.files],
             "token": post.token,
             "is_private": post.is_private,
+            "wants_reply": post.wants_reply,
             "is_answer": self.is_answer,
             "completion_id": self.completion_id,
             "role": self.role,

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 import psutil
 
-from storage import statistics
+from storage import audits, statistics
 from storage.database import Database, Session
 from storage.statistics import Adapters, Queue
 
@@ -60,6 +60,7 @@ class Figures:
     update_times_ms: list[float]
     queue: Queue
     adapters: Adapters
+    drift: Mapping[str, int]  # people by what their last audit found
     machine: Machine
     at_s: float
 
@@ -87,6 +88,7 @@ async def collect(database: Database, now_s: float) -> Figures:
         update_times_ms=await database.read(lambda s: statistics.update_times_ms(s, week_s, NEWEST)),
         queue=await database.read(statistics.queue),
         adapters=await database.read(statistics.adapters),
+        drift=await database.read(audits.levels),
         machine=await machine(),
         at_s=now_s,
     )
@@ -186,8 +188,16 @@ def _learned(figures: Figures) -> list[str]:
         f"queue: {queue.length} waiting{oldest}",
         f"adapters: {adapters.num_people}, {size(adapters.size_bytes)}, {adapters.num_versions} versions",
         f"rollbacks: {adapters.num_taken_back} lessons taken back",
+        f"drift: {drifted(figures.drift)}",
         "",
     ]
+
+
+def drifted(levels: Mapping[str, int]) -> str:
+    """What the last audits found: "2 people audited, 1 critical"."""
+    found = [f"{levels[level]} {level}" for level in ("warn", "critical") if levels.get(level)]
+    number = sum(levels.values())
+    return ", ".join([f"{number} {'person' if number == 1 else 'people'} audited", *found])
 
 
 def _machine(machine: Machine) -> str:

@@ -6,19 +6,21 @@ before the new answer; an undo takes back one lesson, also where heed was killed
 """
 
 import logging
+from dataclasses import replace
 
 from bot import feedback as mapping
 from bot.channel import Button, ChannelError, Rows
-from bot.commands import learned_line, undone_line, version_name
+from bot.commands import learned_line, undone_line
 from bot.context import Core
 from bot.delivery import Delivery
 from bot.events import Command, Place, Reaction, Reply
-from bot.feedback import ASK_REASON, NEGATIVE, POSITIVE, FeedbackRecord
+from bot.feedback import NEGATIVE, POSITIVE, FeedbackRecord
 from bot.lessons import Lesson
+from bot.lineage import version_name
 from bot.parcel import chat_of
 from bot.visit import ANSWER_ROWS, Visit
 from engine.history import NothingToUndo
-from storage import completions, feedback, roles
+from storage import chats, completions, feedback, roles
 from storage.errors import CompletionNotFound
 from storage.roles import Role
 from storage.tables import Completion, MessageRole
@@ -92,12 +94,18 @@ class Tutor:
 
     async def teach(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
         """Learn a lesson, say what became of it, and answer again where something has changed."""
+        if record.wants_reason:
+            await self._hear_complaint(visit, record, token=token)
+            return
         if notice := await self._limit_notice(visit):
             await self._delivery.say(
                 visit.post(notice, token=token), visit.user_id, visit.key("notice"), done=visit.done
             )
             return
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+        await self._tell_all(visit, lesson, token=token)
+
+    async def _tell_all(self, visit: Visit, lesson: Lesson, *, token: str) -> None:
         turn = await self._lessons.turn_again(lesson)
         await self._tell(visit, lesson, token=token, is_last=turn is None)
         if turn is not None:
@@ -123,11 +131,18 @@ class Tutor:
 
     async def disapprove(self, visit: Visit, completion_id: str, emoji: str = "-1") -> None:
         """A thumb down: kept, and the person is asked for a reason."""
-        record = mapping.record(Reaction(completion_id, emoji))
-        await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
-        question = visit.post(ASK_REASON, CHIP_ROWS)
+        await self._hear_complaint(visit, mapping.record(Reaction(completion_id, emoji)))
+
+    async def _hear_complaint(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
+        """Ask what should be different, unless it took the newest lesson back: then say so, and answer again."""
+        lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
+        if lesson.is_taken_back:
+            await self._tell_all(visit, lesson, token=token)
+            return
+        question = visit.post(lesson.ask, CHIP_ROWS, token=token)
+        about = record.completion_id or ""
         await self._delivery.say(
-            question, visit.user_id, visit.key("reason"), done=visit.done, role=Role.REASON, about=completion_id
+            question, visit.user_id, visit.key("reason"), done=visit.done, role=Role.REASON, about=about
         )
 
     async def react(self, visit: Visit, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
@@ -135,6 +150,7 @@ class Tutor:
         answer = await self.answer_shown_by(visit, visit.message_id)
         if answer is None:
             return
+        visit = replace(visit, place=await self._place_of(answer, visit))
         if any(emoji in POSITIVE for emoji in map(mapping.plain_emoji, removed)) and not added:
             await self._database.write(lambda s: completions.mark_gold(s, visit.user_id, answer.id, is_gold=False))
         telling = [emoji for emoji in map(mapping.plain_emoji, added) if emoji in POSITIVE | NEGATIVE]
@@ -143,12 +159,21 @@ class Tutor:
         elif telling:
             await self.disapprove(visit, answer.id, telling[0])
 
-    async def ask_for_words(self, visit: Visit, completion_id: str, action: str) -> None:
+    async def _place_of(self, answer: Completion, visit: Visit) -> Place:
+        """Where an answer was given: a reaction names the chat and not its topic."""
+        chat_id = answer.chat_id
+        if chat_id is None:
+            return visit.place
+        chat = await self._database.read(lambda s: chats.get(s, visit.user_id, chat_id))
+        place = replace(visit.place, external_id=chat.external_id)
+        return place if chat_of(place) == visit.chat else visit.place  # the group has moved, its messages have not
+
+    async def ask_for_words(self, visit: Visit, completion_id: str, prompt: str) -> None:
         """Ask for a text about an answer; its reply is found by the question's message."""
-        prompt = ASK_FIX if action == "fix" else ASK_REASON
-        message_id = await visit.channel.ask(visit.place, visit.token, action, prompt, visit.message_id)
-        if message_id:
-            await self._put_role(visit, message_id, Role.REASON, completion_id)
+        question = replace(visit.post(prompt), reply_to=visit.message_id, wants_reply=True)
+        await self._delivery.say(
+            question, visit.user_id, visit.key("words"), done=visit.done, role=Role.REASON, about=completion_id
+        )
 
     async def undo(self, visit: Visit, *, of_version: str = "", token: str = "") -> None:
         """Take back the newest lesson; from a notice's button only the lesson of that notice."""

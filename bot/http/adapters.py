@@ -1,13 +1,13 @@
-"""The versions of a person's adapter: what taught each, and the way back."""
+"""The versions of a person's adapter: what taught each, the way back, and the ways out and in as a file."""
 
 from aiohttp import web
 
+from bot import consolidating
+from bot.errors import NotFound
 from bot.http import bodies, views
 from bot.http.auth import author
 from bot.http.services import SERVICES
-from storage import feedback, updates, versions
-
-LIMIT = 500  # rows of feedback and updates looked through for what taught a version
+from storage import versions
 
 
 async def list_versions(request: web.Request) -> web.Response:
@@ -15,16 +15,42 @@ async def list_versions(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     user = await services.gateway.known(author(request, request.match_info["user"]))
     user_id = user.id
-    rows = await services.database.read(lambda s: versions.history(s, user_id))
-    given = await services.database.read(lambda s: feedback.history(s, user_id, LIMIT))
-    runs = await services.database.read(lambda s: updates.recent(s, user_id, LIMIT))
-    taught = {row.id: row for row in given}
-    ran = {run.id: run for run in runs}
-    data = [
-        views.version(row, taught.get(row.feedback_id or ""), ran.get(row.update_id or ""))
-        for row in sorted(rows, key=lambda row: -row.number)
-    ]
+    known = await services.database.read(lambda s: versions.lineage(s, user_id))
+    data = [views.version(*entry) for entry in known]
     return web.json_response({"object": "list", "active_version": user.active_version, "data": data})
+
+
+async def export(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/adapters/{version}/export`: one version as a zip file that PEFT reads once unpacked."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    number = int(request.match_info["version"])
+    content = await services.engine.export_adapter(user.id, number)
+    headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{number}.zip"'}
+    return web.Response(body=content, content_type="application/zip", headers=headers)
+
+
+async def export_batch(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/adapters/{version}/batch`: what one version was trained on, as JSONL in a zip file."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    number = int(request.match_info["version"])
+    content = await services.engine.export_batch(user.id, number)
+    headers = {"Content-Disposition": f'attachment; filename="heed-batch-v{number}.zip"'}
+    return web.Response(body=content, content_type="application/zip", headers=headers)
+
+
+async def import_version(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/adapters` with such a zip file as its body: it answers from now on."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    who = author(request, request.match_info["user"])
+    content = await bodies.read_bytes(request, services.settings.versions.max_import_bytes)
+    package = await services.engine.check_adapter(content)
+    number = await services.engine.import_adapter(await services.gateway.person(who), package)
+    return web.json_response({"adapter_version": number})
 
 
 async def roll_back(request: web.Request) -> web.Response:
@@ -36,9 +62,29 @@ async def roll_back(request: web.Request) -> web.Response:
     return web.json_response({"adapter_version": version})
 
 
+async def consolidate(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
+    core, user_id = request.app[SERVICES].core, await _known(request)
+    return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
+
+
+async def rebuild(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
+    core, user_id = request.app[SERVICES].core, await _known(request)
+    return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
+
+
 async def undo(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/undo`: take back the last lesson, version and note together."""
     services = request.app[SERVICES]
     user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
     undone = await services.engine.undo(user_id)
     return web.json_response({"adapter_version": undone.version, "note": undone.note})
+
+
+async def _known(request: web.Request) -> str:
+    """The id of the person a path names. Raises NotFound."""
+    user = await request.app[SERVICES].gateway.known(author(request, request.match_info["user"]))
+    if not user.id:
+        raise NotFound("heed does not know this person", "user")
+    return user.id

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from bot.errors import InvalidField, MalformedRequest
+from bot.errors import InvalidField, MalformedRequest, TooLarge
 
 Name = Annotated[str, StringConstraints(max_length=64)]
 ModelName = Literal["heed", "heed-base"]
@@ -55,12 +55,22 @@ class HeedOptions(Body):
     regenerate: str | None = None  # answer this completion's conversation once more, differently
 
 
-class ChatBody(Body):
-    """`POST /v1/chat/completions`."""
+class ModelBody(Body):
+    """What every call to a model has in common: which one, for whom, and heed's own wishes."""
 
     model: ModelName = "heed"
-    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
     user: Name = ""
+    heed: HeedOptions = HeedOptions()
+
+    @property
+    def adapter(self) -> Literal["active", "base"]:
+        """The adapter the model's name stands for."""
+        return "base" if self.model == "heed-base" else "active"
+
+
+class AnswerBody(ModelBody):
+    """What OpenAI's chat call and its older call have in common."""
+
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] = 1
     stream: bool = False
     stream_options: StreamOptions | None = None
@@ -73,10 +83,31 @@ class ChatBody(Body):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
+class ChatBody(AnswerBody):
+    """`POST /v1/chat/completions`."""
+
+    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    heed: HeedOptions = HeedOptions()
+
+
+class TextBody(AnswerBody):
+    """`POST /v1/completions`."""
+
+    prompt: str | list[str]
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: Literal[False] = False
+    suffix: Literal[""] | None = None
+
+
+class ScoreBody(ModelBody):
+    """`POST /v1/score`."""
+
+    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
+    completion: str
 
 
 class FeedbackBody(Body):
@@ -108,6 +139,17 @@ class CommandBody(Body):
 
 
 BodyT = TypeVar("BodyT", bound=Body)
+
+
+async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
+    """The request's body as it is. Raises TooLarge before more than `limit_bytes` of it are kept."""
+    parts, size_bytes = [], 0
+    async for part in request.content.iter_any():
+        size_bytes += len(part)
+        if size_bytes > limit_bytes:
+            raise TooLarge(f"the file is larger than {limit_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 async def read(request: web.Request, kind: type[BodyT]) -> BodyT:

@@ -1,4 +1,4 @@
-"""Every failure of a call as a status and `{error: {type, message, param}}`; never a stack trace."""
+"""Every failure of a call as a status and `{error: {type, message, param, code}}`; never a stack trace."""
 
 import logging
 from typing import Any
@@ -7,8 +7,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bot.errors import BotError, RequestError
+from bot.http.request_ids import request_id
 from bot.http.services import SERVICES
-from engine.errors import EngineDown, EngineError, EngineRestarting, PromptTooLongError
+from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
 from engine.history import NothingToUndo
 from storage.errors import IdempotencyConflict, NotFound, NotStorable, StorageError, VersionStateError
 
@@ -22,6 +23,8 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (NotStorable, 422, "invalid_request_error"),
     (VersionStateError, 422, "invalid_request_error"),
     (PromptTooLongError, 422, "invalid_request_error"),
+    (AdapterRefused, 422, "invalid_request_error"),
+    (BatchNotKept, 404, "not_found_error"),
     (NothingToUndo, 409, "invalid_request_error"),
     (EngineRestarting, 503, "not_ready_error"),
     (EngineDown, 503, "not_ready_error"),
@@ -52,16 +55,16 @@ def body_of(request: web.Request, error: Exception) -> tuple[int, Json]:
         if isinstance(error, kind):
             return status, _body(name, str(error), None)
     if isinstance(error, BotError | EngineError | StorageError):
-        log.error("%s %s: %s", request.method, request.path, error)
+        log.error("%s %s (%s): %s", request.method, request.path, request_id(request), error)
         status = 503 if error.retryable else 500
         return status, _body("server_error", str(error), None)
-    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    log.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
     request.app[SERVICES].metrics.errors.labels("http").inc()
     return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
 
 
 def _body(kind: str, message: str, param: str | None) -> Json:
-    return {"error": {"type": kind, "message": message, "param": param}}
+    return {"error": {"type": kind, "message": message, "param": param, "code": None}}
 
 
 def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:

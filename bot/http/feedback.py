@@ -57,7 +57,8 @@ def _sign(value: str | int) -> str:
 
 def _training(services: Services, body: bodies.FeedbackBody) -> dict[str, object] | None:
     try:
-        services.settings.learn.merged(body.training)
+        learn = services.settings.learn.merged(body.training)
+        services.engine.config.check_teacher(learn)
     except (ConfigError, TypeError) as error:
         raise InvalidField(str(error), "training") from None
     return body.training

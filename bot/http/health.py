@@ -4,6 +4,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from bot.http.services import PLATFORMS, SERVICES
+from storage import audits
 
 
 async def healthz(_: web.Request) -> web.Response:
@@ -19,7 +20,8 @@ async def readyz(request: web.Request) -> web.Response:
     status = "not ready"
     if engine.is_ready:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
-    body = {"status": status, "model": model, "parts": parts}
+    drift = await services.database.read(audits.levels)
+    body = {"status": status, "model": model, "parts": parts, "drift": drift}
     return web.json_response(body, status=200 if engine.is_ready else 503)
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat calls: `POST /v1/chat/completions` with true streaming, and `GET /v1/models`.
+"""OpenAI's calls: `POST /v1/chat/completions` with true streaming, and `GET /v1/models`; embeddings are refused.
 
 Invariants: the id of a response is the id of the stored completion (choices share it, told apart by index);
 every choice is stored before the piece that ends it goes out; a client that leaves ends its generations.
@@ -10,11 +10,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 from aiohttp import web
 
-from bot.errors import InvalidField
+from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from bot.gateway import Turn, check_text, choice_id
 from bot.http import bodies
@@ -26,12 +26,25 @@ from engine.requests import Delta, GenerateResult, Sampling
 T = TypeVar("T")
 Json = dict[str, Any]
 
+MODELS = get_args(bodies.ModelName)
+
 
 async def list_models(request: web.Request) -> web.Response:
     """`GET /v1/models`: the person's own adapter, and the base model."""
-    name = request.app[SERVICES].settings.model_name
-    data = [{"id": model, "object": "model", "created": 0, "owned_by": name} for model in ("heed", "heed-base")]
-    return web.json_response({"object": "list", "data": data})
+    return web.json_response({"object": "list", "data": [_model(request, name) for name in MODELS]})
+
+
+async def one_model(request: web.Request) -> web.Response:
+    """`GET /v1/models/{model}`."""
+    name = request.match_info["model"]
+    if name not in MODELS:
+        raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(MODELS)}", "model")
+    return web.json_response(_model(request, name))
+
+
+async def embeddings(_: web.Request) -> web.Response:
+    """`POST /v1/embeddings`: refused, for heed's model writes."""
+    raise NotFound("heed makes no embeddings: its model writes answers")
 
 
 async def chat_completions(request: web.Request) -> web.StreamResponse:
@@ -39,10 +52,14 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.ChatBody)
     services.gateway.require_ready()
-    turns = await _turns(services, body, author(request, body.user))
-    call = Call(services, body, turns)
-    async with aclosing(interleave([services.gateway.stream(turn) for turn in turns])) as pieces:
-        if body.stream:
+    return await answered(request, Call(services, body, await turns_of(services, body, author(request, body.user))))
+
+
+async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
+    """The response to a call: a stream of events, or everything at once."""
+    streams = [call.services.gateway.stream(turn) for turn in call.turns]
+    async with aclosing(interleave(streams)) as pieces:
+        if call.body.stream:
             return await _stream(request, call, pieces)
         async for index, delta in pieces:
             call.take(index, delta)
@@ -52,6 +69,9 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 @dataclass
 class Call:
     """One chat call while it is answered: what was asked, and what has come so far."""
+
+    kind: ClassVar[str] = "chat.completion"
+    piece_kind: ClassVar[str] = "chat.completion.chunk"
 
     services: Services
     body: bodies.ChatBody
@@ -75,38 +95,39 @@ class Call:
 
     def whole(self) -> Json:
         """The response of a call that does not stream."""
-        choices = [
-            {
-                "index": index,
-                "message": {"role": "assistant", "content": result.text},
-                "finish_reason": result.finish_reason,
-                "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
-            }
-            for index, result in sorted(self.results.items())
-        ]
-        head = self._head("chat.completion")
+        choices = [self.choice(index) for index in sorted(self.results)]
+        head = self._head(self.kind)
         return {**head, "choices": choices, "usage": self.usage(), "heed": heed_info(self.results[0])}
 
-    def chunk(
-        self, index: int, delta: Json, finish_reason: str | None = None, entries: list[Json] | None = None
-    ) -> Json:
-        """One piece of a stream."""
-        choice = {
+    def choice(self, index: int) -> Json:
+        """One finished choice."""
+        result = self.results[index]
+        return {
             "index": index,
-            "delta": delta,
-            "finish_reason": finish_reason,
-            "logprobs": {"content": entries} if entries else None,
+            "message": {"role": "assistant", "content": result.text},
+            "finish_reason": result.finish_reason,
+            "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
         }
-        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+
+    def first_chunks(self) -> list[Json]:
+        """What a stream begins with: who speaks."""
+        opening = {"delta": {"role": "assistant", "content": ""}, "finish_reason": None, "logprobs": None}
+        return [self._piece({"index": index, **opening}) for index in range(len(self.turns))]
+
+    def chunk(self, index: int, text: str, entries: list[Json]) -> Json:
+        """One piece of a stream."""
+        logprobs = {"content": entries} if entries else None
+        return self._piece({"index": index, "delta": {"content": text}, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
         """The piece that ends a choice: why it ended, and what heed adds."""
         result = self.results[index]
-        return {**self.chunk(index, {}, result.finish_reason), "heed": heed_info(result)}
+        end = {"index": index, "delta": {}, "finish_reason": result.finish_reason, "logprobs": None}
+        return {**self._piece(end), "heed": heed_info(result)}
 
     def usage_chunk(self) -> Json:
         """The piece with the token counts."""
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": self.usage()}
+        return {**self._head(self.piece_kind), "choices": [], "usage": self.usage()}
 
     def usage(self) -> Json:
         """Token counts; the prompt is counted once, as OpenAI does."""
@@ -119,6 +140,9 @@ class Call:
             "total_tokens": prompt + completion,
             "prompt_tokens_details": {"cached_tokens": first.num_cached_tokens},
         }
+
+    def _piece(self, choice: Json) -> Json:
+        return {**self._head(self.piece_kind), "choices": [choice]}
 
     def _head(self, kind: str) -> Json:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.body.model}
@@ -185,7 +209,12 @@ async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerat
         await asyncio.gather(*tasks, everything, return_exceptions=True)
 
 
-async def _turns(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:
+def _model(request: web.Request, name: str) -> Json:
+    return {"id": name, "object": "model", "created": 0, "owned_by": request.app[SERVICES].settings.model_name}
+
+
+async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:
+    """The turns a call asks for, one for each choice. Raises InvalidField."""
     turn = await _first_turn(services, body, who)
     seed = turn.sampling.seed
     return [
@@ -201,14 +230,14 @@ async def _turns(services: Services, body: bodies.ChatBody, who: Author) -> list
 
 async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) -> Turn:
     gateway = services.gateway
-    wishes: Json = {"notes": body.heed.notes, "adapter": "base" if body.model == "heed-base" else "active"}
+    wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter}
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
         raise InvalidField("a conversation that heed keeps has one answer a turn: leave n at 1", "n")
     if body.heed.regenerate:
         dropped = await gateway.completion(await gateway.person(who), body.heed.regenerate)
         return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
-    messages = _messages(body, gateway.settings.text_limit_chars)
+    messages = messages_of(body.messages, gateway.settings.text_limit_chars)
     if body.heed.chat is None:
         return Turn(await gateway.person(who), messages, wanted, **wishes)
     if len(messages) > 1:
@@ -216,8 +245,9 @@ async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) ->
     return await gateway.turn(Message(who, Place("http", body.heed.chat), messages[0]["content"]), wanted, **wishes)
 
 
-def _messages(body: bodies.ChatBody, limit_chars: int) -> list[dict[str, str]]:
-    messages = [message.plain() for message in body.messages]
+def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
+    """A conversation that asks for an answer. Raises InvalidField."""
+    messages = [message.plain() for message in given]
     if not messages or messages[-1]["role"] != "user":
         raise InvalidField("messages must end with a message of role user", "messages")
     if not messages[-1]["content"].strip():
@@ -233,8 +263,8 @@ async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
     try:
-        for index in range(len(call.turns)):
-            await _send(response, call.chunk(index, {"role": "assistant", "content": ""}))
+        for opening in call.first_chunks():
+            await _send(response, opening)
         await _forward(response, call, first)
         async for piece in pieces:
             await _forward(response, call, piece)
@@ -253,7 +283,7 @@ async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, D
     index, delta = piece
     entries = call.take(index, delta)
     if delta.text or entries:
-        await _send(response, call.chunk(index, {"content": delta.text}, entries=entries))
+        await _send(response, call.chunk(index, delta.text, entries))
     if delta.result is not None:
         await _send(response, call.last_chunk(index))
 

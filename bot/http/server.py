@@ -2,7 +2,20 @@
 
 from aiohttp import web
 
-from bot.http import adapters, auth, dashboard, errors, feedback, health, notes, openai, users
+from bot.http import (
+    adapters,
+    auth,
+    completions,
+    dashboard,
+    errors,
+    feedback,
+    health,
+    notes,
+    openai,
+    request_ids,
+    score,
+    users,
+)
 from bot.http.services import PLATFORMS, SERVICES, Platforms, Services
 
 
@@ -14,6 +27,7 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
     app[PLATFORMS] = platforms
     app.add_routes(platforms.routes)
     app.on_response_prepare.append(dashboard.harden)
+    app.on_response_prepare.append(request_ids.sign)
     app.add_routes(
         [
             web.get("/", dashboard.page),
@@ -21,6 +35,10 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.get("/readyz", health.readyz),
             web.get("/metrics", health.metrics),
             web.get("/v1/models", openai.list_models),
+            web.get("/v1/models/{model}", openai.one_model),
+            web.post("/v1/completions", completions.completions),
+            web.post("/v1/score", score.score),
+            web.post("/v1/embeddings", openai.embeddings),
             web.post("/v1/chat/completions", openai.chat_completions),
             web.post("/v1/feedback", feedback.give),
             web.get("/v1/users/{user:[^/]+}", users.summary),
@@ -29,7 +47,12 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.get("/v1/users/{user:[^/]+}/export", users.export),
             web.post("/v1/users/{user:[^/]+}/commands", users.command),
             web.get("/v1/users/{user:[^/]+}/adapters", adapters.list_versions),
+            web.post("/v1/users/{user:[^/]+}/adapters", adapters.import_version),
+            web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/export", adapters.export),
+            web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/batch", adapters.export_batch),
             web.post("/v1/users/{user:[^/]+}/rollback", adapters.roll_back),
+            web.post("/v1/users/{user:[^/]+}/consolidate", adapters.consolidate),
+            web.post("/v1/users/{user:[^/]+}/rebuild", adapters.rebuild),
             web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
             web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
             web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),

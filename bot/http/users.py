@@ -14,11 +14,12 @@ from bot.http import bodies, views
 from bot.http.auth import author
 from bot.http.services import SERVICES, Services
 from bot.lessons import stored_outcome
-from storage import feedback, holdings, updates
+from storage import better_answers, consent, feedback, holdings, updates
 from storage.tables import User
 
 Json = dict[str, Any]
 MAX_TURNS = 200
+MAX_BETTER = 20  # newest tries of teachers that a summary lists
 
 
 async def summary(request: web.Request) -> web.Response:
@@ -26,14 +27,18 @@ async def summary(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     who = author(request, request.match_info["user"])
     user = await services.gateway.known(who)
+    tries = await services.database.read(lambda s: better_answers.recent(s, user.id, MAX_BETTER))
+    has_follow_ups = await services.database.read(lambda s: consent.allows_follow_ups(s, user.id))
     return web.json_response(
         {
             "user": who.display_name,
             "is_learning": user.is_learning,
+            "learns_from_follow_ups": user.is_learning and has_follow_ups,
             "active_version": user.active_version,
             "persona": user.persona,
             "model": services.settings.model_name,
             "reasons": list(REASONS),  # for the buttons under a thumb down
+            "better_answers": [views.better_answer(row) for row in tries],
         }
     )
 
@@ -50,7 +55,9 @@ async def history(request: web.Request) -> web.Response:
     for entry in await _feedback(services, user, limit * 4):
         about.setdefault(entry["completion_id"] or "", []).append(entry)
     turns = await services.gateway.history(chat.id, limit)
-    data = [[views.turn(row, about.get(row.id, [])) for row in answers] for answers in turns]
+    ids = [row.id for answers in turns for row in answers]
+    better = await services.database.read(lambda s: better_answers.about(s, user.id, ids))
+    data = [[views.turn(row, about.get(row.id, []), better.get(row.id)) for row in answers] for answers in turns]
     return web.json_response({"object": "list", "data": data})
 
 

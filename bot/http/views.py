@@ -1,11 +1,13 @@
 """What is stored, as the JSON that goes out: pure functions, one per kind of thing."""
 
+from dataclasses import asdict
 from typing import Any
 
+from bot import consolidating
 from bot.gateway import question
 from bot.lessons import Lesson
-from engine.requests import LearnOutcome
-from storage.tables import AdapterVersion, Completion, Feedback, Note, UpdateRun
+from engine.requests import ConsolidationOutcome, LearnOutcome
+from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
 
 Json = dict[str, Any]
 
@@ -18,6 +20,7 @@ def lesson(given: Lesson) -> Json:
         "note_id": outcome.note_id,
         "reason": outcome.reason,
         "ask": given.ask,
+        "taken_back": given.is_taken_back,
         "update": update(outcome),
         "retry": retry(given.retry) if given.retry else None,
     }
@@ -55,8 +58,8 @@ def retry(answer: Completion) -> Json:
     }
 
 
-def turn(row: Completion, given: list[Json]) -> Json:
-    """One stored answer with what was asked and the feedback it got."""
+def turn(row: Completion, given: list[Json], better: BetterAnswer | None = None) -> Json:
+    """One stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
     return {
         "completion_id": row.id,
         "question": question(row),
@@ -68,6 +71,20 @@ def turn(row: Completion, given: list[Json]) -> Json:
         "is_gold": row.is_gold,
         "notes": row.notes,
         "feedback": given,
+        "better": better_answer(better) if better else None,
+    }
+
+
+def better_answer(row: BetterAnswer) -> Json:
+    """A teacher's try at an answer that was not good."""
+    return {
+        "completion_id": row.completion_id,
+        "text": row.text,
+        "source": row.source,
+        "state": "taken in" if row.consolidated_by else row.state,
+        "preserved": row.preserved,
+        "reason": row.reason,
+        "created_at": row.created_at,
     }
 
 
@@ -114,3 +131,10 @@ def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None)
         "taught_by": {"feedback_id": taught.id, "kind": taught.kind, "text": taught.text} if taught else None,
         "update": {"steps": run.steps, "duration_ms": run.duration_ms} if run else None,
     }
+
+
+def consolidation(outcome: ConsolidationOutcome | None) -> Json:
+    """What became of a consolidation; None: it still waits or runs."""
+    if outcome is None:
+        return {"status": "queued", "text": consolidating.line(outcome)}
+    return {**asdict(outcome), "text": consolidating.line(outcome)}

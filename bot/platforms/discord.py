@@ -7,7 +7,6 @@ of starting and stopping; what the parts do is in the `discord_*` modules beside
 import base64
 import binascii
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 
@@ -49,9 +48,8 @@ class DiscordChannel:
         clock: Callable[[], float] = time.time,
     ) -> None:
         pace = pace or Pace()
-        self._token = settings.token.get_secret_value().strip() if settings.token else ""
+        self._token = settings.token.get_secret_value() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
-        self._names = frozenset(menu.name for menu in commands)
         bookmark = Bookmark(database)
         self._intake = DiscordIntake(Taken(database), bookmark, pace, clock)
         self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, bookmark, pace)
@@ -96,7 +94,7 @@ class DiscordChannel:
 
     def read(self, payload: Json) -> list[Inbound]:
         """What a stored event says."""
-        return read(payload, self._names)
+        return read(payload)
 
     async def post(self, post: Post) -> str:
         """Show a message; its id. Raises ChannelError."""
@@ -118,12 +116,6 @@ class DiscordChannel:
         """End a press or a command; one that ran out is ended. Raises ChannelError."""
         with contextlib.suppress(Gone):
             await self._interactions.acknowledge(token, text)
-
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
-        """Ask in words; the question's id. A form opens by itself, as the first answer to a press that wants one."""
-        about = f"{place.external_id} {token} {action} {reply_to}".encode()
-        nonce = hashlib.blake2b(about, digest_size=12).hexdigest()
-        return await self.post(Post(place, prompt, reply_to=reply_to, token=token, nonce=nonce))
 
     def health(self) -> str:
         """ "ok", or what is wrong."""

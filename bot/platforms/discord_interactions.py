@@ -97,7 +97,7 @@ class DiscordInteractions:
 
     async def _answer(self, post: Post, mode: str, keys: dict[str, str]) -> str:
         is_private = post.is_private or mode == PRIVATE
-        is_first = mode != QUIET and keys["webhook_token"] not in self._finished
+        is_first = mode != QUIET and post.number == 0 and keys["webhook_token"] not in self._finished
         body = content(post.text, post.rows)
         if is_first and (mode == PRIVATE or not is_private):
             shown = await self._rest.call("PATCH", ORIGINAL, keys, body=body, files=post.files)

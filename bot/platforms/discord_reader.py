@@ -1,23 +1,26 @@
 """Reads what `discord_events` stored back into inbound records. Pure; a payload that makes no sense says nothing."""
 
-from collections.abc import Collection
+import re
 
 from bot.events import Author, Place
 from bot.inbound import Commanded, Edited, Filled, Inbound, Pressed, Reacted, Said
 from bot.platforms.discord_events import CREATED, INTERACTION, MALFORMED, PLATFORM, REACTED, UPDATED, Json
 
+# A command that was written as a message: a name and nothing else behind the slash, so that "/etc/hosts" is none.
+_WRITTEN = re.compile(r"/(\w{1,32})(?:\s+(.*))?", re.ASCII | re.DOTALL)
 
-def read(payload: Json, commands: Collection[str]) -> list[Inbound]:
+
+def read(payload: Json) -> list[Inbound]:
     """What a stored payload says; empty where heed has no use for it."""
     try:
-        return _read(payload["type"], payload["data"], commands)
+        return _read(payload["type"], payload["data"])
     except MALFORMED:
         return []
 
 
-def _read(event: str, data: Json, commands: Collection[str]) -> list[Inbound]:
+def _read(event: str, data: Json) -> list[Inbound]:
     if event == CREATED:
-        return _message(data, commands)
+        return _message(data)
     if event == UPDATED:
         return [Edited(_author(data), _place(data), str(data["id"]), str(data["text"]))]
     if event in REACTED.values():
@@ -25,11 +28,11 @@ def _read(event: str, data: Json, commands: Collection[str]) -> list[Inbound]:
     return [_interaction(data)] if event == INTERACTION else []
 
 
-def _message(data: Json, commands: Collection[str]) -> list[Inbound]:
+def _message(data: Json) -> list[Inbound]:
     author, place, text, message_id = _author(data), _place(data), str(data["text"]), str(data["id"])
-    name, _, argument = text.removeprefix("/").partition(" ")
-    if text.startswith("/") and name.lower() in commands:
-        return [Commanded(author, place, message_id, name.lower(), argument.strip(), data["reply_to"])]
+    if written := _WRITTEN.fullmatch(text):
+        name, argument = written[1].lower(), (written[2] or "").strip()
+        return [Commanded(author, place, message_id, name, argument, data["reply_to"])]
     return [Said(author, place, message_id, text, data["reply_to"])]
 
 

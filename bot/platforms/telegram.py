@@ -213,7 +213,8 @@ class TelegramChannel:
 
     async def _post_text(self, post: Post) -> str:
         chat_id, thread_id = address(post.place)
-        markup = keyboard(post.rows)
+        markup = open_field(post) if post.wants_reply else keyboard(post.rows)
+        in_words = f"{post.text}\n{ANSWER_BY_REPLY}" if post.wants_reply and not post.place.is_private else post.text
 
         async def send(chat_id: int, reply_to: int | None) -> str:
             async def show(text: str, mode: str | None) -> str:
@@ -228,7 +229,7 @@ class TelegramChannel:
                 )
                 return message_id(message)
 
-            return await formatted(post.text, show)
+            return await formatted(in_words, show)
 
         return await self._client.send(chat_id, number(post.reply_to), send)
 
@@ -307,24 +308,6 @@ class TelegramChannel:
             if not is_late(error):
                 raise translate(error) from error
 
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
-        """Post a question that opens the field for a reply; its message id."""
-        chat_id, thread_id = address(place)
-        text = plain(prompt if chat_id > 0 else f"{prompt}\n{ANSWER_BY_REPLY}")
-        field = ForceReply(selective=chat_id < 0, input_field_placeholder=plain(prompt)[:PLACEHOLDER_CHARS])
-
-        async def send(chat_id: int, reply_to: int | None) -> str:
-            message = await self._client.bot.send_message(
-                chat_id,
-                text,
-                message_thread_id=sendable(thread_id),
-                reply_markup=field,
-                reply_parameters=reply(reply_to),
-            )
-            return message_id(message)
-
-        return await self._client.send(chat_id, number(reply_to), send)
-
 
 def bot_id(token: str) -> str:
     """The bot's account number, the first half of its token. Raises StartError where a token has none."""
@@ -368,6 +351,12 @@ def keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
             raise Refused(f"Telegram: the action of the button {button.label!r} has to be 1 to 64 bytes")
     shown = [[InlineKeyboardButton(plain(button.label), callback_data=button.action) for button in row] for row in rows]
     return InlineKeyboardMarkup(shown) if shown else None
+
+
+def open_field(post: Post) -> ForceReply:
+    """What opens the field for a reply; in a group only that of the person it answers."""
+    shown = plain(post.text)[:PLACEHOLDER_CHARS]
+    return ForceReply(selective=not post.place.is_private, input_field_placeholder=shown)
 
 
 def is_picture(file: File) -> bool:

@@ -12,6 +12,7 @@ from bot.config import TelegramSettings
 from bot.errors import StartError
 from bot.platforms.telegram_client import TelegramClient
 from bot.platforms.telegram_errors import translate
+from bot.redaction import redact
 
 NOT_ACCEPTED = (
     "TELEGRAM_BOT_TOKEN: Telegram does not accept this token; copy it again from @BotFather "
@@ -34,14 +35,15 @@ async def identify(bot: Bot) -> User:
         raise translate(error) from error
 
 
-async def check_webhook(bot: Bot, settings: TelegramSettings) -> None:
-    """Raises StartError where the updates go somewhere else, ChannelError where Telegram does not answer."""
+async def check_webhook(bot: Bot, settings: TelegramSettings) -> WebhookInfo:
+    """What Telegram knows of the webhook. Raises StartError: updates go elsewhere; ChannelError: no answer."""
     try:
         info = await bot.get_webhook_info()
     except TelegramError as error:
         raise translate(error) from error
     if problem := webhook_problem(info, settings):
         raise StartError(problem)
+    return info
 
 
 def webhook_problem(info: WebhookInfo, settings: TelegramSettings) -> str:
@@ -52,6 +54,17 @@ def webhook_problem(info: WebhookInfo, settings: TelegramSettings) -> str:
         f"Telegram: this bot's updates go to a webhook, {info.url}; if nothing needs it any more, open "
         f"{settings.api_base}/bot<TELEGRAM_BOT_TOKEN>/deleteWebhook once, or set HEED_TELEGRAM_WEBHOOK_URL"
     )
+
+
+def undelivered(info: WebhookInfo) -> list[str]:
+    """Why updates wait that Telegram could not bring to heed's webhook."""
+    if not (info.url and info.pending_update_count and info.last_error_message):
+        return []
+    return [
+        f"Telegram: {info.pending_update_count} updates wait, since {redact(info.url)} did not take the last one "
+        f"({redact(info.last_error_message)}); it has to lead to heed's port, and HEED_TELEGRAM_WEBHOOK_SECRET must be "
+        "the one heed was started with"
+    ]
 
 
 def notices(me: User) -> list[str]:
@@ -65,9 +78,9 @@ async def problems(settings: TelegramSettings) -> list[str]:
     client = TelegramClient(settings)
     try:
         me = await identify(client.bot)
-        await check_webhook(client.bot, settings)
+        info = await check_webhook(client.bot, settings)
     except (StartError, ChannelError) as error:
         return [str(error)]
     finally:
         await client.close()
-    return notices(me)
+    return [*undelivered(info), *notices(me)]

@@ -93,11 +93,11 @@ class Reader:
         words = Words(message, username, self._bot_id)
         if words.command:
             return self._commanded(message, words)
-        if not words.text and not message.effective_attachment:
+        if not words.text and not words.is_mention and not message.effective_attachment:
             return []
         is_addressed = message.chat.type == Chat.PRIVATE or words.is_mention or self._is_reply_to_me(message)
-        about = _reply_to(message)
-        return [Said(_author(message.from_user), _place(message), _id(message), words.text, about, is_addressed)]
+        author, place, about = _author(message.from_user), _place(message), _reply_to(message)
+        return [Said(author, place, _id(message), words.text, about, is_addressed, message.media_group_id or "")]
 
     def _commanded(self, message: Message, words: "Words") -> list[Inbound]:
         name, _, to = words.command.partition("@")

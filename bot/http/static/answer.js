@@ -74,15 +74,22 @@ export class Answer {
     this.down.setAttribute("aria-pressed", "true");
     this.up.setAttribute("aria-pressed", "false");
     this.openCorrection();
-    await this.tell({ kind: "reaction", value: "-1" }, "What should be different?");
+    const given = await this.tell({ kind: "reaction", value: "-1" }, "What should be different?");
+    if (given?.taken_back) {
+      this.box.replaceChildren();
+      this.learned({ ...given, text: "👎" }, true);
+      await this.page.changed();
+    }
   }
 
   async tell(body, spoken) {
     try {
-      await api.feedback({ completion_id: this.id, ...body });
+      const given = await api.feedback({ completion_id: this.id, ...body });
       speak(spoken);
+      return given;
     } catch (error) {
       this.page.report(error);
+      return null;
     }
   }
 
@@ -162,6 +169,15 @@ export class Answer {
     if (isNew) speak(line);
   }
 
+  /** Show what a teacher wrote in its place. */
+  improved(better) {
+    const body = el("div", { class: "text" });
+    showText(body, better.text);
+    const outcome = better.state === "taken in" ? "learned from" : "waits to be learned from";
+    this.turn.append(el("section", { class: "better", "aria-label": "A better answer" },
+      el("p", { class: "said-why" }, `A better answer, written by ${better.source}; ${outcome}`), body));
+  }
+
   showHeat(heat, lesson) {
     this.node.querySelector(".heat")?.remove();
     const map = heatMap(heat);
@@ -201,7 +217,7 @@ function lessonLine(given) {
   if (given.status === "learned") return `learned: v${given.adapter_version} in ${seconds(given.update?.duration_ms ?? 0)}`;
   if (given.status === "rejected") return `not learned: ${given.reason || "the new version did worse, so it was dropped"}`;
   if (given.status === "queued") return given.reason || "noted; it will be learned as soon as possible";
-  return given.reason || "noted";
+  return given.ask || given.reason || "noted";
 }
 
 function learningClock(body) {

@@ -10,6 +10,7 @@ const READY_EVERY_MS = 1500;
 const LEARNING_EVERY_MS = 1500;
 const log = byId("log");
 const say = byId("say");
+let loaded = Promise.resolve(); // the conversation is shown: what is sent before that waits for it
 let writing = null; // the AbortController of the answer being written
 let lookAgain = 0; // the timer that follows a note on its way into the weights
 let reasons = [];
@@ -72,6 +73,12 @@ async function load() {
   }
 }
 
+/** The same, after the person has changed; what is sent meanwhile waits for it. */
+function reload() {
+  loaded = load();
+  return loaded;
+}
+
 const welcome = byId("welcome");
 
 function showWelcome(isShown) {
@@ -89,6 +96,7 @@ function showTurn(answers) {
       if (given.kind === "correction" || given.kind === "ideal") answer.learned(given);
       if (given.kind === "reaction" && ["-1", "👎"].includes(given.value)) answer.down.setAttribute("aria-pressed", "true");
     }
+    if (stored.better) answer.improved(stored.better);
   });
 }
 
@@ -99,6 +107,7 @@ function addTurn(question) {
 }
 
 async function sendMessage(text) {
+  await loaded;
   showWelcome(false);
   hideBanner();
   if (text.startsWith("/")) return runCommand(text);
@@ -232,8 +241,9 @@ function onSubmit(form, work) {
 function listen() {
   byId("starters").replaceChildren(...STARTERS.map((text) =>
     el("button", { type: "button", class: "chip", onclick: () => sendMessage(text) }, text)));
-  onSubmit("composer", () => {
+  onSubmit("composer", async () => {
     if (writing) { writing.abort(); return; }
+    await loaded;
     const text = say.value.trim();
     if (!text) return;
     say.value = "";
@@ -251,7 +261,7 @@ function listen() {
   byId("who").addEventListener("change", () => {
     api.setUser(byId("who").value.trim());
     byId("who").value = api.user();
-    load();
+    reload();
   });
   onSubmit("note-form", () => {
     const text = byId("note").value.trim();
@@ -260,13 +270,13 @@ function listen() {
     act(() => api.feedback({ kind: "note", text }));
   });
   byId("learning").addEventListener("change", (event) => act(() => api.command(`/learning ${event.target.checked ? "on" : "off"}`, null)));
-  byId("reset").addEventListener("click", () => act(async () => { await api.command("/reset", null); await load(); closePanel(); }));
+  byId("reset").addEventListener("click", () => act(async () => { await api.command("/reset", null); await reload(); closePanel(); }));
   byId("forget").addEventListener("click", () => { byId("forget-name").textContent = api.user(); byId("ask-forget").showModal(); });
   byId("ask-forget").addEventListener("close", (event) => {
-    if (event.target.returnValue === "yes") act(async () => { await api.forget(); await load(); });
+    if (event.target.returnValue === "yes") act(async () => { await api.forget(); await reload(); });
     event.target.returnValue = "";
   });
-  byId("key-form").addEventListener("submit", () => { api.setKey(byId("key").value.trim()); load(); });
+  byId("key-form").addEventListener("submit", () => { api.setKey(byId("key").value.trim()); reload(); });
   byId("theme").addEventListener("click", switchTheme);
   byId("panel-open").addEventListener("click", () => showPanel(!document.body.classList.contains("panel-shown"), byId("panel-open")));
   byId("panel-close").addEventListener("click", closePanel);
@@ -278,4 +288,4 @@ function closePanel() {
   showPanel(false, byId("panel-open"));
 }
 
-start();
+loaded = start();

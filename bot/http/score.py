@@ -1,0 +1,32 @@
+"""`POST /v1/score`: how likely a given answer is, token by token. Nothing is generated and nothing is stored."""
+
+from aiohttp import web
+
+from bot.gateway import check_text
+from bot.http import bodies
+from bot.http.auth import author
+from bot.http.openai import messages_of
+from bot.http.services import SERVICES
+from engine.requests import GenerateRequest
+
+
+async def score(request: web.Request) -> web.Response:
+    """Log-probabilities in nats, under the person's adapter or the base model; the answer's end is not among them."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.ScoreBody)
+    services.gateway.require_ready()
+    limit_chars = services.gateway.settings.text_limit_chars
+    messages = messages_of(body.messages, limit_chars)
+    check_text(body.completion, limit_chars, "completion")
+    user_id = await services.gateway.person(author(request, body.user))
+    asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
+    found = await services.engine.score(asked, body.completion)
+    return web.json_response(
+        {
+            "logprobs": found.logprobs,
+            "tokens": found.tokens,
+            "prompt_tokens": found.num_prompt_tokens,
+            "completion_tokens": len(found.tokens),
+            "logprob_sum": sum(found.logprobs),
+        }
+    )
