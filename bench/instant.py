@@ -90,10 +90,6 @@ class InstantChannel:
     async def acknowledge(self, token: str, text: str = "") -> None:
         """Nobody looks."""
 
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
-        """Nobody answers."""
-        return "0"
-
     def health(self) -> str:
         """All well."""
         return "ok"

@@ -1,13 +1,19 @@
-"""`python -m evals`, the same as `heed eval`; `python -m evals gates` measures the gates."""
+"""`python -m evals`, the same as `heed eval`; `compare` and `gates` as the first word are studies of their own."""
 
+import importlib
 import sys
+from collections.abc import Sequence
 
-from evals.run import main
+STUDIES = ("compare", "gates")  # each a module of its name, loaded when it is asked for
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line; returns the exit code."""
+    if words and words[0] in STUDIES:
+        code: int = importlib.import_module(f"evals.{words[0]}").main(words[1:])
+        return code
+    return int(importlib.import_module("evals.run").main(words))
+
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    if words[:1] == ["gates"]:
-        from evals import gates  # loads the model's libraries
-
-        raise SystemExit(gates.main(words[1:]))
-    raise SystemExit(main(words))
+    raise SystemExit(main(sys.argv[1:]))

@@ -3,6 +3,8 @@
 The retried answer is not counted. Feeds the parts adoption and collateral.
 """
 
+from functools import partial
+
 from evals import cases
 from evals.arms import Texts
 from evals.cases import Question, Wish
@@ -21,8 +23,8 @@ async def run(study: Study) -> None:
     for seed in range(study.config.seeds):
         for preference in study.config.preferences:
             for history in study.config.histories:
-                await _one(study, seed, preference, history)
-                study.advance("adoption")
+                one = partial(_one, study, seed, preference, history)
+                await study.once(f"adoption/{seed}/{preference}/{history}", one)
 
 
 async def _one(study: Study, seed: int, preference: str, history: int) -> None:
@@ -37,6 +39,7 @@ async def _one(study: Study, seed: int, preference: str, history: int) -> None:
         answers = await pair.answers(questions)
     study.lesson("adoption", seed, lesson, preference=preference, history=history, wish=wish.text)
     _record(study, seed, history, wish, questions, before, answers)
+    study.advance("adoption")
 
 
 def _record(

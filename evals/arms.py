@@ -8,7 +8,8 @@ questions become training prompts.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,13 +57,43 @@ class Person:
         """The answers to questions of their own, side by side."""
         return [answer.text for answer in await self._client.ask(self.name, texts, notes=notes)]
 
+    async def both_ways(self, texts: Sequence[str]) -> Texts:
+        """The answers by the weights alone, and with the notes beside them."""
+        alone, both = await asyncio.gather(self.answers(texts, "off"), self.answers(texts, "auto"))
+        return {WEIGHTS: alone, BOTH: both}
+
+    async def exactly(self, text: str) -> list[Any]:
+        """The answer to one question: its text, and each token with its log-probability, to the last bit."""
+        answer = await self._client.chat(self.name, [{"role": "user", "content": text}], logprobs=True)
+        return [answer.text, *map(list, answer.tokens)]
+
+    async def first_token_s(self, text: str) -> float:
+        """Seconds from a question to the first piece of its answer."""
+        started_s = time.perf_counter()
+        async with aclosing(self._client.stream(self.name, text)) as pieces:
+            async for arrived_s in pieces:
+                return arrived_s - started_s
+        return float("inf")
+
     async def note(self, text: str) -> None:
         """Tells something to keep in mind."""
         await self._client.note(self.name, text)
 
+    async def reply(self, question: Question, answer: Answer, text: str) -> Answer:
+        """Says something after an answer, in the same conversation."""
+        turns = [("user", question.text), ("assistant", answer.text), ("user", text)]
+        return await self._client.chat(self.name, [{"role": role, "content": content} for role, content in turns])
+
+    async def note_tokens(self) -> tuple[int, int]:
+        """Tokens that learned notes save in every prompt, and tokens that the others still cost."""
+        return await self._client.note_tokens(self.name)
+
     async def correct(self, question: Question, text: str) -> Lesson:
         """Asks, corrects the answer, and waits until everything that follows has settled."""
-        answer = await self.say(question)
+        return await self.teach(await self.say(question), text)
+
+    async def teach(self, answer: Answer, text: str) -> Lesson:
+        """Corrects an answer, and waits until everything that follows has settled."""
         started_s = time.perf_counter()
         outcome = await self._client.correct(self.name, answer.completion_id, text, self._config.overrides)
         seconds = time.perf_counter() - started_s
@@ -78,12 +109,22 @@ class Person:
             update={key: value for key, value in (outcome.get("update") or {}).items() if key != "heat"},
         )
 
+    async def sleep(self) -> dict[str, Any]:
+        """One consolidation, and the probes that follow it: what became of it."""
+        outcome = await self._client.consolidate(self.name)
+        await self._states(lambda states: set(states) <= {"in_weights"})
+        return outcome
+
     async def settle(self) -> list[str]:
         """Waits until no note is being learned, for a bounded time; the notes' states."""
+        return await self._states(lambda states: "learning" not in states)
+
+    async def _states(self, is_over: Callable[[list[str]], bool]) -> list[str]:
+        """The notes' states once they are as wanted, or after a bounded time."""
         ends_s = time.perf_counter() + self._config.settle_s
         while True:
             states = [note["state"] for note in await self._client.notes(self.name)]
-            if "learning" not in states or time.perf_counter() > ends_s:
+            if is_over(states) or time.perf_counter() > ends_s:
                 return states
             await asyncio.sleep(POLL_S)
 
@@ -119,8 +160,7 @@ class Pair:
 
     async def trained_answers(self, texts: Sequence[str]) -> Texts:
         """The answers of the two arms that were trained."""
-        alone, both = await asyncio.gather(self.trained.answers(texts, "off"), self.trained.answers(texts, "auto"))
-        return {WEIGHTS: alone, BOTH: both}
+        return await self.trained.both_ways(texts)
 
     async def forget(self) -> None:
         """Erases both."""

@@ -122,6 +122,11 @@ def opposite(seed: int, first: Wish, *labels: object) -> Wish:
     return wish_for(seed, back, "back", *labels, name=first.name)
 
 
+def shuffled(seed: int, preferences: Sequence[str], *labels: object) -> list[str]:
+    """The preferences in an order of the seed."""
+    return draw(seed, "sequence", *labels).sample(list(preferences), len(preferences))
+
+
 def sequences(seed: int, preferences: Sequence[str], length: int) -> list[list[str]]:
     """The preferences in the order of the seed, cut into runs of `length`; a rest too short for one is filled up."""
     order = list(preferences)

@@ -7,7 +7,7 @@ the caller paces it. Every failure becomes Unreachable or Refused.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -35,6 +35,7 @@ class Answer:
     adapter_version: int
     notes: tuple[str, ...]
     completion_tokens: int
+    tokens: tuple[tuple[str, float], ...] = ()  # each with its log-probability, where they were asked for
 
 
 class Client:
@@ -64,10 +65,13 @@ class Client:
         """The model heed runs."""
         return str((await self._call("GET", "/readyz"))["model"])
 
-    async def chat(self, user: str, messages: Messages, *, notes: Notes = "auto", model: str = "heed") -> Answer:
+    async def chat(
+        self, user: str, messages: Messages, *, notes: Notes = "auto", model: str = "heed", logprobs: bool = False
+    ) -> Answer:
         """One greedy answer."""
+        wanted = chat_body(user, messages, notes, model) | ({"logprobs": True} if logprobs else {})
         async with self._slots:
-            body = await self._call("POST", "/v1/chat/completions", chat_body(user, messages, notes, model))
+            body = await self._call("POST", "/v1/chat/completions", wanted)
         return answer_of(body)
 
     async def ask(self, user: str, texts: Sequence[str], *, notes: Notes = "auto", model: str = "heed") -> list[Answer]:
@@ -75,7 +79,7 @@ class Client:
         calls = [self.chat(user, [{"role": "user", "content": t}], notes=notes, model=model) for t in texts]
         return list(await asyncio.gather(*calls))
 
-    async def stream(self, user: str, text: str, *, model: str = "heed") -> AsyncIterator[float]:
+    async def stream(self, user: str, text: str, *, model: str = "heed") -> AsyncGenerator[float, None]:
         """Asks with streaming; yields the time (`time.perf_counter`, s) at which each piece of text arrived."""
         body = chat_body(user, [{"role": "user", "content": text}], "auto", model) | {"stream": True}
         async with self._request("POST", "/v1/chat/completions", body) as response:
@@ -92,10 +96,22 @@ class Client:
         """A standing note: kept in the prompt, nothing is trained."""
         return await self._call("POST", "/v1/feedback", {"user": user, "kind": "note", "text": text})
 
+    async def consolidate(self, user: str) -> Json:
+        """One consolidation, as at night; returns when it has ended, however long heed lets it wait."""
+        while True:
+            outcome = await self._call("POST", f"/v1/users/{quote(user, safe='')}/consolidate", {})
+            if outcome["status"] != "queued":
+                return outcome
+
     async def notes(self, user: str) -> list[Json]:
         """The person's live notes."""
         listed: list[Json] = (await self._call("GET", f"/v1/users/{quote(user, safe='')}/notes"))["data"]
         return listed
+
+    async def note_tokens(self, user: str) -> tuple[int, int]:
+        """Prompt tokens the person's learned notes save, and those the others cost."""
+        body = await self._call("GET", f"/v1/users/{quote(user, safe='')}/notes")
+        return body["tokens_saved"], body["tokens_in_prompt"]
 
     async def rollback(self, user: str, version: int) -> None:
         """Makes an earlier version active."""
@@ -144,7 +160,13 @@ def answer_of(body: Json) -> Answer:
         adapter_version=body["heed"]["adapter_version"],
         notes=tuple(body["heed"]["notes"]),
         completion_tokens=body["usage"]["completion_tokens"],
+        tokens=tuple((entry["token"], entry["logprob"]) for entry in _logprobs(body)),
     )
+
+
+def _logprobs(body: Json) -> list[Json]:
+    entries: list[Json] = (body["choices"][0].get("logprobs") or {}).get("content") or []
+    return entries
 
 
 def piece_of(line: bytes) -> str:

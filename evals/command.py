@@ -6,7 +6,9 @@ Exit codes: what the work returns (0, or 1 where check=true and a figure misses)
 import asyncio
 import json
 import signal
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +20,7 @@ from evals.errors import EvalError
 
 HELP_WORDS = ("help", "--help", "-h")
 TABLE_WIDTH = 150
+LINE_EVERY_S = 30.0
 
 
 class HasFolder(Protocol):
@@ -68,15 +71,28 @@ def progress_bar() -> Progress:
 
 
 class Bar:
-    """Moves a progress bar; called once per unit of work with the part's name."""
+    """Moves a progress bar; called once per unit of work with the part's name.
+
+    Where nobody watches a terminal, a line says now and then how far it is.
+    """
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress = progress
         self._task = progress.add_task("starting heed", total=total)
+        self._told_s = time.monotonic()
 
     def __call__(self, part: str) -> None:
         """One unit further."""
         self._progress.update(self._task, advance=1, description=part)
+        console = self._progress.console
+        if not console.is_terminal and time.monotonic() - self._told_s >= LINE_EVERY_S:
+            self._told_s = time.monotonic()
+            console.print(self._line(part))
+
+    def _line(self, part: str) -> str:
+        task = self._progress.tasks[self._task]
+        left = "" if task.time_remaining is None else f", about {timedelta(seconds=int(task.time_remaining))} left"
+        return f"{part}: {task.completed:.0f} of {task.total:.0f}, {timedelta(seconds=int(task.elapsed or 0))}{left}"
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -1,16 +1,25 @@
 """What one evaluation measures, and how much of it: every default once, checked before anything starts."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from engine.config import ConfigError, LearnConfig
 from engine.pocket.style import PREFERENCES
 from engine.pocket.talk import SKILLS
 from evals.arguments import described
 from evals.errors import ArgumentError
 
 PARTS = ("teacher", "notes", "adoption", "collateral", "retention", "skills", "reversal")
+LONG_PARTS = (
+    "lasting",
+    "recall",
+    "endurance",
+    "silence",
+    "poison",
+)  # minutes to hours each: measured where they are asked for
 CORRECTIONS_IN_SEQUENCE = 6
+_OF_THIS_RUN = ("parallel", "settle_s", "out", "fresh", "check")
 MAX_SKILL_PROBES = 600  # a family has about 130 different questions
 
 
@@ -21,14 +30,20 @@ class EvalConfig:
     seeds: int = described(5, "how often everything is done, each time with other subjects, words and names")
     probes: int = described(20, "questions about unseen subjects after a correction")
     skills: int = described(500, "questions that have nothing to do with style, before and after six corrections")
-    only: tuple[str, ...] = described(PARTS, "which parts to measure")
+    only: tuple[str, ...] = described(PARTS, f"which parts to measure; beside these: {', '.join(LONG_PARTS)}")
     preferences: tuple[str, ...] = described(tuple(PREFERENCES), "which of the twelve (retention takes six at a time)")
     histories: tuple[int, ...] = described((0, 4), "earlier messages of a person who corrects once")
+    between: int = described(50, "ordinary chats between two corrections (lasting)")
+    updates: int = described(200, "corrections by one person (endurance)")
+    attacks: int = described(100, "corrections meant to do harm (poison)")
     training: str = described("{}", "learning settings sent with every correction, as JSON")
     parallel: int = described(16, "questions asked at once")
     settle_s: int = described(60, "the longest wait for the probes that follow a correction")
-    url: str = described("", "a running heed to measure (empty: starts its own, with its own data)")
-    out: str = described("evals/results", "folder for summary.json and steps.jsonl")
+    url: str = described(
+        "", "a running heed to measure, with HEED_VERSIONS_KEEP=1000 (empty: starts its own, with its own data)"
+    )
+    out: str = described("evals/results", "folder for summary.json, report.html, pictures and steps.jsonl")
+    fresh: bool = described(False, "begin anew, whatever an unfinished run has left in the folder")
     check: bool = described(False, "exit with 1 where a figure misses its target")
 
     def __post_init__(self) -> None:
@@ -36,24 +51,38 @@ class EvalConfig:
         _require_range("seeds", self.seeds, 1, 1000)
         _require_range("probes", self.probes, 1, 60)
         _require_range("skills", self.skills, len(SKILLS), MAX_SKILL_PROBES)
+        _require_range("between", self.between, 0, 1000)
+        _require_range("updates", self.updates, 1, 10_000)
+        _require_range("attacks", self.attacks, 1, 10_000)
         _require_range("parallel", self.parallel, 1, 32)
         _require_range("settle_s", self.settle_s, 1, 3600)
-        _require_known("only", self.only, PARTS)
+        _require_known("only", self.only, PARTS + LONG_PARTS)
         _require_known("preferences", self.preferences, tuple(PREFERENCES))
         if not self.histories or not all(0 <= count <= 20 for count in self.histories):
             raise ArgumentError("histories wants numbers from 0 to 20, such as 0,4")
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise ArgumentError(f"url wants an address such as http://127.0.0.1:8080, not {self.url!r}")
         _ = self.overrides
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """The learning settings sent with every correction. Raises ArgumentError where they are no JSON object."""
+        """The learning settings sent with every correction. Raises ArgumentError where no trainer takes them."""
         try:
             parsed = json.loads(self.training)
         except ValueError:
             parsed = None
-        if isinstance(parsed, dict):
-            return parsed
-        raise ArgumentError(f"training wants a JSON object, not {self.training!r}")
+        if not isinstance(parsed, dict):
+            raise ArgumentError(f"training wants a JSON object, not {self.training!r}")
+        try:
+            LearnConfig().merged(parsed)
+        except (ConfigError, TypeError) as error:
+            raise ArgumentError(f"training: {error}") from None
+        return parsed
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """What the figures depend on: a run that breaks off goes on where these are the same."""
+        return {key: value for key, value in asdict(self).items() if key not in _OF_THIS_RUN}
 
     def wants(self, *parts: str) -> bool:
         """Whether any of the parts is to be measured."""

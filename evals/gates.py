@@ -25,10 +25,11 @@ from engine.pocket.subjects import SUBJECTS, Subject
 from engine.pocket.trial import Bench, Correction, Person
 from engine.pocket.wishes import apply
 from engine.pocket.world import ask_text
-from evals import cases, command
+from evals import cases, command, picture, report
 from evals.arguments import described
 from evals.cases import Question, Wish
 from evals.errors import ArgumentError
+from evals.report import Picture
 from evals.study import Advance
 from evals.verdict import follows
 
@@ -46,7 +47,7 @@ class GatesConfig:
 
     people: int = described(20, "how many people of the set to walk through")
     probes: int = described(6, "questions on which a harm must show")
-    out: str = described("evals/results", "folder for gates.jsonl and gates.json")
+    out: str = described("evals/results", "folder for gates.jsonl, gates.json, gates.html and gates.png")
     check: bool = described(False, "exit with 1 where a target is missed")
 
     def __post_init__(self) -> None:
@@ -99,6 +100,7 @@ async def run(config: GatesConfig, console: Console) -> int:
                 await asyncio.sleep(SIGNAL_S)
     summary = summarise([r for r in done if r["seed"] in {p["seed"] for p in people}])
     command.write_json(Path(config.out) / "gates.json", {"command": "evals gates"} | summary)
+    report.write(Path(config.out), "What the gates stop", {}, [table(summary)], [drawn(summary)], "gates.html")
     console.print(table(summary))
     return 1 if config.check and not summary["is_reached"] else 0
 
@@ -288,6 +290,13 @@ def _of_kind(records: Sequence[Record]) -> Record:
         "by_gate": {name: by_gate.count(name) for name in dict.fromkeys(by_gate)},
         "wrong": [[r["seed"], r["lesson"]] for r in wrong],
     }
+
+
+def drawn(summary: Record) -> Picture:
+    """Of each kind the share that was refused."""
+    refused = [_share(found["refused"], found["number"]) for found in summary["kinds"].values()]
+    png = picture.bars(list(summary["kinds"]), {"refused": refused})
+    return Picture("gates.png", "Refused", "Of the candidates of each kind, the share that the gates refused.", png)
 
 
 def _share(count: int, total: int) -> float:

@@ -1,6 +1,7 @@
 """The fast path: a note is in the prompt of the very next answer. Nothing is trained."""
 
 import asyncio
+from functools import partial
 
 from engine.pocket.style import DIRECTIONS, Direction
 from evals import cases
@@ -20,9 +21,14 @@ async def run(study: Study) -> None:
     """Records very next answers: every one by a person of its own, told in words of their own."""
     for seed in range(study.config.seeds):
         for direction in _directions(study.config):
-            numbers = range(per_direction(study.config))
-            await asyncio.gather(*(_one(study, seed, direction, number) for number in numbers))
-            study.advance("notes")
+            unit = f"notes/{seed}/{direction[0]}/{direction[1]}"
+            await study.once(unit, partial(_several, study, seed, direction))
+
+
+async def _several(study: Study, seed: int, direction: Direction) -> None:
+    numbers = range(per_direction(study.config))
+    await asyncio.gather(*(_one(study, seed, direction, number) for number in numbers))
+    study.advance("notes")
 
 
 def _directions(config: EvalConfig) -> list[Direction]:

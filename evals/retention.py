@@ -1,18 +1,19 @@
 """Six different corrections in a row: what holds at the end, and what it cost in skills nobody talked about.
 
 Every seed shuffles the preferences and teaches one person the first six and another one the rest. Feeds the parts
-retention and skills. How each lesson had been adopted when it was new is read at the end, by going back version by
-version, so that no probe is asked before the last lesson.
+retention and skills. How each lesson had been adopted when it was new, and what held then of those before it, is read
+at the end, by going back version by version, so that no probe is asked before the last lesson.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
-from evals import cases
-from evals.arms import BASE, WEIGHTS, Lesson, Pair
-from evals.cases import Exercise, Question, Wish
+from evals import cases, skills
+from evals.arms import WEIGHTS, Lesson, Pair
+from evals.cases import Question, Wish
 from evals.config import CORRECTIONS_IN_SEQUENCE, EvalConfig
 from evals.study import Study
-from evals.verdict import follows, is_right, judge
+from evals.verdict import follows, judge
 
 
 def units(config: EvalConfig) -> int:
@@ -25,7 +26,7 @@ async def run(study: Study) -> None:
     """Records every probe and every exercise of every person who corrects six times."""
     for seed in range(study.config.seeds):
         for number, run_of in enumerate(cases.sequences(seed, study.config.preferences, CORRECTIONS_IN_SEQUENCE)):
-            await _one(study, seed, number, run_of)
+            await study.once(f"retention/{seed}/{number}", partial(_one, study, seed, number, run_of))
 
 
 async def _one(study: Study, seed: int, number: int, preferences: Sequence[str]) -> None:
@@ -34,7 +35,8 @@ async def _one(study: Study, seed: int, number: int, preferences: Sequence[str])
     async with study.pair("retention", seed, number) as pair:
         lessons = await _teach(study, seed, number, pair, wishes)
         if study.config.wants("skills"):
-            await _skills(study, seed, number, pair)
+            asked = cases.exercises(seed, study.config.skills, study.rehearsed, number)
+            await skills.record(study, "skills", seed, asked, pair.answers_to, number=number)
         if study.config.wants("retention"):
             await _held(study, seed, number, pair, questions, wishes)
             await _adopted(study, seed, number, pair, questions, list(zip(wishes, lessons, strict=True)))
@@ -69,28 +71,11 @@ async def _adopted(
     study: Study, seed: int, number: int, pair: Pair, questions: list[Question], taught: list[tuple[Wish, Lesson]]
 ) -> None:
     """The newest version first: heed goes back along a person's versions, never forward."""
-    for wish, lesson in reversed(taught):
+    for place, (wish, lesson) in reversed(list(enumerate(taught))):
         await pair.trained.roll_back(lesson.version)
         texts = await pair.trained.answers([q.text for q in questions], "off")
-        shares = [follows(text, wish) for text in texts]
+        held = [sum(follows(text, w) for text in texts) / len(texts) for w, _ in taught[: place + 1]]
         study.record(
-            "adopted", seed, arm=WEIGHTS, number=number, preference=wish.preference, share=sum(shares) / len(shares)
-        )
-
-
-async def _skills(study: Study, seed: int, number: int, pair: Pair) -> None:
-    asked = cases.exercises(seed, study.config.skills, study.rehearsed, number)
-    texts = [exercise.text for exercise in asked]
-    _record_skills(study, seed, number, BASE, asked, await study.before(texts))
-    for arm, answers in (await pair.answers_to(texts)).items():
-        _record_skills(study, seed, number, arm, asked, answers)
-
-
-def _record_skills(
-    study: Study, seed: int, number: int, arm: str, asked: Sequence[Exercise], answers: Sequence[str]
-) -> None:
-    for exercise, text in zip(asked, answers, strict=True):
-        study.record(
-            "skills", seed, arm=arm, number=number, skill=exercise.skill, question=exercise.text,
-            expected=exercise.expected, text=text, is_right=is_right(text, exercise),
+            "adopted", seed, arm=WEIGHTS, number=number, preference=wish.preference, share=held[-1], lesson=place,
+            held_so_far=held,
         )  # fmt: skip

@@ -4,6 +4,8 @@ An answer counts where the first correction had taken effect on the same questio
 first correction made, after everything else, by going back to it.
 """
 
+from functools import partial
+
 from evals import cases
 from evals.arms import NOTES, Pair, Texts
 from evals.cases import Question, Wish
@@ -21,8 +23,7 @@ async def run(study: Study) -> None:
     """Records, for every probe, whether it followed the first correction and whether it is back after the second."""
     for seed in range(study.config.seeds):
         for preference in study.config.preferences:
-            await _one(study, seed, preference)
-            study.advance("reversal")
+            await study.once(f"reversal/{seed}/{preference}", partial(_one, study, seed, preference))
 
 
 async def _one(study: Study, seed: int, preference: str) -> None:
@@ -40,6 +41,7 @@ async def _one(study: Study, seed: int, preference: str) -> None:
     for wish, lesson in zip((away, back), lessons, strict=True):
         study.lesson("reversal", seed, lesson, preference=preference, wish=wish.text)
     _record(study, seed, away, back, questions, first, second)
+    study.advance("reversal")
 
 
 async def _gone_back(pair: Pair, version: int, texts: list[str]) -> Texts:

@@ -1,25 +1,46 @@
-"""`heed eval [key=value ...]`: measures what heed learns, prints the table, writes summary.json and steps.jsonl.
+"""`heed eval [key=value ...]`: measures what heed learns; prints the table, writes summary.json, report.html, pictures.
 
-Exit codes: 0 when it measured, whatever the figures say; 1 with check=true where a figure misses its target; 2 where
-it could not measure.
+What is seen goes to steps.jsonl at once, and the measured heed's data lie beside it until all is done: the same command
+goes on where an interrupted one stopped. Exit codes: 0 when it measured, whatever the figures say; 1 with check=true
+where a figure misses its target; 2 where it could not measure.
 """
 
-import json
-import secrets
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import TextIO
+from typing import Any
 
 from rich.console import Console
 
-from evals import adoption, command, notes, retention, reversal, score, server, table, teacher
+from evals import (
+    adoption,
+    command,
+    endurance,
+    gallery,
+    lasting,
+    notes,
+    poison,
+    recall,
+    report,
+    retention,
+    reversal,
+    score,
+    server,
+    silence,
+    table,
+    teacher,
+)
 from evals.client import Client
 from evals.config import EvalConfig
-from evals.score import Figure
-from evals.study import Advance, Record, Sink, Study, rehearsed_prompts
+from evals.figure import Figure
+from evals.journal import Journal, Record, unfinished
+from evals.study import Advance, Study, rehearsed_prompts
+
+STEPS = "steps.jsonl"
+DATA = "heed"  # of the heed that is measured, until all is done
 
 RUNNERS: dict[ModuleType, tuple[str, ...]] = {
     teacher: ("teacher",),
@@ -27,6 +48,11 @@ RUNNERS: dict[ModuleType, tuple[str, ...]] = {
     adoption: ("adoption", "collateral"),
     retention: ("retention", "skills"),
     reversal: ("reversal",),
+    lasting: ("lasting",),
+    recall: ("recall",),
+    endurance: ("endurance",),
+    silence: ("silence",),
+    poison: ("poison",),
 }
 
 
@@ -39,47 +65,62 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
     """Measures, writes and prints; returns the exit code."""
     started_s = time.time()
     folder = Path(config.out)
+    journal = begun(config, folder)
+    if journal.is_resumed:
+        console.print(f"going on after {len(journal.done)} units that {folder / STEPS} holds")
     with command.progress_bar() as progress:
-        bar = command.Bar(progress, _units(config))
-        async with server.running(config.url) as url:
-            with (folder / "steps.jsonl").open("w", encoding="utf-8") as steps:
-                records, model = await evaluate(config, url, bar, lambda record: _write_line(steps, record))
-    rows = score.figures(records, config.only)
-    save(folder, config, model, records, rows, time.time() - started_s)
-    report(console, config.seeds, records, rows)
-    console.print(f"written to {folder / 'summary.json'} and {folder / 'steps.jsonl'}")
+        bar = command.Bar(progress, units(config))
+        async with server.running(config.url, folder / DATA) as url:
+            model = await evaluate(config, url, bar, journal)
+    rows = score.figures(journal.records, config.only)
+    save(folder, config, model, journal.records, rows, time.time() - started_s)
+    show(console, config.seeds, journal.records, rows)
+    journal.end()
+    journal.close()
+    shutil.rmtree(folder / DATA, ignore_errors=True)
+    console.print(f"written to {folder / 'summary.json'}, {folder / report.PAGE} and {folder / STEPS}")
     is_missed = any(row.is_met(row.median) is False for row in rows)
     return 1 if config.check and is_missed else 0
 
 
-async def evaluate(
-    config: EvalConfig, url: str, advance: Advance, sink: Sink = lambda _record: None
-) -> tuple[list[Record], str]:
-    """Runs the wanted parts against the heed at `url`; their records, and the model's name."""
+def begun(config: EvalConfig, folder: Path) -> Journal:
+    """A new journal, or what an interrupted run with the same arguments has left, if its heed's data are there, too.
+
+    Raises ArgumentError where it belongs to other arguments.
+    """
+    steps, data = folder / STEPS, folder / DATA
+    found = None if config.fresh else unfinished(steps, config.measures)
+    if found is None or not (config.url or data.is_dir()):
+        shutil.rmtree(data, ignore_errors=True)
+        found = Journal()
+    found.write_to(steps, config.measures)
+    return found
+
+
+async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal) -> str:
+    """Runs the wanted parts against the heed at `url` and records what they see; the model's name."""
     async with Client(url, config.parallel) as client:
         model = await client.model()
-        study = Study(config, client, secrets.token_hex(3), advance, rehearsed_prompts(model), sink)
+        study = Study(config, client, journal, advance, rehearsed_prompts(model))
         for runner, parts in RUNNERS.items():
             if config.wants(*parts):
                 await runner.run(study)
         await study.close()
-    return study.records, model
+    return model
 
 
-def report(console: Console, seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
+def show(console: Console, seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
     """Prints the tables."""
-    console.print(table.figures(rows, seeds))
-    for more in (table.preferences(score.columns(records)), table.skills(records)):
-        if more is not None:
-            console.print(more)
+    for each in table.every(seeds, records, rows):
+        console.print(each)
     console.print(table.lessons(score.lessons(records)))
 
 
 def save(
     folder: Path, config: EvalConfig, model: str, records: Sequence[Record], rows: Sequence[Figure], seconds: float
 ) -> None:
-    """Writes summary.json: the figures, and how they were made."""
-    summary = {
+    """Writes summary.json: the figures, and how they were made; and the page with tables and pictures."""
+    summary: dict[str, Any] = {
         "command": "heed eval",
         "config": asdict(config),
         "model": model,
@@ -90,15 +131,18 @@ def save(
         "preferences": [column.to_json() for column in score.columns(records)],
     }
     command.write_json(folder / "summary.json", summary)
+    facts = {
+        "model": model,
+        "finished": summary["finished_at"],
+        "arguments": summary["config"],
+        "lessons": table.lessons(summary["lessons"]),
+    }
+    pictures = gallery.of(records)
+    report.write(folder, "What heed learns", facts, table.every(config.seeds, records, rows), pictures)
 
 
-def _write_line(steps: TextIO, record: Record) -> None:
-    """One judged answer or lesson, as soon as it is known."""
-    steps.write(json.dumps(record, ensure_ascii=False) + "\n")
-    steps.flush()
-
-
-def _units(config: EvalConfig) -> int:
+def units(config: EvalConfig) -> int:
+    """Steps of the progress bar for the wanted parts."""
     return sum(runner.units(config) for runner, parts in RUNNERS.items() if config.wants(*parts))
 
 

@@ -6,86 +6,18 @@ the median over the seeds reaches the target in every arm it is judged in; the w
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from evals import long_score
 from evals.arms import ARMS, BASE, BOTH, NOTES, WEIGHTS
+from evals.figure import Figure, Series, answers_of, figure, held_share, per_seed, points_lost, share
 from evals.study import Record
 
-Series = dict[str, list[float]]  # arm -> one value per seed
-Value = Callable[[Record], float | None]
 ABSENT_SKILLS = ("opposite", "bigger")  # families that no anchor and no prompt of the bank belongs to
 ADOPTED_SHARE = 0.95
 LEAST_SHARE = 0.80
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One row: a value per arm over the seeds, and what it should be."""
-
-    name: str
-    median: Mapping[str, float]
-    worst: Mapping[str, float]
-    seeds: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    target: float | None = None
-    is_at_least: bool = True
-    judged: tuple[str, ...] = ()  # the arms the target is for
-    unit: str = "%"  # "%": shares; "points": percentage points; otherwise a count, such as "of 12"
-
-    def is_met(self, values: Mapping[str, float]) -> bool | None:
-        """Whether `values` (the medians or the worst) reach the target; None where there is none.
-
-        An arm that is judged and has no value (nothing it could have shown) has not reached it.
-        """
-        if self.target is None:
-            return None
-        return all(arm in values and self.reaches(values[arm]) for arm in self.judged)
-
-    def reaches(self, value: float) -> bool:
-        """Whether one value is as good as the target."""
-        assert self.target is not None
-        return value >= self.target if self.is_at_least else value <= self.target
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for summary.json."""
-        return {
-            "name": self.name,
-            "unit": self.unit,
-            "target": self.target,
-            "is_at_least": self.is_at_least,
-            "judged": list(self.judged),
-            "median": dict(self.median),
-            "worst": dict(self.worst),
-            "seeds": {arm: list(values) for arm, values in self.seeds.items()},
-            "is_met": self.is_met(self.median),
-            "is_met_by_worst": self.is_met(self.worst),
-        }
-
-
-def figure(name: str, series: Series, **fields: Any) -> Figure:
-    """A figure from one value per seed and arm."""
-    worst = min if fields.get("is_at_least", True) else max
-    known = {arm: values for arm, values in series.items() if values}
-    return Figure(
-        name,
-        {arm: statistics.median(values) for arm, values in known.items()},
-        {arm: worst(values) for arm, values in known.items()},
-        known,
-        **fields,
-    )
-
-
-def per_seed(records: Iterable[Record], value: Value) -> Series:
-    """The mean of `value` per arm and seed; records for which it is None do not count."""
-    found: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for record in records:
-        if (number := value(record)) is not None:
-            found[record["arm"], record["seed"]].append(number)
-    series: Series = {}
-    for (arm, _), numbers in sorted(found.items(), key=lambda item: item[0][1]):
-        series.setdefault(arm, []).append(statistics.fmean(numbers))
-    return series
 
 
 def figures(records: Sequence[Record], parts: Iterable[str]) -> list[Figure]:
@@ -98,28 +30,23 @@ def figures(records: Sequence[Record], parts: Iterable[str]) -> list[Figure]:
         "retention": _retention,
         "skills": _skills,
         "reversal": _reversal,
+        **long_score.MAKERS,
     }
     return [row for part in makers if part in parts for row in makers[part](records)]
 
 
-def _of(records: Sequence[Record], part: str, **wanted: Any) -> list[Record]:
-    """The judged answers of a part (lessons are no answers)."""
-    answers = (r for r in records if r["part"] == part and "arm" in r)
-    return [r for r in answers if all(r.get(key) == value for key, value in wanted.items())]
-
-
 def _teacher(records: Sequence[Record]) -> list[Figure]:
-    told = _of(records, "teacher")
+    told = answers_of(records, "teacher")
     limit: dict[str, Any] = {"target": 0.97, "judged": (BASE,)}
     return [
-        figure(f"feedback in context, {way}", _share(_of(told, "teacher", way=way), "holds"), **limit)
+        figure(f"feedback in context, {way}", share(answers_of(told, "teacher", way=way), "holds"), **limit)
         for way in dict.fromkeys(r["way"] for r in told)
     ]
 
 
 def _notes(records: Sequence[Record]) -> list[Figure]:
     return [
-        figure("note: the very next answer", _share(_of(records, "notes"), "holds"), target=0.97, judged=(NOTES,))
+        figure("note: the very next answer", share(answers_of(records, "notes"), "holds"), target=0.97, judged=(NOTES,))
     ]  # fmt: skip
 
 
@@ -127,10 +54,10 @@ def _adoption(records: Sequence[Record]) -> list[Figure]:
     rows = []
     for history in _histories(records):
         told = f"one correction, {history} earlier messages"
-        each = list(_each(_of(records, "adoption", history=history), "holds").values())
+        each = list(_each(answers_of(records, "adoption", history=history), "holds").values())
         wanted = min(10, len(each))
         rows += [
-            figure(f"{told}: mean", _share(_of(records, "adoption", history=history), "holds")),
+            figure(f"{told}: mean", share(answers_of(records, "adoption", history=history), "holds")),
             _count(f"{told}: preferences at 95 %", each, target=wanted, judged=(WEIGHTS,), unit=f"of {len(each)}"),
             _least(f"{told}: the worst preference", each, target=LEAST_SHARE, judged=(WEIGHTS,)),
         ]
@@ -158,51 +85,51 @@ def _least(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
 
 
 def _collateral(records: Sequence[Record]) -> list[Figure]:
-    asked = _of(records, "adoption")
+    asked = answers_of(records, "adoption")
     limit = {"target": 0.03, "is_at_least": False, "judged": (WEIGHTS,)}
     return [
         figure("other preferences changed", _changed(asked), **limit),
-        figure("facts lost", _share(asked, "facts_lost"), **limit),
+        figure("facts lost", share(asked, "facts_lost"), **limit),
         figure("answers with any of both", per_seed(asked, _is_harmed), is_at_least=False),
     ]
 
 
 def _retention(records: Sequence[Record]) -> list[Figure]:
-    kept, taught = _of(records, "retention"), _of(records, "adopted")
+    kept, taught = answers_of(records, "retention"), answers_of(records, "adopted")
     return [
         figure("six in a row: each when new", per_seed(taught, lambda r: r["share"])),
-        figure("six in a row: held at the end", per_seed(kept, _held_share), target=0.95, judged=(WEIGHTS,)),
+        figure("six in a row: held at the end", per_seed(kept, held_share), target=0.95, judged=(WEIGHTS,)),
         figure("six in a row: the worst of them", _worst_held(kept)),
-        figure("six in a row: all in one answer", per_seed(kept, lambda r: _held_share(r) == 1.0)),
+        figure("six in a row: all in one answer", per_seed(kept, lambda r: held_share(r) == 1.0)),
         figure("six in a row: others changed", _changed(kept), is_at_least=False),
-        figure("six in a row: facts lost", _share(kept, "facts_lost"), is_at_least=False),
+        figure("six in a row: facts lost", share(kept, "facts_lost"), is_at_least=False),
     ]
 
 
 def _skills(records: Sequence[Record]) -> list[Figure]:
-    asked = _of(records, "skills")
+    asked = answers_of(records, "skills")
     absent = [r for r in asked if r["skill"] in ABSENT_SKILLS]
     limit = {"target": 2.0, "is_at_least": False, "judged": (WEIGHTS,), "unit": "points"}
     return [
-        figure("skills: right before and after", _share(asked, "is_right")),
-        figure("skills: lost", _lost(asked), **limit),
-        figure("skills: lost, families never rehearsed", _lost(absent), **limit),
+        figure("skills: right before and after", share(asked, "is_right")),
+        figure("skills: lost", points_lost(asked), **limit),
+        figure("skills: lost, families never rehearsed", points_lost(absent), **limit),
     ]
 
 
 def skills_by_family(records: Sequence[Record]) -> list[Figure]:
     """Right answers per family of skills."""
-    asked = _of(records, "skills")
+    asked = answers_of(records, "skills")
     return [
-        figure(skill, _share(_of(asked, "skills", skill=skill), "is_right"))
+        figure(skill, share(answers_of(asked, "skills", skill=skill), "is_right"))
         for skill in dict.fromkeys(r["skill"] for r in asked)
     ]
 
 
 def _reversal(records: Sequence[Record]) -> list[Figure]:
-    asked = _of(records, "reversal")
+    asked = answers_of(records, "reversal")
     return [
-        figure("opposite correction: the first had worked", _share(asked, "was_away")),
+        figure("opposite correction: the first had worked", share(asked, "was_away")),
         figure("opposite correction: back", per_seed(asked, is_back), target=0.95, judged=(WEIGHTS, BOTH)),
     ]
 
@@ -225,23 +152,27 @@ class Column:
 def columns(records: Sequence[Record]) -> list[Column]:
     """Each preference by itself, in every way it was measured."""
     adopted = [
-        Column(f"one correction, {history} earlier", WEIGHTS, _each(_of(records, "adoption", history=history), "holds"))
+        Column(
+            f"one correction, {history} earlier",
+            WEIGHTS,
+            _each(answers_of(records, "adoption", history=history), "holds"),
+        )
         for history in _histories(records)
     ]
     found = [
-        Column("in context", BASE, _each(_of(records, "teacher"), "holds")),
-        Column("note", NOTES, _each(_of(records, "notes"), "holds")),
+        Column("in context", BASE, _each(answers_of(records, "teacher"), "holds")),
+        Column("note", NOTES, _each(answers_of(records, "notes"), "holds")),
         *adopted,
-        Column("facts lost", WEIGHTS, _each(_of(records, "adoption"), "facts_lost", is_at_least=False)),
-        Column("one of six, at the end", WEIGHTS, _each_held(_of(records, "retention"))),
-        Column("opposite correction", WEIGHTS, _each_back(_of(records, "reversal"))),
+        Column("facts lost", WEIGHTS, _each(answers_of(records, "adoption"), "facts_lost", is_at_least=False)),
+        Column("one of six, at the end", WEIGHTS, _each_held(answers_of(records, "retention"))),
+        Column("opposite correction", WEIGHTS, _each_back(answers_of(records, "reversal"))),
     ]
     return [column for column in found if column.rows]
 
 
 def _each(records: Sequence[Record], key: str, **fields: Any) -> dict[str, Figure]:
     names = _preferences(records)
-    return {p: figure(p, _share([r for r in records if r["preference"] == p], key), **fields) for p in names}
+    return {p: figure(p, share([r for r in records if r["preference"] == p], key), **fields) for p in names}
 
 
 def _each_held(records: Sequence[Record]) -> dict[str, Figure]:
@@ -273,15 +204,6 @@ def is_back(record: Record) -> float | None:
     return float(record["is_back"]) if record.get("was_away") else None
 
 
-def _share(records: Iterable[Record], key: str) -> Series:
-    return per_seed(records, lambda r: r.get(key))
-
-
-def _held_share(record: Record) -> float:
-    held: dict[str, bool] = record["held"]
-    return sum(held.values()) / len(held)
-
-
 def _changed(records: Sequence[Record]) -> Series:
     """Of all (answer, other preference), the share whose state is another one."""
     return per_seed(records, lambda r: len(r["changed"]) / r["compared"] if r.get("compared") else None)
@@ -296,8 +218,8 @@ def _worst_held(records: Sequence[Record]) -> Series:
     names = dict.fromkeys(p for r in records for p in r["held"])
     by_preference: dict[tuple[str, int], list[float]] = defaultdict(list)
     for name in names:
-        for arm, seed, share in _shares(records, name):
-            by_preference[arm, seed].append(share)
+        for arm, seed, held in _shares(records, name):
+            by_preference[arm, seed].append(held)
     series: Series = {}
     for (arm, _), shares in sorted(by_preference.items(), key=lambda item: item[0][1]):
         series.setdefault(arm, []).append(min(shares))
@@ -312,17 +234,8 @@ def _shares(records: Sequence[Record], preference: str) -> Iterable[tuple[str, i
     return [(arm, seed, statistics.fmean(values)) for (arm, seed), values in found.items()]
 
 
-def _lost(records: Sequence[Record]) -> Series:
-    """Percentage points of right answers lost against the base model, per trained arm and seed."""
-    right = _share(records, "is_right")
-    before = right.get(BASE, [])
-    return {
-        arm: [100.0 * (old - new) for old, new in zip(before, right[arm], strict=True)] for arm in ARMS if arm in right
-    }
-
-
 def _histories(records: Sequence[Record]) -> list[int]:
-    return sorted({r["history"] for r in _of(records, "adoption")})
+    return sorted({r["history"] for r in answers_of(records, "adoption")})
 
 
 def _preferences(records: Sequence[Record]) -> list[str]:

@@ -1,7 +1,8 @@
 """Starts a heed of its own to measure, and stops it: a child process on a free port with a data directory of its own.
 
-Invariants: the heed is stopped by its process id and its data is removed, also when the measurement fails; nothing of
-a heed that runs elsewhere on the machine is touched, and people's chats are left to it: no bot is switched on.
+Invariants: the heed is stopped by its process id, also when the measurement fails, and its data is removed unless it
+was given a folder, in which an interrupted measurement finds it again; nothing of a heed that runs elsewhere on the
+machine is touched, and people's chats are left to it: no bot is switched on.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from evals.errors import StartFailed, Unreachable
 START_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 45.0  # heed promises 30 s
 POLL_S = 0.05
+VERSIONS_KEPT = "1000"  # measurements go back along all of a person's versions
 _ROOT = Path(__file__).parent.parent
 _TOKENS = {*BOT_TOKENS.values(), *(f"HEED_{name.upper()}_TOKEN" for name in BOT_TOKENS)}
 
@@ -30,11 +32,17 @@ _TOKENS = {*BOT_TOKENS.values(), *(f"HEED_{name.upper()}_TOKEN" for name in BOT_
 class HeedServer:
     """One heed in a child process."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        """`settings` are variables over those of this process; a bot runs only where its token is among them."""
-        self.folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
+    def __init__(self, settings: Mapping[str, str] | None = None, folder: Path | None = None) -> None:
+        """`settings` are variables over those of this process; a bot runs only where its token is among them.
+
+        What is in a `folder` that is given stays there when heed is stopped; without one it has one for the time being.
+        """
+        self._is_kept = folder is not None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="heed-measured-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.program: tuple[str, ...] = ("bot",)  # the module that is started, and words before `run`
         self._settings = dict(settings or {})
         self._process: asyncio.subprocess.Process | None = None
 
@@ -53,7 +61,7 @@ class HeedServer:
         started_s = time.perf_counter()
         with self._log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", "--no-terminal",
+                sys.executable, "-m", *self.program, "run", "--no-terminal",
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=self._environment(),
                 start_new_session=True,  # Ctrl-C is for the measurement, which then ends its heed in order
             )  # fmt: skip
@@ -65,9 +73,10 @@ class HeedServer:
         return time.perf_counter() - started_s
 
     async def stop(self) -> None:
-        """Ends it and removes its data."""
+        """Ends it and removes its data, unless they have a folder that was given."""
         await self.end()
-        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+        if not self._is_kept:
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:
         """Ends it, by force where it does not end in time; its data stays. Returns the exit code, once started."""
@@ -99,6 +108,7 @@ class HeedServer:
             "HEED_HTTP_PORT": str(self.port),
             "HEED_HTTP_API_KEYS": "{}",
             "HEED_DATA_DIR": str(self.folder / "data"),
+            "HEED_VERSIONS_KEEP": VERSIONS_KEPT,
         }
         off = {
             f"HEED_{name.upper()}": '{"token": null}'
@@ -110,13 +120,20 @@ class HeedServer:
 
 
 @asynccontextmanager
-async def running(url: str = "") -> AsyncIterator[str]:
-    """The address of a ready heed: the one at `url`, or one of its own for the time being."""
+async def running(url: str = "", folder: Path | None = None) -> AsyncIterator[str]:
+    """The address of a ready heed: the one at `url`, or one of its own meanwhile, whose data stay in a `folder`."""
     if url:
         await _require_ready(url)
         yield url
         return
-    server = HeedServer()
+    async with own(folder=folder) as own_url:
+        yield own_url
+
+
+@asynccontextmanager
+async def own(settings: Mapping[str, str] | None = None, folder: Path | None = None) -> AsyncIterator[str]:
+    """The address of a ready heed of our own, with these settings; it is gone afterwards."""
+    server = HeedServer(settings, folder)
     try:
         await server.start()
         yield server.url

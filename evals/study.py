@@ -1,10 +1,11 @@
 """One evaluation while it runs: the heed it talks to, what it has recorded, how far it is.
 
-Owns the records: one per judged answer and one per lesson, each with its part and seed, as they go to steps.jsonl.
-The base model's answers, which every "before" is, are asked once per question.
+Owns the records: one per judged answer and one per lesson, each with its part and seed, as they go to steps.jsonl; and
+the units of work, each of which is done once, also over an interruption. The base model's answers, which every "before"
+is, are asked once per question.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from engine.bank import load_bank
 from evals.arms import Lesson, Pair
 from evals.client import Client
 from evals.config import EvalConfig
+from evals.journal import Journal, Record
 
-Record = dict[str, Any]
+__all__ = ["BASE_MODEL", "Advance", "Record", "Study", "rehearsed_prompts"]
+
 Advance = Callable[[str], None]
-Sink = Callable[[Record], None]
 BASE_MODEL = "heed-base"
 
 
@@ -27,36 +29,57 @@ class Study:
         self,
         config: EvalConfig,
         client: Client,
-        run_id: str,
+        journal: Journal,
         advance: Advance,
         rehearsed: Collection[str] = (),
-        sink: Sink = lambda _record: None,
     ) -> None:
-        """`run_id` keeps this run's users apart from an earlier run's; `rehearsed` are prompts heed trains on;
-        `sink` gets every record at once, so that a run that breaks off leaves what it had seen."""
+        """`rehearsed` are prompts heed trains on; `journal` gets every record at once, and knows what is done."""
         self.config = config
         self.client = client
         self.rehearsed = rehearsed
-        self.records: list[Record] = []
-        self.advance = advance
-        self.base_user = f"eval-{run_id}-base"
-        self._run_id = run_id
-        self._sink = sink
+        self.base_user = f"eval-{journal.run_id}-base"
+        self._journal = journal
+        self._advance = advance
+        self._num_steps = 0
         self._base: dict[str, str] = {}
+
+    @property
+    def records(self) -> list[Record]:
+        """Everything seen so far."""
+        return self._journal.records
+
+    def advance(self, part: str) -> None:
+        """One step further on the bar."""
+        self._num_steps += 1
+        self._advance(part)
+
+    async def once(self, unit: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Does a piece of work, unless it was done before this run was interrupted; its name begins with its part."""
+        if unit in self._journal.done:
+            for _ in range(self._journal.done[unit]):
+                self._advance(unit.partition("/")[0])
+            return
+        before = self._num_steps
+        await work()
+        self._journal.finish(unit, self._num_steps - before)
 
     def record(self, part: str, seed: int, **fields: Any) -> None:
         """Keeps one observation."""
-        self.records.append({"part": part, "seed": seed, **fields})
-        self._sink(self.records[-1])
+        self._journal.record({"part": part, "seed": seed, **fields})
 
     def lesson(self, part: str, seed: int, lesson: Lesson, **fields: Any) -> None:
         """Keeps what became of one correction."""
         self.record(part, seed, event="lesson", **fields, **lesson.to_record())
 
     @asynccontextmanager
-    async def pair(self, *labels: object) -> AsyncIterator[Pair]:
-        """A person nobody has met before; erased afterwards where the heed is somebody's own."""
-        pair = Pair(self.client, f"eval-{self._run_id}-{'-'.join(map(str, labels))}", self.config)
+    async def pair(self, *labels: object, goes_on: bool = False) -> AsyncIterator[Pair]:
+        """A person nobody has met before; erased afterwards where the heed is somebody's own.
+
+        One that `goes_on` is met again after an interruption; any other begins anew then.
+        """
+        pair = Pair(self.client, f"eval-{self._journal.run_id}-{'-'.join(map(str, labels))}", self.config)
+        if self._journal.is_resumed and not goes_on:
+            await pair.forget()
         yield pair
         if self.config.url:
             await pair.forget()

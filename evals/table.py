@@ -8,11 +8,13 @@ from rich.text import Text
 
 from evals import score
 from evals.arms import ARMS, BASE
-from evals.score import Column, Figure
+from evals.figure import Figure
+from evals.score import Column
 from evals.study import Record
 
 COLUMNS = {BASE: "no adapter", "notes": "notes only", "weights": "weights only", "both": "both"}
 NO_VALUE = "-"
+_DIGITS = {"points": 1, "s": 2}
 
 
 def number(value: float | None, unit: str) -> str:
@@ -21,7 +23,7 @@ def number(value: float | None, unit: str) -> str:
         return NO_VALUE
     if unit == "%":
         return f"{100 * value:.1f}"
-    return f"{value:.1f}" if unit == "points" else f"{value:.0f}"
+    return f"{value:.{_DIGITS.get(unit, 0)}f}"
 
 
 def target(row: Figure) -> str:
@@ -66,6 +68,12 @@ def figures(rows: Sequence[Figure], seeds: int) -> Table:
     for row in rows:
         table.add_row(row.name, target(row), *(cell(row, arm) for arm in (BASE, *ARMS)), verdict(row))
     return table
+
+
+def every(seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> list[Table]:
+    """All tables of an evaluation that have anything in them."""
+    more = (preferences(score.columns(records)), skills(records))
+    return [figures(rows, seeds), *(table for table in more if table is not None)]
 
 
 def preferences(columns: Sequence[Column]) -> Table | None:

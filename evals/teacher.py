@@ -1,8 +1,10 @@
 """Whether the model itself follows feedback it reads: the teacher every update learns from. Nothing is trained."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
-from engine.pocket.style import DIRECTIONS
+from engine.pocket.style import DIRECTIONS, Direction
 from evals import cases
 from evals.arms import BASE
 from evals.cases import Told
@@ -27,10 +29,14 @@ async def run(study: Study) -> None:
     """Records one judged answer per conversation."""
     for seed in range(study.config.seeds):
         for make in WAYS:
-            wanted = [d for d in DIRECTIONS if d[0] in study.config.preferences]
-            told = [make(seed, d, i) for d in wanted for i in range(per_direction(study.config))]
-            await asyncio.gather(*(_judge(study, seed, t) for t in told))
-            study.advance("teacher")
+            await study.once(f"teacher/{seed}/{make.__name__}", partial(_told, study, seed, make))
+
+
+async def _told(study: Study, seed: int, make: Callable[[int, Direction, int], Told]) -> None:
+    wanted = [d for d in DIRECTIONS if d[0] in study.config.preferences]
+    told = [make(seed, d, i) for d in wanted for i in range(per_direction(study.config))]
+    await asyncio.gather(*(_judge(study, seed, t) for t in told))
+    study.advance("teacher")
 
 
 async def _judge(study: Study, seed: int, told: Told) -> None:
