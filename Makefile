@@ -2,11 +2,13 @@
 #
 #   FLAVOUR=cpu|gpu   which lock to install (default: by the GPU found)
 #   PYTHON=...        the Python to start with (default: python3; another supported one is looked for if it will not do)
+#   TEST_PROCESSES=3 how many processes share the tests (0: this one, for a debugger)
 #   ARGS="..."        passed on to `heed run` or to pytest:  make test ARGS="--quick tests/storage"
 
 PYTHON ?= python3
 FLAVOUR ?= auto
 ARGS ?=
+TEST_PROCESSES ?= 3
 PACKAGES := $(wildcard bot engine storage evals bench tools)
 BIN := .venv/bin
 
@@ -29,9 +31,9 @@ run: setup ## set up and start heed: http://127.0.0.1:8080, and a terminal chat
 
 test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder $(ARGS)
 
-crash: setup-dev ## kill and stop heed over a thousand times and look for what is lost or doubled (ARGS="--kills 100")
+crash: setup-dev ## kill and stop heed over a thousand times, also while it learns, and look for what is torn, lost or doubled (ARGS="--only learning")
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 check: setup-dev ## lint, formatting, types, architecture

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
+from tests.spread import STARTED_ONCE, Spread, group
 from tools import chromium
 
 MEMORY = Path("/dev/shm")  # waiting for a disk's fsync, a dozen times in most tests, proves nothing
@@ -38,11 +39,35 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("quick" if config.getoption("--quick") else "full")
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOMY_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    _share_the_cores()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What ends the shared heed for good comes last: whoever needed it afterwards would wait for another start."""
-    items.sort(key=lambda item: item.get_closest_marker("ends_heed") is not None)
+    """What takes long is begun first; what ends the shared heed for good comes last.
+
+    Whoever needed that heed afterwards would wait for another start.
+    """
+    items.sort(key=lambda item: (group(item.location[0]) not in STARTED_ONCE, _ends_heed(item)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
+    """How the tests are spread over processes (`make test`)."""
+    return Spread(config, log)
+
+
+def _ends_heed(item: pytest.Item) -> bool:
+    return item.get_closest_marker("ends_heed") is not None
+
+
+def _share_the_cores() -> None:
+    """Models of several test processes share the cores; vLLM would bind all of them to the same one.
+
+    Whoever comes to a core that a busy worker is bound to gets a twentieth of it, and a start takes minutes.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -50,6 +50,11 @@ class LiveHeed:
         return self._server.pid
 
     @property
+    def server(self) -> HeedServer:
+        """What starts and ends it, for work on the loop of the platforms."""
+        return self._server
+
+    @property
     def lines(self) -> list[str]:
         """What it has written since its start."""
         return self._server.lines()

@@ -24,19 +24,19 @@ MAY_IMPORT = {
 
 # Third party -> the only folder that may import it.
 HOMES = {
-    "torch": "engine",
-    "vllm": "engine",
-    "peft": "engine",
-    "transformers": "engine",
-    "safetensors": "engine",
-    "tokenizers": "engine",
-    "sqlmodel": "storage",
-    "sqlalchemy": "storage",
-    "alembic": "storage",
-    "telegram": "bot/platforms",
-    "discord": "bot/platforms",
-    "prompt_toolkit": "bot/platforms",
-    "matplotlib": "bot",
+    "torch": ("engine",),
+    "vllm": ("engine",),
+    "peft": ("engine",),
+    "transformers": ("engine",),
+    "safetensors": ("engine",),
+    "tokenizers": ("engine",),
+    "sqlmodel": ("storage",),
+    "sqlalchemy": ("storage",),
+    "alembic": ("storage",),
+    "telegram": ("bot/platforms",),
+    "discord": ("bot/platforms",),
+    "prompt_toolkit": ("bot/platforms",),
+    "matplotlib": ("bot", "evals"),
 }
 NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
 
@@ -62,6 +62,10 @@ NEEDS_NO_TEST = {
     "storage/migrations/versions/0002_consent_and_access.py": "as 0001",
     "storage/migrations/versions/0003_message_role.py": "as 0001",
     "storage/migrations/versions/0004_outbox_without_leases.py": "as 0001",
+    "storage/migrations/versions/0005_consolidated_by.py": "as 0001",
+    "storage/migrations/versions/0006_better_answers.py": "as 0001",
+    "storage/migrations/versions/0007_note_questions.py": "as 0001",
+    "storage/migrations/versions/0008_took_back.py": "as 0001",
 }
 MAX_FUNCTION_LINES = 60
 MAX_P95_FUNCTION_LINES = 35
@@ -162,10 +166,10 @@ def test_packages_import_only_downwards() -> None:
 def test_third_parties_stay_home() -> None:
     """torch, vllm, peft and transformers stay in engine/, SQL in storage/, each chat library in bot/platforms/."""
     wrong = [
-        f"{source} imports {name}, whose home is {HOMES[name]}/"
+        f"{source} imports {name}, whose home is {' and '.join(HOMES[name])}"
         for source in sources()
         for name in sorted(top_level_imports(source) & set(HOMES))
-        if not source.is_relative_to(HOMES[name])
+        if not any(source.is_relative_to(home) for home in HOMES[name])
     ]
     assert wrong == []
 

@@ -50,7 +50,6 @@ class FakePlatform:
     calls: list[tuple[str, str]] = field(default_factory=list)  # what, and in which place
     drafts: list[str] = field(default_factory=list)
     notices: list[tuple[str, str]] = field(default_factory=list)  # token, text
-    asked: list[tuple[str, str, str]] = field(default_factory=list)  # token, action, prompt
     failures: dict[str, list[Exception]] = field(default_factory=lambda: defaultdict(list))
     lost: dict[str, list[Exception]] = field(default_factory=lambda: defaultdict(list))
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -161,15 +160,6 @@ class FakeChannel:
         self._fail("acknowledge", "")
         self.shown.notices.append((token, text))
         self._changed("acknowledge", "")
-
-    async def ask(self, place: Place, token: str, action: str, prompt: str, reply_to: str | None) -> str:
-        """Post the question."""
-        self._fail("ask", place.external_id)
-        self.shown.asked.append((token, action, prompt))
-        message_id = str(1000 + len(self.shown.messages))
-        self.shown.messages.append(Shown(place, message_id, [prompt], reply_to=reply_to))
-        self._changed("ask", place.external_id)
-        return message_id
 
     def health(self) -> str:
         """As set."""

@@ -12,13 +12,23 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Any
 
-from engine.config import EngineConfig
-from engine.errors import EngineRestarting
+from engine import adapter_zip, batches, history
+from engine.config import EngineConfig, LearnConfig
+from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
 from engine.history import NothingToUndo, UndoResult
-from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome
-from storage import erasure, feedback, notes, people, updates, versions
+from engine.requests import (
+    ChatMessage,
+    ConsolidationOutcome,
+    Delta,
+    GenerateRequest,
+    GenerateResult,
+    LearnOutcome,
+    Likelihood,
+)
+from storage import erasure, feedback, notes, people, signals, updates, versions
 from storage.database import Database
 from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun, User
+from tests import adapter_zips
 
 EMOJI = "🙂"
 OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
@@ -38,6 +48,7 @@ class FakeEngine:
         self.failure: Exception | None = None  # raised by the next generate or learn
         self.num_aborted = 0
         self.num_learned = 0
+        self.is_consolidation_paused = False
         self.requests: list[GenerateRequest] = []
 
     @property
@@ -94,6 +105,15 @@ class FakeEngine:
         finally:
             self.num_aborted += not is_whole
 
+    async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
+        """Each word of the fake's own answer is likely, any other is not."""
+        self._fail()
+        likely = compose(request.messages, await self._notes_in_prompt(request)).split()
+        ids = self._ids(answer)
+        logprobs = [-0.25 if self._texts[token_id].strip() in likely else -4.0 for token_id in ids]
+        num_asked = sum(len(message["content"].split()) for message in request.messages)
+        return Likelihood(num_asked, [self._texts[token_id] for token_id in ids], logprobs)
+
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Make a version and a note of a correction; keep anything else."""
         self._fail()
@@ -105,6 +125,35 @@ class FakeEngine:
         if not is_lesson or "refuse" in row.text:
             return await self._keep(row, user, text)
         return await self._learn(row, user, text)
+
+    async def consolidate(self, user_id: str) -> ConsolidationOutcome:
+        """Take in what is new; nothing is trained."""
+        self._fail()
+        await asyncio.sleep(self.learn_delay_s)
+        user = await self._user(user_id)
+        found = await self._database.read(lambda s: signals.fresh(s, user_id))
+        ids = [row.id for row in found]
+        await self._database.write(lambda s: signals.take_in(s, user_id, "upd-fake", ids, []))
+        status: Any = "learned" if ids else "kept"
+        reason = "" if ids else "there is nothing new to consolidate"
+        return ConsolidationOutcome(status, user.active_version, reason, num_new=len(ids), duration_ms=2000.0)
+
+    async def rebuild(self, user_id: str) -> ConsolidationOutcome:
+        """Another version with the same lessons, on top of the active one."""
+        self._fail()
+        await asyncio.sleep(self.learn_delay_s)
+        user = await self._user(user_id)
+        if not user.active_version:
+            return ConsolidationOutcome("kept", 0, "nothing stands any more", is_rebuild=True)
+        version = await self._database.write(
+            lambda s: versions.allocate(s, user_id, user.active_version, "fake", None, None)
+        )
+        await self._database.write(lambda s: versions.accept(s, user_id, version.number, "00", 1))
+        return ConsolidationOutcome("learned", version.number, num_new=0, duration_ms=2000.0, is_rebuild=True)
+
+    def pause_consolidation(self, is_paused: bool) -> None:
+        """Nothing runs by itself here."""
+        self.is_consolidation_paused = is_paused
 
     async def undo(self, user_id: str) -> UndoResult:
         """Back to the parent of the active version; its note goes."""
@@ -120,10 +169,46 @@ class FakeEngine:
         await self._database.write(lambda s: feedback.set_status(s, taught_by, FeedbackStatus.UNDONE))
         return UndoResult(version.parent, made[0].text if made else None)
 
+    async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
+        """As the real engine does."""
+        return await self._database.write(lambda s: history.take_back(s, complaint, version, reason))
+
     async def rollback(self, user_id: str, version: int) -> int:
         """Another version answers."""
         await self._database.write(lambda s: versions.activate(s, user_id, version))
         return version
+
+    async def export_adapter(self, user_id: str, version: int) -> bytes:
+        """A zip file with the same small adapter for every version."""
+        await self._database.read(lambda s: versions.accepted(s, user_id, version))
+        return adapter_zip.pack(adapter_zips.directory(), adapter_zips.BASE_MODEL, "fake", version)
+
+    async def export_batch(self, user_id: str, version: int) -> bytes:
+        """One sample for every version."""
+        await self._database.read(lambda s: versions.accepted(s, user_id, version))
+        if version > 1:
+            raise BatchNotKept(f"what v{version} was trained on was not kept")
+        sample = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1]}
+        content = batches.kept("upd-1", 0, [sample], LearnConfig())
+        return batches.pack(content, batches.Origin("fake", "fake", version, None), str)
+
+    async def check_adapter(self, content: bytes) -> adapter_zip.AdapterPackage:
+        """As the real engine does, without a model to fit."""
+        package = adapter_zip.unpack(content, self.config.versions.max_import_bytes)
+        if package.base_model != adapter_zips.BASE_MODEL:
+            raise AdapterRefused("the adapter was made for another base model")
+        return package
+
+    async def import_adapter(self, user_id: str, package: adapter_zip.AdapterPackage) -> int:
+        """A version without files."""
+
+        def take_in(s: Any) -> int:
+            parent = people.get(s, user_id).active_version
+            version = versions.allocate(s, user_id, parent, "fake", None, None)
+            history.take_in(s, version, f"imported: {package.origin}", "0" * 64, 1234)
+            return version.number
+
+        return await self._database.write(take_in)
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
         """The note goes."""

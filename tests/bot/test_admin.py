@@ -8,7 +8,8 @@ from bot import admin, commands
 from bot.commands import Said
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
-from storage import notes
+from storage import audits, notes, signals, updates
+from storage.tables import UpdateRun
 from tests.bot.conftest import Heed, StartHeed
 
 BOSS = Author("telegram", "1", "Boss")
@@ -171,9 +172,22 @@ async def test_rollback_is_of_one_person(heed: Heed) -> None:
         await do(heed, "/rollback telegram:6 1")
     with pytest.raises(NotFound, match="no adapter version 9"):
         await do(heed, "/rollback telegram:5 9")
-    for wrong in ("/rollback", "/rollback 5", "/rollback 5 x", "/rollback Eve 1"):
+    for wrong in ("/rollback Eve", "/rollback 5 x", "/rollback Eve 1"):
         with pytest.raises(InvalidField):
             await do(heed, wrong)
+
+
+async def test_an_admins_own_adapter_needs_no_account(heed: Heed) -> None:
+    """One word is a version of their own; nobody else's account can be named by others."""
+    await teach(heed)
+    await teach(heed, author=BOSS)
+    assert "untrained answers now" in (await do(heed, "/rollback 0")).text
+    eve = await heed.services.gateway.person(EVE)
+    assert (await heed.services.gateway.user(eve)).active_version == 1
+    with pytest.raises(InvalidField, match="/rollback takes a version"):
+        await do(heed, "/rollback telegram:1 1", EVE)
+    assert "/rollback <account> <version>" in (await do(heed, "/help")).text
+    assert "<account>" not in (await do(heed, "/help", EVE)).text
 
 
 async def test_adapters_and_updates_are_listed(heed: Heed) -> None:
@@ -194,3 +208,40 @@ async def test_in_a_group_an_admins_command_shows_nothing(heed: Heed) -> None:
     said = await commands.run(heed.services.core, user_id, group, Command("users"), BOSS)
     assert "in private" in said.text
     assert "people:" not in said.text
+
+
+async def test_a_consolidation_is_of_the_person_named_or_of_the_admin(heed: Heed) -> None:
+    """Somebody else's by account, one's own without; unknown accounts are named."""
+    await teach(heed)
+    assert (await do(heed, "/consolidate")).text.startswith("nothing to change")
+    assert "from 1 new signals" in (await do(heed, "/consolidate telegram:5")).text
+    with pytest.raises(NotFound):
+        await do(heed, "/consolidate telegram:6")
+
+
+async def test_a_rebuild_is_of_the_person_named_or_of_the_admin(heed: Heed) -> None:
+    """As a consolidation is."""
+    await teach(heed)
+    assert (await do(heed, "/rebuild")).text.startswith("nothing to change")
+    assert (await do(heed, "/rebuild telegram:5")).text.startswith("made again from zero: v2")
+    with pytest.raises(NotFound):
+        await do(heed, "/rebuild telegram:6")
+
+
+async def test_a_parked_consolidation_is_seen_by_an_admin(heed: Heed) -> None:
+    """Among the updates, by its person and its end."""
+    eve = await heed.services.gateway.person(EVE)
+    row = UpdateRun(user_id=eve, kind=signals.CONSOLIDATION, status="parked", error="gone")
+    await heed.services.database.write(lambda s: updates.start(s, row))
+    assert "Eve: consolidation parked" in (await do(heed, "/updates")).text
+
+
+async def test_an_audit_is_seen_with_what_it_found(heed: Heed) -> None:
+    """Among the updates with its words; in /stats by how many people; it counts as no update."""
+    eve = await heed.services.gateway.person(EVE)
+    row = UpdateRun(user_id=eve, kind=audits.KIND, status="critical", error="drift 2.30, above 2")
+    await heed.services.database.write(lambda s: updates.start(s, row))
+    assert "Eve: audit critical (drift 2.30, above 2)" in (await do(heed, "/updates")).text
+    said = (await do(heed, "/stats")).text
+    assert "drift: 1 person audited, 1 critical" in said
+    assert "updates: 0 / 0 / 0" in said

@@ -70,7 +70,22 @@ async def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["chat"], ["notes"], ["rollback", "0"], ["forget", "--yes"], ["export"], ["pair", "A"]]
+    "arguments",
+    [
+        ["chat"],
+        ["notes"],
+        ["rollback", "0"],
+        ["forget", "--yes"],
+        ["export"],
+        ["pair", "A"],
+        ["consolidate"],
+        ["rebuild"],
+        ["pause"],
+        ["resume"],
+        ["adapters", "list"],
+        ["adapters", "export", "1"],
+        ["adapters", "import", __file__],
+    ],
 )
 def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     """Every command that needs one exits with 2 and names `heed run`."""
@@ -83,10 +98,18 @@ def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arg
 
 async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:
     """Lines in, answers out: ask, correct, list what was learned, take it back."""
-    lines = "bees\n/feedback too long\n/notes\n/undo\nsay it like this: Buzz.\n/dance\n"
+    lines = "bees\n/feedback too long\n/notes\n/undo\n/rollback 1\n/undo\nsay it like this: Buzz.\n/dance\n"
     done = await heed_command("chat", "--user", "ana", cwd=tmp_path, stdin=lines, HEED_HTTP_PORT=port)
     assert (done.returncode, done.stderr) == (0, "")
-    for words in ("I could go on", "learned: v1 in 1.2 s (/undo)", "1. too long", "taken back", "Buzz.", "/help lists"):
+    for words in (
+        "I could go on",
+        "learned: v1 in 1.2 s (/undo)",
+        "1. too long",
+        "taken back",
+        "v1 answers now; it",
+        "Buzz.",
+        "/help lists",
+    ):
         assert words in done.stdout
 
 
@@ -107,9 +130,51 @@ async def test_the_small_commands_talk_to_the_running_heed(
     assert "v0 answers now" in (await invoke("rollback", "0", *about)).stdout
     assert json.loads((await invoke("export", *about)).stdout)["completions"][0]["id"] == first["id"]
     assert (await invoke("rollback", "7", *about)).exit_code == 2
+    assert "from 1 new signals" in (await invoke("consolidate", "ana")).stdout
+    assert "nothing to change" in (await invoke("rebuild", "ana")).stdout
     assert (await invoke("forget", *about, typed="n\n")).exit_code == 1
     assert (await invoke("forget", "--yes", *about)).exit_code == 0
     assert (await heed.get("/v1/users/ana/history"))[1]["data"] == []
+
+
+async def test_pause_and_resume_stop_and_start_learning(heed: Heed, port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the running heed."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    assert "paused" in (await invoke("pause")).stdout
+    assert heed.services.lessons.is_paused
+    assert "learning goes on" in (await invoke("resume")).stdout
+    assert not heed.services.lessons.is_paused
+
+
+async def test_adapters_go_out_and_come_in(
+    heed: Heed, port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed with what taught them, written to a file that is not overwritten, and taken in for somebody else."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    monkeypatch.chdir(tmp_path)
+    first = await heed.ask("bees", user="ana")
+    await heed.correct(first["id"], "too long", user="ana")
+    assert 'v1        "too long"  <- answers now' in (await invoke("adapters", "list", "--user", "ana")).stdout
+    written = await invoke("adapters", "export", "1", "--user", "ana")
+    assert "v1 is in heed-adapter-v1.zip" in written.stdout
+    again = await invoke("adapters", "export", "1", "--user", "ana")
+    assert (again.exit_code, "is there already" in again.stderr) == (2, True)
+    assert (await invoke("adapters", "import", "heed-adapter-v1.zip", "--user", "ben")).stdout == "v1 answers now\n"
+    assert "imported: v1" in (await invoke("adapters", "list", "--user", "ben")).stdout
+    assert (
+        "what v1 was trained on is in b.zip"
+        in (await invoke("adapters", "batch", "1", "--user", "ana", "-o", "b.zip")).stdout
+    )
+    for wrong in (
+        ["export", "7"],
+        ["batch", "7"],
+        ["batch", "1", "-o", "b.zip"],
+        ["import", "nowhere.zip"],
+        ["import", __file__],
+    ):
+        refused = await invoke("adapters", *wrong, "--user", "ana")
+        assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1)
+    assert sorted(path.name for path in tmp_path.glob("*.zip")) == ["b.zip", "heed-adapter-v1.zip"]  # noqa: ASYNC240  as above
 
 
 async def test_pair_lets_in_who_was_shown_the_code(heed: Heed, port: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from engine.history import NothingToUndo
 from storage import consent as steps
-from storage import people
+from storage import people, versions
 from storage.tables import ConsentChoice
 from tests.bot.conftest import Heed, StartHeed
 
@@ -18,8 +18,8 @@ EVE = Author("telegram", "5", "Eve")
 PRIVATE = Place("telegram", "5")
 GROUP = Place("telegram", "-100", is_private=False)
 ISSUED = (
-    "start help feedback note notes retry undo history reset persona learning metrics privacy export forget"
-    " stats users allow block pair pause resume rollback adapters updates"
+    "start help feedback note notes retry undo rollback history reset persona learning metrics privacy export forget"
+    " stats users allow block pair pause resume adapters updates"
 )
 
 
@@ -115,7 +115,38 @@ async def test_versions_are_listed(heed: Heed) -> None:
     """/versions marks the one that answers."""
     await talk(heed, "bees")
     await do(heed, "/feedback too long")
-    assert "v1        accepted  <- answers now" in (await do(heed, "/versions")).text
+    assert 'v1        "too long"  <- answers now' in (await do(heed, "/versions")).text
+
+
+async def test_an_earlier_version_answers_again(heed: Heed) -> None:
+    """/rollback says what holds now; without a number it says which versions there are."""
+    await talk(heed, "bees")
+    for text in ("too long", "no emoji"):
+        await do(heed, f"/feedback {text}")
+    assert (await do(heed, "/rollback v1")).text == 'v1 answers now; it was taught: "too long"; taken back: "no emoji"'
+    assert 'v1        "too long"  <- answers now' in (await do(heed, "/rollback")).text
+    assert (await do(heed, "/rollback 0")).text == 'untrained answers now; taken back: "too long"'
+
+
+@pytest.mark.parametrize("text", ["/rollback two", "/rollback -1", "/rollback 1 2", "/rollback telegram:5 0"])
+async def test_what_is_no_version_is_refused(heed: Heed, text: str) -> None:
+    """Words, and accounts where nobody is an admin."""
+    with pytest.raises(InvalidField, match="/versions lists them"):
+        await do(heed, text)
+
+
+async def test_a_version_that_is_gone_names_those_that_are_left(heed: Heed) -> None:
+    """No such version, and one whose files made room: nothing changes."""
+    await talk(heed, "bees")
+    for text in ("too long", "no emoji", "a question"):
+        await do(heed, f"/feedback {text}")
+    ana = await heed.services.gateway.person(ANA)
+    await heed.services.database.write(lambda s: versions.prune(s, ana, 2))
+    with pytest.raises(NotFound, match=r'version 1 is not kept any more(.|\n)*v3 +"a question"  <- answers now'):
+        await do(heed, "/rollback 1")
+    with pytest.raises(NotFound, match=r'no adapter version 9(.|\n)*"no emoji"'):
+        await do(heed, "/rollback 9")
+    assert (await heed.services.gateway.user(ana)).active_version == 3
 
 
 async def test_history_and_reset(heed: Heed) -> None:
@@ -165,6 +196,19 @@ async def test_learning_is_switched(heed: Heed) -> None:
         await do(heed, "/learning maybe")
 
 
+async def test_next_messages_are_learned_from_where_somebody_says_so(heed: Heed) -> None:
+    """/learning shows it; what was said is on record with its wording, and learning itself stays as it was."""
+    assert "your next messages do not" in (await do(heed, "/learning")).text
+    assert "may be learned from" in (await do(heed, "/learning follow-ups on")).text
+    assert "your next messages, too" in (await do(heed, "/learning")).text
+    user_id = await heed.services.gateway.person(ANA)
+    (step,) = await heed.services.database.read(lambda s: steps.history(s, user_id))
+    assert (step.choice, step.wording) == (ConsentChoice.FOLLOW_UPS, "1")
+    assert (await heed.services.gateway.user(user_id)).is_learning
+    await do(heed, "/learning Follow-ups OFF")
+    assert "your next messages do not" in (await do(heed, "/learning")).text
+
+
 async def test_forget_asks_first(heed: Heed) -> None:
     """/forget alone erases nothing; /forget everything erases the person."""
     await talk(heed, "bees")
@@ -206,7 +250,8 @@ def test_the_menu_has_every_command() -> None:
 def test_the_menu_hints_at_arguments() -> None:
     """What comes after the name, with the choices there are."""
     by_name = {entry.name: entry for entry in commands.menu()}
-    assert by_name["rollback"].argument_hint == "<account> <version>"
+    assert by_name["allow"].argument_hint == "<account>"
+    assert by_name["rollback"].argument_hint == "<version>"
     assert by_name["help"].argument_hint == ""
     assert by_name["learning"].choices == ("on", "off")
     assert {name for name, entry in by_name.items() if not entry.is_private} == {
@@ -240,12 +285,15 @@ async def test_learning_needs_consent_on_a_platform(heed: Heed) -> None:
 
 @pytest.mark.parametrize("name", ["notes", "history", "metrics", "export", "persona"])
 async def test_in_a_group_nothing_of_ones_own_is_shown(heed: Heed, name: str) -> None:
-    """On Telegram everybody there would read it; on Discord the asker alone does."""
+    """Everybody there would read it, also what was written on Discord; the answer to a slash command has one reader."""
     said = await on_telegram(heed, f"/{name}", GROUP)
     assert "in private" in said.text
     assert said.files == ()
     channel, on_discord = Place("discord", "7", is_private=False), Author("discord", "5")
-    said = await on_telegram(heed, f"/{name}", channel, on_discord)
+    assert "in private" in (await on_telegram(heed, f"/{name}", channel, on_discord)).text
+    user_id = await heed.services.gateway.person(on_discord, is_learning=False)
+    given = Command(name)
+    said = await commands.run(heed.services.core, user_id, channel, given, on_discord, is_interaction=True)
     assert "in private" not in said.text
     assert said.is_private
 

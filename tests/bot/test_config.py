@@ -39,6 +39,17 @@ def test_variables_reach_nested_settings(monkeypatch: pytest.MonkeyPatch) -> Non
     assert settings.learn.lora_rank == 8
 
 
+def test_a_teacher_elsewhere_is_set_by_three_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one without a model's name is refused by the setting that is missing."""
+    monkeypatch.setenv("HEED_CURRICULUM_URL", "https://teacher.example/v1")
+    with pytest.raises(SettingsError, match=r"curriculum\.model"):
+        config.load()
+    monkeypatch.setenv("HEED_CURRICULUM_MODEL", "m")
+    monkeypatch.setenv("HEED_CURRICULUM_API_KEY", "k" * 20)
+    found = config.load().curriculum
+    assert (found.url, found.model, found.api_key) == ("https://teacher.example/v1", "m", "k" * 20)
+
+
 def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """heed.toml in the working directory is read; a variable replaces one value of it and leaves the others."""
     (tmp_path / "heed.toml").write_text('model = "x/y"\n[http]\nport = 7\nmax_streams = 3\n')
@@ -59,6 +70,8 @@ def test_a_named_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     [
         ("HEED_HTTP_PORT", "abc", "HEED_HTTP_PORT"),
         ("HEED_HTTP_PORT", "70000", "a free port"),
+        ("HEED_SLEEP_WINDOW", "2 to 6", "HH:MM-HH:MM"),
+        ("HEED_SLEEP_MIN_NEW", "many", "HEED_SLEEP_MIN_NEW"),
         ("HEED_HTTP_HOST", "0.0.0.0", "HEED_HTTP_API_KEYS"),  # noqa: S104
         ("HEED_HTTP_API_KEYS", '{"ana": "short"}', "16 characters"),
         ("HEED_HTTP_API_KEYS", '{"a/b": "0123456789abcdef"}', "a/b"),
@@ -133,10 +146,21 @@ def test_a_bot_token_has_its_plain_name(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "ABC" not in repr(settings)
 
 
-def test_an_empty_bot_token_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["DISCORD_BOT_TOKEN", "HEED_DISCORD_TOKEN"])
+@pytest.mark.parametrize("given", ["", " \n"])
+def test_an_empty_bot_token_is_none(monkeypatch: pytest.MonkeyPatch, name: str, given: str) -> None:
     """DISCORD_BOT_TOKEN= as compose files have it switches nothing on."""
-    monkeypatch.setenv("DISCORD_BOT_TOKEN", "")
+    monkeypatch.setenv(name, given)
     assert config.load().discord.token is None
+
+
+@pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "HEED_TELEGRAM_TOKEN"])
+def test_blanks_around_a_token_do_not_count(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Copying brings them along, and the platform would refuse the token."""
+    monkeypatch.setenv(name, " 123456:ABC\n")
+    token = config.load().telegram.token
+    assert token is not None
+    assert token.get_secret_value() == "123456:ABC"
 
 
 def test_strangers_on_platforms_need_a_code() -> None:

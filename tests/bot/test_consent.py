@@ -72,6 +72,26 @@ async def test_new_words_are_asked_again(heed: Heed, consent: Consent, monkeypat
     assert await is_learning(heed, user_id)
 
 
+async def test_a_teacher_elsewhere_is_told_of_and_asked_about(heed: Heed, start_heed: StartHeed) -> None:
+    """Whoever said yes before is asked anew, and learning goes on meanwhile; /privacy names the place, too."""
+    user_id = await meet(heed)
+    before = heed.services.core.consent
+    assert "Nothing is sent anywhere else" in before.greeting("telegram").text
+    await before.choose(user_id, "yes", HOME)
+    later = await start_heed(curriculum={"url": "https://teacher.example/v1", "model": "m"})
+    consent = later.services.core.consent
+    assert "teacher.example" in consent.greeting("telegram").text
+    assert "Nothing is sent anywhere else" not in consent.greeting("telegram").text
+    assert await consent.needs_greeting(user_id)
+    assert await is_learning(later, user_id)
+    assert not await later.services.database.read(lambda s: steps.may_be_sent(s, user_id))
+    await consent.choose(user_id, "yes", HOME)
+    assert await later.services.database.read(lambda s: steps.may_be_sent(s, user_id))
+    assert not await consent.needs_greeting(user_id)
+    without = await start_heed()
+    assert not await without.services.core.consent.needs_greeting(user_id)
+
+
 async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: Consent) -> None:
     """Before the yes a correction is kept, after it one is learned; the record has wording, place and time."""
     user_id = await meet(heed)

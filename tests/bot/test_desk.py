@@ -154,6 +154,16 @@ async def test_an_edited_correction_is_a_newer_one(ana: Counter) -> None:
     assert await ana.do(Edited(ANA, HOME, "m1", "other words")) == []
 
 
+@pytest.mark.parametrize("text", ["/feedback no emoji, please", "/Feedback\nno emoji, please"])
+async def test_an_edited_feedback_command_is_a_newer_correction(ana: Counter, text: str) -> None:
+    """Its words without the command's name."""
+    await ana.say("bees")
+    await ana.command("feedback", SHORT)
+    notice, _ = await ana.do(Edited(ANA, HOME, f"m{ana.num_messages}", text))
+    assert notice.text.startswith("learned: v2")
+    assert (await ana.feedback())[-1][1] == "no emoji, please"
+
+
 async def test_a_thumb_down_asks_for_a_reason(ana: Counter) -> None:
     """A chip is the reason; what is learned is about the answer that was pressed."""
     (answer,) = await ana.say("bees")
@@ -204,6 +214,28 @@ async def test_a_thumb_up_is_gold_until_it_is_taken_back(ana: Counter) -> None:
     assert await is_gold()
     (question,) = await ana.do(Reacted(ANA, HOME, answer.message_id, added=("👎🏽",), removed=("❤️",)))
     assert actions(question)[0] == "why:0"
+    assert not await is_gold()
+
+
+async def test_what_is_found_fault_with_is_gold_no_more(ana: Counter) -> None:
+    """A thumb down, or a correction, after a thumb up: gates do not hold that answer any longer."""
+    (answer,) = await ana.say("bees")
+    user_id = await ana.user_id()
+    for fault in (
+        Pressed(ANA, HOME, answer.message_id, "down", "t"),
+        Said(ANA, HOME, "n", SHORT, answer.message_id),
+        Commanded(ANA, HOME, "n", "feedback", "no emoji, please", answer.message_id),
+    ):
+        await ana.press(answer, "up")
+        assert await gold(ana, user_id)
+        await ana.do(fault)
+        assert not await gold(ana, user_id)
+
+
+async def gold(counter: Counter, user_id: str) -> list[str]:
+    """The ids of the answers that count as approved."""
+    known = await counter.heed.database.read(lambda s: completions.recent(s, user_id, 99))
+    return [answer.id for answer in known if answer.is_gold]
 
 
 async def test_again_answers_differently_in_a_new_message(ana: Counter) -> None:
@@ -235,6 +267,16 @@ async def test_only_the_asker_may_press_correct_and_react(ana: Counter) -> None:
     assert reply.text.startswith("You asked about too long")
     assert [kind for kind, _, _ in await ana.feedback()] == ["reaction"]
     assert (await ana.heed.gateway.known(ANA)).is_learning
+
+
+async def test_bystanders_stay_unknown(ana: Counter) -> None:
+    """Whoever reacts to another person's answer, or presses there, is told where a press waits, and is not kept."""
+    (answer,) = await ana.say("bees", place=GROUP)
+    assert await ana.do(Reacted(BEN, GROUP, answer.message_id, added=("👍",))) == []
+    assert await ana.press(answer, "up", BEN) == []
+    assert await ana.do(Filled(BEN, GROUP, answer.message_id, "fix", "shorter", "form")) == []
+    assert [notice for _, notice in ana.platform.notices[-2:]] == [NOT_YOURS] * 2
+    assert await ana.user_id(BEN) == ""
 
 
 async def test_in_groups_heed_answers_when_addressed_and_to_whom(ana: Counter) -> None:
@@ -355,6 +397,18 @@ async def test_what_cannot_be_taken_gets_a_word(ana: Counter, text: str) -> None
     assert len(shown) == 1
     assert "the text has" in shown[0].text
     assert (await ana.say("bees"))[0].text.startswith("You asked about bees")
+
+
+async def test_every_press_is_acknowledged(ana: Counter) -> None:
+    """Also one with a made-up action under any message of heed's: a platform shows that it waits until then."""
+    (answer,) = await ana.say("bees")
+    (question,) = await ana.press(answer, "down")
+    notice, _ = await ana.press(question, "why:0")
+    for number, shown in enumerate((ana.platform.messages[0], answer, question, notice)):
+        for action in ("nonsense", "why", "up:", "\u202e"):
+            token = f"{number}{action}"
+            await ana.do(Pressed(ANA, HOME, shown.message_id, action, token))
+            assert token in [acknowledged for acknowledged, _ in ana.platform.notices]
 
 
 @pytest.mark.parametrize(

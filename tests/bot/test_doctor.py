@@ -8,9 +8,13 @@ import pytest
 from bot import doctor
 from bot.config import Settings
 from bot.doctor import Finding
+from bot.events import Author
+from storage import audits, updates
+from storage.tables import UpdateRun
 from tests.bot.conftest import Heed
 from tests.contract.discord_server import TOKEN as DISCORD_TOKEN
 from tests.contract.discord_server import DiscordServer
+from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer
 from tests.contract.telegram_server import TOKEN as TELEGRAM_TOKEN
 from tests.contract.telegram_server import TelegramServer
 
@@ -58,12 +62,42 @@ async def test_a_running_heed_is_asked(heed: Heed, tmp_path: Path) -> None:
     assert "port" not in found
 
 
+async def test_what_drift_audits_found_is_shown(heed: Heed, tmp_path: Path) -> None:
+    """Of people only how many; a critical one comes with what to do."""
+    await heed.client.start_server()
+    settings = on(heed.client.make_url("/").port or 0, tmp_path)
+    assert (await examine(settings))["drift"] == Finding("drift", "0 people audited", is_hint=True)
+    user_id = await heed.services.gateway.person(Author("http", "ana"))
+    row = UpdateRun(user_id=user_id, kind=audits.KIND, status="critical", error="drift 2.30, above 2")
+    await heed.services.database.write(lambda s: updates.start(s, row))
+    found = (await examine(settings))["drift"]
+    assert (found.state, "/updates" in found.remedy) == ("1 person audited, 1 critical", True)
+
+
 async def test_an_engine_that_is_down_is_named(heed: Heed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that is down wants a restart."""
     await heed.client.start_server()
     monkeypatch.setattr(heed.engine, "health", lambda: {"model": "down: no memory"})
     found = await examine(on(heed.client.make_url("/").port or 0, tmp_path))
     assert found["running heed"].remedy
+
+
+async def test_a_teacher_is_asked_for_a_word(tmp_path: Path, free_port: int) -> None:
+    """Where one is set; one that works is named, without one it is the base model."""
+    assert (await examine(on(free_port, tmp_path)))["teacher"].state == "the base model"
+    assert (await examine(on(free_port, tmp_path, curriculum={"is_on": False})))["teacher"].state == "off"
+    async with TeacherServer() as server:
+        found = await examine(on(free_port, tmp_path, curriculum=server.settings()))
+        assert (found["teacher"].state, found["teacher"].remedy) == (f"{MODEL} at 127.0.0.1", "")
+
+
+@pytest.mark.parametrize(("fault", "words"), [(Fault(401), "API_KEY"), (Fault(body=b"<html>"), "no answer")])
+async def test_a_teacher_that_does_not_work_is_found(tmp_path: Path, free_port: int, fault: Fault, words: str) -> None:
+    """The remedy names the setting, or what came instead of an answer; the key is not shown."""
+    async with TeacherServer() as server:
+        server.fail(fault)
+        found = (await examine(on(free_port, tmp_path, curriculum=server.settings())))["teacher"]
+    assert (words in found.remedy, KEY in found.remedy + found.state, found.is_ok) == (True, False, False)
 
 
 async def test_a_wrong_model_is_found(tmp_path: Path, free_port: int) -> None:

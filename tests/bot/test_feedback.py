@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
-from bot.feedback import FeedbackRecord, ideal_text, record
+from bot.feedback import ASK_WORSE, WORSE, FeedbackRecord, ideal_text, is_regression, record
 from storage.tables import FeedbackKind
 
 
@@ -21,6 +21,9 @@ from storage.tables import FeedbackKind
         (Reaction("c", "👎", "too long"), FeedbackKind.CORRECTION, "too long"),
         (Reaction("c", "-1", "say it like this: Hi."), FeedbackKind.IDEAL, "Hi."),
         (Reaction("c", "-1"), FeedbackKind.REACTION, ""),
+        (Reply("c", "It was better before."), FeedbackKind.REACTION, "It was better before."),
+        (Reaction("c", "-1", "worse than before"), FeedbackKind.REACTION, "worse than before"),
+        (Command("feedback", "go back", "c"), FeedbackKind.REACTION, "go back"),
         (Reaction("c", "🍕"), FeedbackKind.REACTION, ""),
         (Reaction("c", "👍🏽"), FeedbackKind.APPROVAL, ""),
         (Reaction("c", "❤️"), FeedbackKind.APPROVAL, ""),
@@ -68,3 +71,31 @@ def test_other_texts_are_no_rewrites(text: str) -> None:
 def test_any_words_become_feedback(text: str) -> None:
     """No text a person can write makes the mapping fail, and none comes out empty."""
     assert record(Reply("c", text)).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "worse than before", "it was better before", "go back", "Worse than before!", "That's worse.", "much worse now",
+        "This is much worse now", "It was better before, please", "Better before", "please go back", "it got worse",
+        "go back to how it was", "you were better before", "I liked it better before", "no, go back", "it\u2019s worse",
+        "go back to the old version", "The answers were better before.",
+    ],
+)  # fmt: skip
+def test_words_that_it_was_better_before_name_no_wish(text: str) -> None:
+    """Nothing is learned from them; the person is asked, and told of /undo."""
+    made = record(Reply("c", text))
+    assert (made.value, made.is_lesson, made.question) == (WORSE, False, ASK_WORSE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "worse than before: too long", "go back to the part about bees", "it was better before you used emoji", "go",
+        "make it worse", "be better", "the second sentence is worse than the first", "too long", "",
+        "tell me what was better before", "say it like before", "go back to Spanish", "better",
+    ],
+)  # fmt: skip
+def test_words_that_name_a_wish_still_teach(text: str) -> None:
+    """What to change can be read from them."""
+    assert not is_regression(text)

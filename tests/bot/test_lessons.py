@@ -6,14 +6,15 @@ import pytest
 
 from bot.config import ChatSettings
 from bot.events import Author
-from bot.feedback import FeedbackRecord
+from bot.feedback import WORSE, FeedbackRecord
 from bot.gateway import Turn
 from bot.lessons import stored_outcome
 from engine.requests import Sampling
-from storage import completions, feedback
+from storage import completions, feedback, updates
 from storage.errors import CompletionNotFound, IdempotencyConflict
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus
 from tests.bot.conftest import Heed, StartHeed
+from tests.bot.fake_engine import EMOJI
 
 
 async def answer(heed: Heed, account: str = "ana") -> Completion:
@@ -58,6 +59,103 @@ async def test_a_warm_answer_is_answered_again_as_the_first_was(heed: Heed) -> N
     lesson = await heed.services.lessons.teach(row.user_id, correction(warm), retry=True)
     assert lesson.retry is not None
     assert lesson.retry.sampling["temperature"] == 0.0
+
+
+def thumb_down(row: Completion) -> FeedbackRecord:
+    """A bare thumb down."""
+    return FeedbackRecord(FeedbackKind.REACTION, row.id, value="-1")
+
+
+def worse(row: Completion) -> FeedbackRecord:
+    """Words that it was better before."""
+    return FeedbackRecord(FeedbackKind.REACTION, row.id, "go back", WORSE)
+
+
+async def taught(heed: Heed, text: str) -> Completion:
+    """One lesson; an answer that follows it."""
+    row = await answer(heed)
+    await heed.services.lessons.teach(row.user_id, correction(row, text))
+    return await answer(heed)
+
+
+async def test_two_disliked_answers_take_the_newest_lesson_back(heed: Heed) -> None:
+    """Version and note go, the person is told what and why, the update's row says so; more words change nothing."""
+    lessons = heed.services.lessons
+    await taught(heed, "too long")
+    first, second = await taught(heed, "no emoji"), await answer(heed)
+    asked = await lessons.teach(first.user_id, thumb_down(first))
+    assert (asked.ask, asked.is_taken_back) == ("What should be different?", False)
+    taken = await lessons.teach(second.user_id, thumb_down(second), retry=True)
+    assert (taken.ask, taken.is_taken_back, taken.outcome.adapter_version) == ("", True, 1)
+    assert taken.outcome.reason == (
+        "v2 is taken back, because 2 of its first answers were disliked: v1 answers again, "
+        'and the note "no emoji" is gone. If it should hold after all, say it once more in other words.'
+    )
+    assert taken.retry is not None
+    assert (taken.retry.adapter_version, EMOJI in taken.retry.text) == (1, True)
+    runs = await heed.services.database.read(lambda s: updates.recent(s, first.user_id, 9))
+    assert [(run.version, run.status, run.error) for run in runs] == [
+        (2, "taken back", "2 of its first answers were disliked"),
+        (1, "accepted", ""),
+    ]
+    again = await lessons.teach(second.user_id, thumb_down(second))
+    assert (again.ask, again.is_taken_back) == ("What should be different?", False)
+
+
+async def test_a_sentence_takes_the_newest_lesson_back(heed: Heed) -> None:
+    """Once is enough, on an answer of that version only; of the base model's answers nothing can be taken back."""
+    before = await answer(heed)
+    after = await taught(heed, "no emoji")
+    lessons = heed.services.lessons
+    asked = await lessons.teach(before.user_id, worse(before))
+    assert "/undo takes back" in asked.ask
+    assert (await lessons.teach(after.user_id, worse(after))).outcome.adapter_version == 0
+    assert not (await lessons.teach(after.user_id, worse(await answer(heed)))).is_taken_back
+
+
+async def test_probation_ends_after_its_answers(start_heed: StartHeed) -> None:
+    """What is said about later answers takes nothing back."""
+    heed = await start_heed(versions={"probation_answers": 1})
+    await taught(heed, "no emoji")
+    later = await answer(heed)
+    assert not (await heed.services.lessons.teach(later.user_id, worse(later))).is_taken_back
+    assert (await heed.services.gateway.user(later.user_id)).active_version == 1
+
+
+async def test_a_complaint_that_comes_twice_takes_one_lesson_back_and_is_told_twice(heed: Heed) -> None:
+    """The same key brings the same answer, also where two lessons are on probation."""
+    await taught(heed, "too long")
+    row = await taught(heed, "no emoji")
+    told = [await heed.services.lessons.teach(row.user_id, worse(row), idempotency_key="k") for _ in range(2)]
+    assert [(lesson.is_taken_back, lesson.outcome.adapter_version) for lesson in told] == [(True, 1), (True, 1)]
+
+
+async def test_only_the_complaint_that_took_a_lesson_back_is_told_so_again(heed: Heed) -> None:
+    """Another one about the same version, handled once more after heed was killed, is asked for a reason as before."""
+    lessons = heed.services.lessons
+    first, second = await taught(heed, "no emoji"), await answer(heed)
+    await lessons.teach(first.user_id, thumb_down(first), idempotency_key="first")
+    assert (await lessons.teach(first.user_id, thumb_down(second), idempotency_key="second")).is_taken_back
+    again = await lessons.teach(first.user_id, thumb_down(first), idempotency_key="first")
+    assert (again.ask, again.is_taken_back) == ("What should be different?", False)
+
+
+async def test_whoever_goes_back_to_a_lesson_keeps_it(heed: Heed) -> None:
+    """Taken back once and made active again on purpose, a version is not on probation any more."""
+    row = await taught(heed, "no emoji")
+    assert (await heed.services.lessons.teach(row.user_id, worse(row))).is_taken_back
+    await heed.engine.rollback(row.user_id, 1)
+    assert not (await heed.services.lessons.teach(row.user_id, worse(row))).is_taken_back
+    assert (await heed.services.gateway.user(row.user_id)).active_version == 1
+
+
+async def test_while_the_engine_restarts_a_complaint_waits(heed: Heed) -> None:
+    """It is kept, and counts with the next one."""
+    row = await taught(heed, "no emoji")
+    heed.engine.is_ready = False
+    assert not (await heed.services.lessons.teach(row.user_id, worse(row))).is_taken_back
+    heed.engine.is_ready = True
+    assert (await heed.services.lessons.teach(row.user_id, thumb_down(row))).is_taken_back
 
 
 async def test_feedback_is_committed_before_it_is_learned(heed: Heed) -> None:
@@ -165,6 +263,16 @@ async def test_an_approval_makes_gold_and_trains_nothing(heed: Heed) -> None:
     lesson = await heed.services.lessons.teach(row.user_id, record)
     assert (lesson.outcome.status, heed.engine.num_learned) == ("kept", 0)
     assert (await heed.services.database.read(lambda s: completions.get(s, row.user_id, row.id))).is_gold
+
+
+@pytest.mark.parametrize("record", [(FeedbackKind.CORRECTION, "too long", ""), (FeedbackKind.REACTION, "", "👎")])
+async def test_what_somebody_finds_fault_with_is_approved_no_more(heed: Heed, record: tuple[str, str, str]) -> None:
+    """The gates would hold the answer that the correction is about."""
+    row = await answer(heed)
+    kind, text, value = record
+    await heed.services.lessons.teach(row.user_id, FeedbackRecord(FeedbackKind.APPROVAL, row.id))
+    await heed.services.lessons.teach(row.user_id, FeedbackRecord(FeedbackKind(kind), row.id, text, value))
+    assert not (await heed.services.database.read(lambda s: completions.get(s, row.user_id, row.id))).is_gold
 
 
 async def test_a_bare_thumb_down_is_kept_and_asks(heed: Heed) -> None:

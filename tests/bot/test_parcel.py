@@ -1,5 +1,7 @@
 """bot.parcel: what is kept comes back as it was, and its parts are told apart."""
 
+from dataclasses import replace
+
 from bot.channel import Button, File, Post
 from bot.events import Place
 from bot.parcel import NONCE_BYTES, Parcel, chat_of
@@ -15,6 +17,7 @@ POST = Post(
     files=(File("a.bin", b"\x00\xff"),),
     token="t",
     is_private=True,
+    wants_reply=True,
 )
 
 
@@ -32,7 +35,9 @@ def test_the_first_part_answers_and_the_last_has_the_buttons() -> None:
     parcel = Parcel.of_post(POST, None, "key")
     first, last = (parcel.part(["a", "b"], place) for place in range(2))
     assert (first.text, first.reply_to, first.token, first.rows, first.files) == ("a", "5", "t", (), ())
-    assert (last.text, last.reply_to, last.token, last.rows, last.files) == ("b", None, "", POST.rows, POST.files)
+    assert (last.text, last.reply_to, last.token, last.rows, last.files) == ("b", None, "t", POST.rows, POST.files)
+    open_post = replace(POST, is_private=False)
+    assert Parcel.of_post(open_post, None, "key").part(["a", "b"], 1).token == ""
     assert first.nonce != last.nonce
     assert first.nonce == Parcel.of_post(POST, None, "key").nonce(0)
     assert len({first.nonce, *(Parcel.of_post(POST, None, "key").nonce(0, gone) for gone in ("7", "8"))}) == 3

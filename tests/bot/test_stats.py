@@ -23,6 +23,7 @@ FIGURES = Figures(
     update_times_ms=[900.0, 1100.0, 5000.0],
     queue=Queue(2, NOW_S - 75),
     adapters=Adapters(12, 40, 1_234_567, 3),
+    drift={"ok": 8, "warn": 3, "critical": 1},
     machine=Machine(93_784.0, 2_100_000_000, (12_000, 141_000)),
     at_s=NOW_S,
 )
@@ -47,6 +48,7 @@ def test_every_figure_is_said() -> None:
         "queue: 2 waiting, the oldest for 1 min 15 s",
         "adapters: 12, 1.2 MB, 40 versions",
         "rollbacks: 3 lessons taken back",
+        "drift: 12 people audited, 3 warn, 1 critical",
         "up: 1 d 2 h",
         "memory: 2.1 GB",
         "GPU memory: 12.6 GB of 147.8 GB",

@@ -11,10 +11,11 @@ from bot.intake import Done
 from bot.tutor import CHIP_REASONS, CHIP_ROWS
 from storage.database import Session
 from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform, Shown
+from tests.bot.fake_engine import EMOJI
 from tests.bot.platform_rig import rig
 from tests.bot.test_desk import Counter
 
-COUNTED = ("correction", "chip", "undo", "down", "turn", "again", "note", "reaction")
+COUNTED = ("correction", "chip", "undo", "down", "turn", "again", "note", "reaction", "worse")
 
 
 class Killed(Done):
@@ -41,7 +42,7 @@ async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) 
     """Handled twice, the first time up to its last transaction: the same outcome as once."""
     (answer,) = await counter.say("bees")
     (question,) = await counter.press(answer, "down")
-    notice, _ = await counter.say("too long", reply_to=answer.message_id)
+    notice, again = await counter.say("too long", reply_to=answer.message_id)
     known = await counter.feedback()
     records = {
         "correction": Said(ANA, HOME, "n", "no emoji, please", answer.message_id),
@@ -50,12 +51,13 @@ async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) 
         "down": Pressed(ANA, HOME, answer.message_id, "down", "t"),
         "turn": Said(ANA, HOME, "n", "cats"),
         "again": Pressed(ANA, HOME, answer.message_id, "again", "t"),
+        "worse": Said(ANA, HOME, "n", "it was better before", again.message_id),
         "note": Commanded(ANA, HOME, "n", "note", "my dog is Rex"),
         "reaction": Reacted(ANA, HOME, answer.message_id, added=("👎",)),
     }
     expected = {  # messages, feedback, active version
         "correction": (2, 1, 2), "chip": (2, 1, 2), "undo": (1, 0, 0), "down": (1, 1, 1), "turn": (1, 0, 1),
-        "again": (1, 0, 1), "note": (1, 1, 1), "reaction": (1, 1, 1),
+        "again": (1, 0, 1), "note": (1, 1, 1), "reaction": (1, 1, 1), "worse": (2, 1, 0),
     }  # fmt: skip
     item = await counter.heed.take(counter.heed.channel.update(records[what], "cut"))
     before = len(counter.platform.messages)
@@ -68,6 +70,27 @@ async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) 
     finals = [message for message in shown if not message.text.endswith(" …")]
     version = (await counter.heed.gateway.known(ANA)).active_version
     assert (len(finals), len(await counter.feedback()) - len(known), version) == expected[what]
+
+
+async def test_answers_that_got_worse_take_the_lesson_back(counter: Counter) -> None:
+    """A reason is asked for once; at the second thumb the person is told what was taken back, and answered again."""
+    (answer,) = await counter.say("bees")
+    _, again = await counter.say("no emoji", reply_to=answer.message_id)
+    (asked,) = await counter.press(again, "down")
+    assert asked.text == "What should be different?"
+    (other,) = await counter.say("wasps")
+    told, before = await counter.press(other, "down")
+    assert told.text.startswith("v1 is taken back, because 2 of its first answers were disliked: untrained answers")
+    assert told.rows == ()
+    assert EMOJI in before.text
+
+
+async def test_words_without_a_wish_are_asked_about(counter: Counter) -> None:
+    """Where no lesson is on probation, "go back" teaches nothing and the person is told of /undo."""
+    (answer,) = await counter.say("bees")
+    (asked,) = await counter.say("go back", reply_to=answer.message_id)
+    assert "/undo takes back" in asked.text
+    assert len(asked.rows) == len(CHIP_ROWS)
 
 
 def test_every_chip_has_its_reason_but_the_last() -> None:

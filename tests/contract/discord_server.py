@@ -122,6 +122,11 @@ class DiscordServer:
         """A thread of the server."""
         return self.world.channels.setdefault(channel_id, Channel(channel_id, THREAD))
 
+    @property
+    def last_sequence(self) -> int:
+        """The number of the last event sent to a client that is connected; 0 where none is."""
+        return self.sockets.last_sequence
+
     async def say(
         self,
         channel: Channel,

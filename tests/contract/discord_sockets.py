@@ -109,6 +109,11 @@ class Sockets:
     def is_connected(self) -> bool:
         return any(session.line is not None for session in self.sessions.values())
 
+    @property
+    def last_sequence(self) -> int:
+        """The number of the last event sent to a client that is connected; 0 where none is."""
+        return max((session.sequence for session in self.sessions.values() if session.line is not None), default=0)
+
     async def _receive(self, line: Line, frame: Json, session: Session | None) -> Session | None:
         match frame.get("op"):
             case 1:

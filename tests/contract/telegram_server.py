@@ -97,6 +97,7 @@ class TelegramServer:
         self.answered: dict[str, str] = {}  # callback query -> notice
         self.commands: dict[str, list[Json]] = {}  # scope as JSON -> commands
         self.webhook: Json = {}
+        self.push_error = ""  # why the webhook was last not given an update
         self.webhook_gateway = ""  # where a webhook's calls really go: the tests' reverse proxy
         self.blocked: set[int] = set()
         self.allowed_updates: frozenset[str] = DEFAULT_UPDATES
@@ -311,10 +312,11 @@ class TelegramServer:
                     status = 0
                 if 200 <= status < 300:
                     self._confirm([update_id])
-                    async with self._changed:
-                        self._changed.notify_all()
                 else:
+                    self.push_error = f"Wrong response from the webhook: {status}"
                     await asyncio.sleep(0.02)
+                async with self._changed:
+                    self._changed.notify_all()
 
     # ---------------------------------------------------------------------------------------------- requests
 
@@ -410,7 +412,7 @@ class TelegramServer:
             "has_custom_certificate": False,
             "pending_update_count": self.num_pending,
             "allowed_updates": sorted(self.allowed_updates),
-        }
+        } | ({"last_error_date": 1, "last_error_message": self.push_error} if self.push_error else {})
 
     def do_set_webhook(self, call: Call) -> bool:
         if not call.params.get("url", "").startswith("https://"):

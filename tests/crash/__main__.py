@@ -1,13 +1,16 @@
 """`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
-The file is written again and again while the runs go on, so that what was found before an interruption is kept.
-Exit codes: 0 where nothing was lost or doubled, every stop was in time and the controls failed; 1 otherwise.
+`--only chats` is what people do on chat platforms, `--only learning` is updates and consolidations. The file is
+written again and again while the runs go on, so that what was found before an interruption is kept.
+Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import logging
+import math
 import sys
 import tempfile
 import time
@@ -16,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.crash import books, learning
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
 
 CONTROL_KILLS = 10
+LEARNING_CONTROL = (("heed", "correction"), ("heed", "correction"))
 RESULT = Path("tests/crash/results/kills.json")
 
 Found = dict[str, Any]
@@ -74,6 +79,41 @@ async def all_of(parts: list[Part], seed: int, keep: Keep) -> bool:
     return is_well
 
 
+async def taught(num_kills: int, seed: int, keep: Keep, within_s: float = math.inf) -> bool:
+    """Kills during learning, then the negative control; whether each ended as it has to."""
+    points = tuple(itertools.islice(itertools.cycle(learning.POINTS), num_kills))
+    is_right = await _taught("learning", points, seed, keep, within_s=within_s)
+    return not await _taught("learning_control", LEARNING_CONTROL, seed, keep, learning.CARELESS) and is_right
+
+
+async def _taught(
+    name: str,
+    points: learning.Points,
+    seed: int,
+    keep: Keep,
+    program: tuple[str, ...] = learning.HEED,
+    within_s: float = math.inf,
+) -> bool:
+    def measured(figures: learning.Figures) -> Found:
+        counts = {"kills": figures.num_kills, "kills_by_point": figures.kills, "under_way": figures.under_way}
+        left = {"processes_left": figures.left, "torn_after_a_kill": figures.torn}
+        found = books.as_json(figures.so_far) if figures.so_far else {}
+        return counts | left | found | {"wall_s": round(figures.wall_s, 1)}
+
+    async with learning.heed_of_its_own() as heed:
+        found, figures = await learning.run(
+            heed,
+            points,
+            seed=seed,
+            program=program,
+            report=lambda figures: keep({name: measured(figures)}),
+            within_s=within_s,
+        )
+    is_right = found.is_right and not figures.left and not figures.torn
+    keep({name: measured(figures) | books.as_json(found) | {"is_right": is_right}})
+    return is_right
+
+
 def parts_of(wanted: argparse.Namespace) -> list[Part]:
     """What was asked for; a count of 0 leaves a part out."""
     parts = [
@@ -94,6 +134,11 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--discord-kills", type=int, default=100)
     parser.add_argument("--stops", type=int, default=40)
+    parser.add_argument("--learning-kills", type=int, default=50)
+    parser.add_argument(
+        "--within-min", type=float, default=math.inf, help="kills while it learns: fewer on a busy machine"
+    )
+    parser.add_argument("--only", choices=("chats", "learning"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
     return parser.parse_args()
@@ -103,15 +148,18 @@ def main() -> int:
     """Run it; the exit code."""
     wanted = asked()
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections of the killed end in mid-request
-    counts = f"--kills {wanted.kills} --discord-kills {wanted.discord_kills} --stops {wanted.stops}"
-    found: Found = {"command": f"python -m tests.crash {counts} --seed {wanted.seed}"}
+    found: Found = {"command": f"python -m tests.crash {' '.join(sys.argv[1:])}".strip(), "seed": wanted.seed}
     wanted.out.parent.mkdir(parents=True, exist_ok=True)
 
     def keep(news: Found) -> None:
         found.update(news, written_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         wanted.out.write_text(json.dumps(found, indent=2) + "\n")
 
-    is_well = asyncio.run(all_of(parts_of(wanted), wanted.seed, keep))
+    is_well = True
+    if wanted.only != "learning":
+        is_well = asyncio.run(all_of(parts_of(wanted), wanted.seed, keep))
+    if wanted.only != "chats":
+        is_well &= asyncio.run(taught(wanted.learning_kills, wanted.seed, keep, 60 * wanted.within_min))
     json.dump(found, sys.stdout, indent=2)
     return 0 if is_well else 1
 

@@ -156,6 +156,8 @@ class DiscordSide:
                 await self._react(person, answer)
             case _:
                 await self._press(person, answer, what)
+        if what in ("down", "react"):
+            self.history.complaints.append(about(answer["content"]))
 
     async def _correct(self, person: Person, answer: Json) -> None:
         said = await self._server.say(person.channel, OPINION, author=person.user, reply_to=answer["id"])

@@ -255,6 +255,8 @@ class Run:
         history.repeats = [str(row[0]) for row in self._rows(asked + "NOT NULL")]
         keys = self._rows("SELECT idempotency_key FROM feedback")  # platform:bot:update
         history.feedback = [str(key).split(":", 2)[2] for (key,) in keys]
+        taken_back = "SELECT count(*) FROM update_run WHERE status = 'taken back'"
+        history.num_taken_back = int(str(self._rows(taken_back)[0][0]))
         history.shown = self._side.shown()
         history.num_waiting = num_left
         return history

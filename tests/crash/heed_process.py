@@ -27,8 +27,8 @@ from bot.platforms.telegram import TelegramChannel
 from storage import inbox
 from storage.database import Database
 from storage.tables import Inbox, User
-from storage.writer import Writer
 from tests.bot.fake_engine import FakeEngine
+from tests.crash.armed import arm
 
 UNLIMITED = {"edit_interval_s": 0.01, "post_interval_s": 0.0, "group_interval_s": 0.0, "calls_per_s": 1e9}
 PACE = Pace(identify_s=0.01, guilds_s=0.01, backoff_s=0.01, backoff_cap_s=0.1)
@@ -69,29 +69,6 @@ def channel(settings: Settings, database: Database) -> Sequence[Channel]:
         made = DiscordChannel(settings.discord, commands.menu(), database, pace=PACE)
     made.limits = replace(made.limits, **UNLIMITED)  # type: ignore[misc, arg-type]
     return [made]
-
-
-def arm(point: str, number: int) -> None:
-    """In place: this process kills itself before or after its commit of that number."""
-    counted = itertools.count(1)
-    tell, commit = Writer._tell, Writer._commit_group
-
-    def die_if_due() -> None:
-        if next(counted) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def telling(self: Writer, outcome: Any) -> None:
-        die_if_due()
-        tell(self, outcome)
-
-    def committing(self: Writer, waiting: Any) -> None:
-        die_if_due()
-        commit(self, waiting)
-
-    if point == "after-commit":
-        Writer._tell = telling  # type: ignore[method-assign]
-    elif point == "before-commit":
-        Writer._commit_group = committing  # type: ignore[method-assign]
 
 
 def live(data_dir: str, mode: str, point: str, number: int) -> None:

@@ -12,16 +12,19 @@ class History:
     """Everything a run has to answer for.
 
     What people did: `questions` asked, `feedback_given` (update ids), `repeats_wanted` (questions to be answered once
-    more). What heed kept: `turns` and `repeats` (questions), `feedback` (update ids). What is `shown`: texts.
+    more), `complaints` (questions whose answer got a thumb down, which may take a lesson back). What heed kept: `turns`
+    and `repeats` (questions), `feedback` (update ids), `num_taken_back` lessons. What is `shown`: texts.
     """
 
     questions: list[str] = field(default_factory=list)
     feedback_given: list[str] = field(default_factory=list)
     repeats_wanted: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
     repeats: list[str] = field(default_factory=list)
     feedback: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
+    num_taken_back: int = 0
     num_waiting: int = 0  # updates that are not done and things that are not shown
 
 
@@ -43,12 +46,14 @@ class Verdict:
 def check(history: History) -> Verdict:
     """Compare what was done with what came of it."""
     answers = [about(text) for text in history.shown if not text.rstrip().endswith(CURSOR)]
-    expected_shown = [*history.questions, *history.repeats_wanted]
+    as_before = answered_as_before(history)
+    repeats_wanted = [*history.repeats_wanted, *as_before]
+    expected_shown = [*history.questions, *repeats_wanted]
     lost: list[str] = []
     doubled: list[str] = []
     for name, wanted, found in (
         ("turn", history.questions, history.turns),
-        ("repeat", history.repeats_wanted, history.repeats),
+        ("repeat", repeats_wanted, history.repeats),
         ("feedback", history.feedback_given, history.feedback),
         ("shown answer", expected_shown, [text for text in answers if text]),
     ):
@@ -58,8 +63,17 @@ def check(history: History) -> Verdict:
     if history.num_waiting:
         lost.append(f"{history.num_waiting} things still wait")
     placeholders = sum(text.rstrip().endswith(CURSOR) for text in history.shown)
+    if (missing := history.num_taken_back - len(as_before)) > 0:
+        lost.append(f"{missing} answers after lessons that were taken back")
     num_acts = len(history.questions) + len(history.repeats_wanted) + len(history.feedback_given)
     return Verdict(tuple(lost), tuple(doubled), placeholders, num_acts)
+
+
+def answered_as_before(history: History) -> list[str]:
+    """Questions answered once more because a thumb down took a lesson back: one for each such lesson, no more."""
+    _, more = differences(history.repeats_wanted, history.repeats)
+    found = sorted((Counter(more) & Counter(history.complaints)).elements())
+    return found[: history.num_taken_back]
 
 
 def differences(wanted: Iterable[str], found: Iterable[str]) -> tuple[list[str], list[str]]:

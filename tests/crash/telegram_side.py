@@ -100,6 +100,8 @@ class TelegramSide:
                 self._server.press(chat, message_id, what, person)
         if what in ("correct", "again"):
             self.history.repeats_wanted.append(question)
+        if what in ("down", "react"):
+            self.history.complaints.append(question)
         if what != "again":
             self.history.feedback_given.append(str(self._server._next_update))
 

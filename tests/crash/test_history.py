@@ -9,6 +9,7 @@ def right() -> History:
         ["q1"],
         ["u2", "u3"],
         ["q1"],
+        [],
         ["q1"],
         ["q1"],
         ["u2", "u3"],
@@ -44,6 +45,26 @@ def test_each_double_is_seen() -> None:
         getattr(history, name).append(getattr(history, name)[0])
         assert check(history).doubled
         assert not check(history).lost
+
+
+def test_a_lesson_that_is_taken_back_is_followed_by_one_answer() -> None:
+    """About an answer that got a thumb down; another one is doubled, none at all is lost."""
+    history = right()
+    history.num_taken_back = 1
+    assert check(history).lost
+    history.repeats.append("q1")
+    history.shown.append("You asked about q1. As before.")
+    assert check(history).doubled  # nobody has complained about it
+    history.complaints.append("q1")
+    assert check(history).is_right
+    history.complaints.append("q1")
+    history.repeats.append("q1")
+    history.shown.append("You asked about q1. As before.")
+    assert check(history).doubled
+    history.shown.pop()
+    history.repeats.pop()
+    history.shown.pop()
+    assert check(history).lost
 
 
 def test_answers_name_their_question() -> None:

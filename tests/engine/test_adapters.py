@@ -11,9 +11,10 @@ from safetensors.numpy import save
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters import KEPT_REJECTED, VERDICT_FILE, AdapterStore
 from engine.errors import AdapterDamaged
+from storage import versions
 from storage.errors import AlreadyWritten
 from storage.tables import AdapterVersion
-from tests.engine.rows import opened, person
+from tests.engine.rows import accepted, opened, person
 
 CONFIG = json.dumps({"peft_type": "LORA", "r": 2})
 GOOD = save({"m.lora_A.weight": np.ones((2, 3), np.float32), "m.lora_B.weight": np.ones((3, 2), np.float32)})
@@ -219,3 +220,27 @@ async def test_refused_candidates_of_people_who_are_gone_are_swept(tmp_path: Pat
         await store.sweep()
     assert known.is_dir()
     assert not gone.exists()
+
+
+async def test_sweeping_removes_what_a_pruned_version_left(tmp_path: Path) -> None:
+    """Killed between the row and the files: the next start removes the files, and keeps the row and the others'."""
+    async with opened(tmp_path) as database:
+        store = AdapterStore(tmp_path, database)
+        ana = await database.write(person)
+        rows = [await database.write(lambda s: accepted(s, ana, None)) for _ in range(3)]
+        for row in rows:
+            await store.write(row, GOOD, CONFIG)
+        await database.write(lambda s: versions.prune(s, ana, 2))
+        assert await store.sweep() == [f"adapters/{ana}/1"]
+        assert sorted(path.name for path in (tmp_path / "adapters" / ana).iterdir()) == ["2", "3"]
+        assert len(await database.read(lambda s: versions.history(s, ana))) == 3
+
+
+async def test_reading_gives_verified_files(tmp_path: Path) -> None:
+    """What an export takes is what was written, or nothing."""
+    store = store_in(tmp_path)
+    row = await written(store, version())
+    assert await store.read(row) == {CONFIG_FILE: CONFIG.encode(), TENSORS_FILE: GOOD}
+    row.sha256 = "00"
+    with pytest.raises(AdapterDamaged):
+        await store.read(row)

@@ -12,7 +12,9 @@ from engine.bank import FILE_NAME, Bank, load_bank
 def test_a_model_folder_brings_its_own_bank(tmp_path: Path) -> None:
     """The folder's file is read, its order kept."""
     (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?", "a?"], "anchors": ["1+1?"]}))
-    assert load_bank(tmp_path) == Bank(("b?", "a?"), ("1+1?",))
+    assert load_bank(tmp_path) == Bank(("b?", "a?"), ("1+1?",), ())
+    (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?"], "anchors": ["1?"], "frames": ["what is my {x}?"]}))
+    assert load_bank(tmp_path).frames == ("what is my {x}?",)
 
 
 def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
@@ -21,6 +23,8 @@ def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
     assert len({*bank.topics}) == len(bank.topics) >= 30
     assert len({*bank.anchors}) == len(bank.anchors) >= 20
     assert not {*bank.topics} & {*bank.anchors}
+    assert all("{x}" in frame for frame in bank.frames)
+    assert bank.frames
 
 
 def test_a_damaged_bank_is_an_error(tmp_path: Path) -> None:

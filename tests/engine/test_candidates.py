@@ -1,7 +1,8 @@
 """engine.candidates: from samples to a version that is active, or to nothing."""
 
-import asyncio
 import json
+from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -9,11 +10,12 @@ import pytest_asyncio
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
 from engine.adapters import REJECTED_FOLDER, VERDICT_FILE
 from engine.candidates import Candidates, Trained, checked
-from engine.config import LearnConfig
+from engine.config import LearnConfig, VersionConfig
 from engine.errors import TrainerError
 from engine.lessons import SampleRecord
-from engine.requests import Sampling
+from engine.requests import GenerateRequest, Sampling
 from storage import atomic, updates, versions
+from storage.errors import VersionPruned
 from storage.tables import UpdateRun, VersionState
 from tests.engine.live import Live
 
@@ -60,20 +62,6 @@ async def test_a_figure_can_be_left_out() -> None:
     trained = Trained(figures={"unasked": 0.5, "drift": 0.1})
     assert trained.without(["unasked", "other"]).figures == {"drift": 0.1}
     assert trained.figures["unasked"] == 0.5
-
-
-async def test_pieces_are_small_while_somebody_reads(live: Live, candidates: Candidates) -> None:
-    """An update that begins beside a stream works in pieces that bound the stream's gaps."""
-    async with asyncio.timeout(60):
-        while live.host.num_running:  # noqa: ASYNC110  what an earlier test left
-            await asyncio.sleep(0.01)
-    assert candidates._piece_tokens(LEARN) == LEARN.idle_batch_tokens
-    answer = await live.result(await live.person(), "Tell me about the koala")
-    stream = live.host.generate(answer.prompt_token_ids, Sampling(max_tokens=40), ZERO_ADAPTER, "read-beside-it")
-    async for _ in stream:
-        assert candidates._piece_tokens(LEARN) == LEARN.micro_batch_tokens
-        break
-    await stream.aclose()
 
 
 async def test_training_measures_what_it_did(live: Live, candidates: Candidates) -> None:
@@ -130,3 +118,44 @@ async def test_a_refused_candidate_is_out_of_reach(live: Live, candidates: Candi
     apart = live.data_dir / REJECTED_FOLDER / user_id / str(version.number)
     assert {f.name for f in apart.iterdir()} == {CONFIG_FILE, TENSORS_FILE, VERDICT_FILE}
     assert json.loads((apart / VERDICT_FILE).read_text())["reason"] == verdict.reason
+
+
+async def accepted(live: Live, candidates: Candidates, user_id: str) -> int:
+    """One more accepted version, on top of the active one."""
+    run = await started(live, user_id)
+    trained = await candidates.train(run.id, ZERO_ADAPTER, await samples(live, user_id), LEARN)
+    parent = (await live.user(user_id)).active_version
+    verdict, version = await candidates.activate(run, parent, trained, lambda _phase: None)
+    assert verdict.is_accepted
+    return version.number
+
+
+async def test_older_versions_make_room_unless_a_request_uses_them(
+    live: Live, candidates: Candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row first, then vLLM, memory and files; a stream that began with an old version ends with it, on its files."""
+    two = replace(live.engine.config, versions=VersionConfig(keep=2))
+    monkeypatch.setattr(candidates, "_config", two)
+    user_id = await live.person()
+    assert await accepted(live, candidates, user_id) == 1
+    request = GenerateRequest(user_id, [{"role": "user", "content": "Tell me about the koala"}], Sampling())
+    async with aclosing(live.engine.generate(request)) as stream:
+        await anext(stream)
+        assert [await accepted(live, candidates, user_id) for _ in range(3)] == [2, 3, 4]
+        await live.engine._served.retired()
+        assert (await live.version(user_id, 1)).state == VersionState.ACCEPTED
+        assert (await live.version(user_id, 2)).state == VersionState.PRUNED
+        assert live.folder(user_id, 1).exists()
+        results = [delta.result async for delta in stream]
+    assert results[-1] is not None
+    assert results[-1].adapter_version == 1
+    assert await accepted(live, candidates, user_id) == 5
+    await live.engine._served.retired()
+    assert sorted(path.name for path in live.folder(user_id).iterdir()) == ["4", "5"]
+    gone = await live.version(user_id, 1)
+    assert gone.state == VersionState.PRUNED
+    assert not (await live.host.rpc("heed_register", gone.lora_int_id, str(live.folder(user_id, 1))))["ok"]
+    with pytest.raises(VersionPruned):
+        await live.engine.rollback(user_id, 1)
+    assert (await live.result(user_id, "hi")).adapter_version == 5
+    assert await live.engine.rollback(user_id, 4) == 4

@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from engine import history
 from engine.history import NothingToUndo, UndoResult
-from storage import feedback, notes, people, versions
+from storage import feedback, notes, people, updates, versions
 from storage.database import Database, Session
-from storage.errors import NoteNotFound, VersionNotFound, VersionStateError
-from storage.tables import FeedbackStatus, NoteState
-from tests.engine.rows import noted, opened, person, rebuilt, taught
+from storage.errors import NoteNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.tables import Feedback, FeedbackStatus, NoteState, UpdateRun, VersionState
+from tests.engine.rows import BASE_MODEL, noted, opened, person, rebuilt, taught
 from tests.storage.conftest import Store
 
 
@@ -215,6 +215,85 @@ async def test_a_damaged_version_leaves_its_lesson_in_the_prompt(database: Datab
     assert await database.read(lambda s: texts_by_state(s, ana)) == {"in_prompt": ["too long", "no emoji"]}
 
 
+async def pruned(database: Database, user_id: str, keep: int = 2) -> None:
+    """The oldest versions give up their files."""
+    await database.write(lambda s: versions.prune(s, user_id, keep))
+
+
+async def test_undo_past_what_is_kept_learns_the_rest_again(database: Database, ana: str) -> None:
+    """The first undo finds its version; the next has the lessons of the pruned ones made again from their notes."""
+    for text in ("a", "b", "c", "d"):
+        await database.write(lambda s, t=text: taught(s, ana, t))
+    await pruned(database, ana)
+    assert await database.write(lambda s: history.undo(s, ana)) == UndoResult(3, "d")
+    assert await database.write(lambda s: history.undo(s, ana)) == UndoResult(0, "c", must_rebuild=True)
+    assert await database.read(lambda s: texts_by_state(s, ana)) == {"in_prompt": ["a", "b"], "deleted": ["c", "d"]}
+
+
+async def test_rolling_back_to_a_pruned_version_changes_nothing(database: Database, ana: str) -> None:
+    """It is refused before a lesson is taken back."""
+    for text in ("a", "b", "c"):
+        await database.write(lambda s, t=text: taught(s, ana, t))
+    await pruned(database, ana)
+    with pytest.raises(VersionPruned):
+        await database.write(lambda s: history.return_to(s, ana, 1))
+    assert await database.read(lambda s: texts_by_state(s, ana)) == {"in_weights": ["a", "b", "c"]}
+
+
+async def complaint(database: Database, user_id: str) -> Feedback:
+    """A thumb down without a word."""
+    row, _ = await database.write(lambda s: feedback.add(s, Feedback(user_id=user_id, kind="reaction", value="-1")))
+    return row
+
+
+async def test_a_lesson_is_taken_back_for_a_reason(database: Database, ana: str) -> None:
+    """Version and note go as in an undo, feedback and update say why, and a second time there is nothing to take."""
+    await database.write(lambda s: taught(s, ana, "too long"))
+    last = await database.write(lambda s: taught(s, ana, "no emoji"))
+    run = await database.write(lambda s: updates.start(s, UpdateRun(user_id=ana)))
+
+    def made_by(s: Session) -> None:
+        versions.get(s, ana, last.number).update_id = run.id
+
+    await database.write(made_by)
+    said = await complaint(database, ana)
+    assert await database.write(lambda s: history.take_back(s, said, last.number, "worse")) == UndoResult(1, "no emoji")
+    lesson = await database.read(lambda s: feedback.get(s, last.feedback_id or ""))
+    assert (lesson.status, lesson.reason) == (FeedbackStatus.UNDONE, "worse")
+    ended = await database.read(lambda s: updates.get(s, ana, run.id))
+    assert (ended.status, ended.error) == (history.TAKEN_BACK, "worse")
+    later = await complaint(database, ana)
+    assert await database.write(lambda s: history.take_back(s, later, last.number, "worse")) is None
+    noted = [await database.read(lambda s, i=row.id: feedback.get(s, i).took_back) for row in (said, later)]
+    assert noted == [last.number, None]
+
+
+async def test_a_rebuilt_version_is_not_taken_back(database: Database, ana: str) -> None:
+    """It holds many lessons: none of them is the one that made it worse."""
+    await database.write(lambda s: taught(s, ana, "too long"))
+    version = await database.write(lambda s: rebuilt(s, ana))
+    said = await complaint(database, ana)
+    assert await database.write(lambda s: history.take_back(s, said, version.number, "worse")) is None
+    assert (await database.read(lambda s: people.get(s, ana))).active_version == version.number
+
+
+async def test_a_version_from_a_file_is_the_newest_lesson(database: Database, ana: str) -> None:
+    """It becomes active with every note in the prompt, an undo takes it back, and nothing else goes."""
+    first = await database.write(lambda s: taught(s, ana, "too long"))
+
+    def take_in(s: Session) -> int:
+        version = versions.allocate(s, ana, first.number, BASE_MODEL, None, None)
+        history.take_in(s, version, "from a friend", "00", 1)
+        return version.number
+
+    number = await database.write(take_in)
+    assert (await database.read(lambda s: people.get(s, ana))).active_version == number
+    assert await database.read(lambda s: texts_by_state(s, ana)) == {"in_prompt": ["too long"]}
+    assert await database.read(feedback.pending) == []
+    assert await database.write(lambda s: history.undo(s, ana)) == UndoResult(first.number)
+    assert await database.read(lambda s: texts_by_state(s, ana)) == {"in_prompt": ["too long"]}
+
+
 class Lessons(RuleBasedStateMachine):
     """Any sequence of lessons, notes, undo, roll back, deletion, rebuild and probes."""
 
@@ -290,10 +369,18 @@ class Lessons(RuleBasedStateMachine):
         if result.must_rebuild:
             self.make_again()
 
+    @rule(keep=st.integers(2, 4))
+    def prune(self, keep: int) -> None:
+        """Old versions give up their files, and no note moves."""
+        before = self.live()
+        self.store.write(lambda s: versions.prune(s, self.user_id, keep))
+        assert self.live() == before
+
     @rule(data=st.data())
     def roll_back(self, data: st.DataObject) -> None:
-        """Any version that was ever accepted may become active."""
-        numbers = [v.number for v in self.store.read(lambda s: versions.history(s, self.user_id))]
+        """Any accepted version that is kept may become active."""
+        known = self.store.read(lambda s: versions.history(s, self.user_id))
+        numbers = [v.number for v in known if v.state == VersionState.ACCEPTED]
         number = data.draw(st.sampled_from([0, *numbers]))
         self.store.write(lambda s: history.return_to(s, self.user_id, number))
         assert self.store.read(lambda s: people.get(s, self.user_id)).active_version == number

@@ -4,12 +4,14 @@ import asyncio
 import json
 import math
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.batches import BATCH_FILE
 from engine.learner import is_standing
-from storage import atomic, completions, updates, versions
+from storage import atomic, completions, feedback, updates, versions
 from storage.tables import FeedbackStatus, NoteState, VersionState
 from tests.engine.live import Live
 from tests.engine.rows import completion
@@ -49,7 +51,25 @@ async def test_a_correction_makes_version_one_active(live: Live) -> None:
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.LEARNED
     run = (await live.engine.update_log(user_id, 5))[0]
     assert (run.id, run.status, run.version, run.parent_version) == (outcome.update_id, "accepted", 1, 0)
-    assert run.phases_ms == outcome.phases_ms
+    assert run.phases_ms is not None
+    assert run.phases_ms | {"activate": outcome.phases_ms["activate"]} == outcome.phases_ms
+
+
+async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learned(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one transaction: heed killed right after it must not find the feedback open and train on it once more."""
+    flip, seen = live.engine._served.flip, []
+
+    async def flipping(user_id: str, keep: int, accept: Any) -> None:
+        await flip(user_id, keep, accept)
+        told = await live.database.read(lambda s: feedback.history(s, user_id, 1))
+        logged = await live.engine.update_log(user_id, 1)
+        seen.append((told[0].status, logged[0].status, logged[0].version))
+
+    monkeypatch.setattr(live.engine._served, "flip", flipping)
+    await live.pupil()
+    assert seen == [(FeedbackStatus.LEARNED, "accepted", 1)]
 
 
 async def test_the_phases_add_up_to_the_duration(live: Live) -> None:
@@ -67,7 +87,7 @@ async def test_a_version_on_disk_is_what_its_row_says(live: Live) -> None:
     assert row.state == VersionState.ACCEPTED
     assert atomic.directory_sha256(folder) == row.sha256
     assert row.size_bytes == sum(f.stat().st_size for f in folder.iterdir())
-    assert {f.name for f in folder.iterdir()} == {CONFIG_FILE, TENSORS_FILE}
+    assert {f.name for f in folder.iterdir()} == {CONFIG_FILE, TENSORS_FILE, BATCH_FILE}
     assert json.loads((folder / CONFIG_FILE).read_text())["peft_type"] == "LORA"
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_LORA_INT_ID
-from engine.lora_registry import AdapterTensors, LoraRegistry, read_directory, require_fitting
+from engine.lora_registry import AdapterTensors, LoraRegistry, read_directory, require_fitting, require_whole
 
 NAME_A, NAME_B = "m.q_proj.lora_A.weight", "m.q_proj.lora_B.weight"
 
@@ -117,3 +117,17 @@ def test_a_lower_rank_than_the_slots_fits() -> None:
     """vLLM pads."""
     require_fitting(adapter(rank=4), adapter(0.0, rank=1), max_rank=4)
     assert replace(adapter(), is_on_disk=True).is_finite
+
+
+def test_a_whole_adapter_has_the_tensors_of_its_modules_and_no_others() -> None:
+    """One without a half, one for modules that are not trained here, and one that says less than it holds."""
+    zero = adapter(0.0, rank=1)
+    whole = replace(adapter(), config={"target_modules": ["q_proj"]})
+    require_whole(whole, zero)
+    half = replace(whole, tensors={NAME_A: whole.tensors[NAME_A]})
+    with pytest.raises(ValueError, match="not those of its modules"):
+        require_whole(half, zero)
+    with pytest.raises(ValueError, match="lm_head are not trained"):
+        require_whole(replace(whole, config={"target_modules": ["q_proj", "lm_head"]}), zero)
+    with pytest.raises(ValueError, match="not those of its modules"):
+        require_whole(replace(whole, config={"target_modules": []}), zero)

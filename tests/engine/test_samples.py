@@ -16,7 +16,7 @@ def test_the_row_before_a_response_token_predicts_it() -> None:
     """The last prompt position predicts the first response token; the last response token predicts nothing."""
     one = Sample("correction", [10, 11], [20, 21, 22], [30, 31])
     (batch,) = plan_batches([one], [0], "student", 100, CPU)
-    assert batch.input_ids_BL.tolist() == [[10, 11, 30, 31]]
+    assert batch.input_ids_BL.tolist() == [[10, 11, 30, 31, 0, 0, 0, 0]]
     assert batch.rows_N.tolist() == [1, 2]
     assert batch.token_ids_N.tolist() == [30, 31]
     (batch,) = plan_batches([one], [0], "teacher", 100, CPU)
@@ -35,8 +35,8 @@ def test_padding_is_on_the_right_and_never_a_response_row() -> None:
     """A causal model cannot see what is behind."""
     short, long = Sample("anchor", [1], [1], [5]), Sample("anchor", [1, 2], [1, 2], [5, 6])
     (batch,) = plan_batches([short, long], [0, 1], "student", 100, CPU)
-    assert batch.input_ids_BL.tolist() == [[1, 5, 0, 0], [1, 2, 5, 6]]
-    assert batch.rows_N.tolist() == [0, 4 + 1, 4 + 2]
+    assert batch.input_ids_BL.tolist() == [[1, 5, *[0] * 6], [1, 2, 5, 6, *[0] * 4]]
+    assert batch.rows_N.tolist() == [0, 8 + 1, 8 + 2]
     assert batch.owners_N.tolist() == [0, 1, 1]
 
 

@@ -1,11 +1,13 @@
 """Log-probabilities without training."""
 
+import math
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine.lean_model import LeanModel
-from engine.scoring import score_samples
+from engine.scoring import _entropy, score_samples
 from engine.training_model import load_base
 from tests.engine.updates_of import correction_with_company, run_update, sample
 
@@ -43,6 +45,16 @@ def test_the_teacher_is_the_base_and_the_student_the_adapter(model: LeanModel) -
     assert against_base["teacher_logprobs"] == pytest.approx(base_alone["student_logprobs"], abs=1e-5)
     assert against_base["divergence"] > 0.01
     assert against_itself["divergence"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_entropies_are_those_of_the_distributions(model: LeanModel) -> None:
+    """Not negative, at most that of a vocabulary where all is as likely; the same in the same context."""
+    (score,) = score_samples(model, [sample(teacher_ids=sample().student_ids)], None)
+    assert 0 < score["student_entropy"] < math.log(model.vocab_size)
+    assert score["student_entropy"] == pytest.approx(score["teacher_entropy"])
+    certain = torch.tensor([[0.0, -torch.inf, -torch.inf]])
+    even = torch.full((2, 4), -math.log(4))
+    assert (_entropy(certain), _entropy(even)) == (0.0, pytest.approx(math.log(4)))
 
 
 def test_a_different_context_is_seen_in_the_divergence(model: LeanModel) -> None:

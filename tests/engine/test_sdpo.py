@@ -176,3 +176,16 @@ def test_impossible_tokens_do_not_make_the_loss_infinite_or_nan() -> None:
     """A token that neither side can produce counts nothing."""
     student = torch.tensor([[0.0, -torch.inf, 0.0]]).log_softmax(-1)
     assert sdpo.forward_kl(student, student).item() == 0.0
+
+
+def test_a_hard_label_is_the_cross_entropy_of_the_teachers_likeliest_token() -> None:
+    """As torch computes it, without a gradient to the teacher; zero where the student is sure of it."""
+    torch.manual_seed(0)
+    student, teacher = (torch.randn(6, 11, requires_grad=True) for _ in range(2))
+    loss = sdpo.hard_label(student.log_softmax(-1), teacher.log_softmax(-1))
+    expected = torch.nn.functional.cross_entropy(student, teacher.argmax(-1), reduction="none")
+    assert torch.allclose(loss, expected)
+    loss.sum().backward()
+    assert teacher.grad is None
+    sure = torch.full((1, 11), -1e4).index_fill(1, torch.tensor([3]), 0.0).log_softmax(-1)
+    assert float(sdpo.hard_label(sure, sure)) == 0.0

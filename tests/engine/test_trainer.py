@@ -14,6 +14,7 @@ from engine.lora_registry import read_directory
 from engine.trainer import TrainerExtension
 from engine.watchdog import ProcessId
 from tests.engine.updates_of import token_ids
+from tests.tiny_model import save_tiny_model
 
 Record = dict[str, Any]
 
@@ -44,6 +45,7 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
                 "max_rank": 16,
                 "registry_size": 64,
                 "learn": LearnConfig().to_dict(),
+                "teacher_model": "",
             }
         )
         assert record["ok"], record
@@ -94,6 +96,19 @@ def test_an_update_goes_from_samples_to_a_registered_adapter(worker: Worker, tmp
     assert all(torch.equal(tensor, on_disk.tensors[name]) for name, tensor in kept.tensors.items())
     assert worker.heed_close_update("u")["ok"]
     assert not worker.heed_advance("u", 0.0)["ok"]
+
+
+def test_an_optimizer_is_kept_with_the_version_it_made_where_that_is_wanted(worker: Worker) -> None:
+    """The next update of that version goes on with it; by default nothing is kept."""
+    for number, keeps in ((21, True), (22, False)):
+        finished(worker, spec("u", keeps_optimizer=keeps))
+        worker.heed_publish("u", number, f"ana@{number}")
+    trainer = worker.heed_require()
+    assert set(trainer.optimizers) & {21, 22} == {21}
+    parent = {"lora_int_id": 21, "path": "/nowhere"}
+    finished(worker, spec("v", parent, keeps_optimizer=True, steps=1))
+    steps = trainer.run.optimizer_state["state"][0]["step"]  # type: ignore[union-attr]
+    assert int(steps) == 3
 
 
 def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
@@ -156,6 +171,18 @@ def test_nothing_raises_out_of_a_method(worker: Worker) -> None:
     ]
     assert [record["ok"] for record in bad] == [False] * 7
     assert all(record["error"] for record in bad)
+
+
+def test_an_external_teacher_is_loaded_beside_the_model(worker: Worker, tiny_model: Path, tmp_path: Path) -> None:
+    """One with outputs of another size is refused naming both; none is none."""
+    model = worker.heed_require().model
+    assert worker.heed_load_teacher("", model) is None
+    other = save_tiny_model(tmp_path / "other", num_layers=2, seed=1)
+    teacher = worker.heed_load_teacher(str(other), model)
+    assert teacher is not None
+    assert teacher.vocab_size == model.vocab_size
+    with pytest.raises(ValueError, match="other has"):
+        worker.heed_load_teacher(str(other), SimpleNamespace(vocab_size=7))  # type: ignore[arg-type]
 
 
 def test_a_worker_that_was_not_prepared_says_so() -> None:

@@ -11,10 +11,12 @@ from engine import update_run
 from engine.config import LearnConfig
 from engine.lean_model import LeanModel
 from engine.lora_registry import AdapterTensors
+from engine.samples import plan_batches
 from engine.scoring import score_samples
 from engine.training_model import load_base
 from engine.update_run import UpdateRun
 from tests.engine.updates_of import correction_with_company, run_update, sample
+from tests.tiny_model import save_tiny_model
 
 LOSSES = ("forward_kl", "reverse_kl", "jsd", "sampled_token")
 TEACHERS = ("base", "current", "ema", "trust_region")
@@ -62,6 +64,12 @@ def test_the_sampled_token_estimator_lowers_what_the_teacher_dislikes(model: Lea
     moved = torch.tensor(after["student_logprobs"]) - torch.tensor(before["student_logprobs"])
     heat = torch.tensor([value for _, value in run.measured.heat])
     assert float((moved * heat).sum()) > 0
+
+
+def test_hard_labels_make_the_teachers_choice_likelier(model: LeanModel) -> None:
+    """Plain supervised fine-tuning: the loss falls, whatever becomes of the rest of the distribution."""
+    losses = run_update(model, [sample()], divergence="hard_label", steps=6).measured.losses
+    assert losses[-1] < 0.7 * losses[0]
 
 
 def test_a_current_teacher_without_feedback_has_nothing_to_teach(model: LeanModel) -> None:
@@ -114,6 +122,20 @@ def test_a_first_adam_step_has_the_size_of_the_learning_rate(model: LeanModel) -
     assert float(b.abs().median()) == pytest.approx(1e-3, rel=0.05)
 
 
+def test_an_update_can_go_on_with_the_optimizer_of_its_parent(model: LeanModel) -> None:
+    """Its moments make the first step another one; without them two updates of the same samples are the same."""
+    first = run_update(model, correction_with_company(), steps=4)
+    parent, state = first.slot.export(), first.optimizer_state
+    learn = LearnConfig(steps=1, parent_share=1.0)
+    ends = []
+    for given in (None, None, state):
+        run = UpdateRun(model, learn, correction_with_company(), parent, given)
+        run.advance(1e9)
+        ends.append(run.slot.flat.detach().clone())
+    assert torch.equal(ends[0], ends[1])
+    assert not torch.allclose(ends[0], ends[2])
+
+
 def test_the_end_of_sequence_token_gets_a_gradient(model: LeanModel) -> None:
     """A response of EOS alone is trained towards the teacher's opinion of ending."""
     only_eos = sample(response_ids=[2])
@@ -160,6 +182,46 @@ def test_anchors_hold_the_student(model: LeanModel) -> None:
     assert divergence_of(model, samples[3:], held.slot.export()) < 0.3 * drifted
     assert held.measured.anchor_divergence_after is not None
     assert free.measured.anchor_divergence_after is None
+
+
+def test_an_external_teacher_is_what_the_student_comes_to_say(
+    model: LeanModel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Another model's distribution is the target; anchors are still held to the base model itself."""
+    folder = save_tiny_model(tmp_path_factory.mktemp("external"), num_layers=2, seed=1)
+    other = LeanModel(load_base(folder), "other")
+    samples = correction_with_company()
+    base = run_update(model, samples)
+    run = UpdateRun(model, LearnConfig(teacher="external"), samples, None, teacher=other)
+    while not run.is_done:
+        run.advance(0.01)
+    assert run.measured.divergence_before != pytest.approx(base.measured.divergence_before, rel=0.01)
+    assert run.measured.divergence_after < 0.9 * run.measured.divergence_before  # type: ignore[operator]
+    with torch.no_grad():
+        (batch,) = plan_batches(samples, [0], "teacher", 1024, model.device)
+        wanted = other.logits(other.hidden(None, batch)).log_softmax(-1)
+    kept = run._targets["teacher"]
+    assert torch.allclose(kept.logprobs(kept.rows([0])), wanted, atol=1e-5)
+    assert base.measured.anchor_divergence_after is not None
+    assert run.measured.anchor_divergence_after is not None
+
+
+def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, tiny_model: Path) -> None:
+    """A second copy of the base model is the base model."""
+    samples = correction_with_company()
+    copy = LeanModel(load_base(tiny_model), "copy")
+    run = UpdateRun(model, LearnConfig(teacher="external"), samples, None, teacher=copy)
+    while not run.is_done:
+        run.advance(0.01)
+    external = run.slot.export().tensors
+    base = run_update(model, samples).slot.export().tensors
+    assert all(torch.allclose(external[name], base[name], atol=1e-4) for name in base)
+
+
+def test_an_external_teacher_that_is_not_loaded_is_named(model: LeanModel) -> None:
+    """By the setting that is missing."""
+    with pytest.raises(ValueError, match=r"host\.teacher_model"):
+        UpdateRun(model, LearnConfig(teacher="external"), correction_with_company(), None)
 
 
 @pytest.mark.parametrize("name", ["kl_to_parent_weight", "kl_to_base_weight"])

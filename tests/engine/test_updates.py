@@ -43,6 +43,10 @@ class Work:
         """Another chore."""
         await self._do(f"rebuild {user_id}")
 
+    async def consolidate(self, user_id: str) -> None:
+        """The last chore."""
+        await self._do(f"consolidate {user_id}")
+
     async def park(self, feedback_id: str, reason: str) -> LearnOutcome:
         """The end of an update that cannot be done."""
         await self._do(f"park {feedback_id}: {reason}")
@@ -74,7 +78,11 @@ class Work:
 
 def scheduler_of(work: Work) -> UpdateScheduler:
     """A scheduler that is not started."""
-    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
+    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {
+        "settle": work.settle,
+        "rebuild": work.rebuild,
+        "consolidate": work.consolidate,
+    }
     return UpdateScheduler(work.prepare, work.learn, chores, work.park, retry_after_s=0.0)  # type: ignore[arg-type]
 
 
@@ -330,3 +338,70 @@ async def test_idle_waits_for_lessons_and_chores(work: Work, scheduler: UpdateSc
     assert not idle.done()
     gate.set()
     await idle
+
+
+async def test_a_consolidation_waits_for_every_lesson_and_every_other_chore(
+    work: Work, scheduler: UpdateScheduler
+) -> None:
+    """Corrections, notes, consolidations; those in order of asking, each with its person settled behind it."""
+    gate = work.gate("f1")
+    scheduler.submit("ana", "f1")
+    await work.has_begun("f1")
+    for user_id in ("eva", "ben"):
+        scheduler.submit_chore(user_id, "consolidate")
+    scheduler.submit_chore("ben", "rebuild")
+    scheduler.submit("ben", "f2")
+    gate.set()
+    await scheduler.idle()
+    rest = work.done[work.done.index("f2") :]
+    chores = ["rebuild ben", "settle ana", "settle ben", "consolidate eva", "settle eva", "consolidate ben"]
+    assert rest == ["f2", *chores, "settle ben"]
+
+
+async def test_a_consolidation_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is broken off; the lesson and its chores come first."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    await scheduler.submit("ben", "f1")
+    gate.set()
+    await scheduler.idle()
+    assert work.cancelled == ["consolidate ana"]
+    assert work.done == ["prepare", "f1", "settle ben", "consolidate ana", "settle ana"]
+
+
+async def test_a_consolidation_holds_its_persons_turn(work: Work, scheduler: UpdateScheduler) -> None:
+    """An undo of the same person waits for it."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    assert scheduler.turn("ana").locked()
+    gate.set()
+    await scheduler.idle()
+    assert not scheduler.turn("ana").locked()
+
+
+async def test_while_it_is_held_no_consolidation_runs(work: Work, scheduler: UpdateScheduler) -> None:
+    """The one that runs is broken off, lessons go on, and when it is released it is done."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    scheduler.hold(True)
+    assert (await scheduler.submit("ben", "f1")).status == "learned"
+    await scheduler.idle()
+    assert (work.cancelled, work.begun.count("consolidate ana")) == (["consolidate ana"], 1)
+    gate.set()
+    scheduler.hold(False)
+    await scheduler.idle()
+    assert work.done[-2:] == ["consolidate ana", "settle ana"]
+
+
+async def test_holding_leaves_other_chores_alone(work: Work, scheduler: UpdateScheduler) -> None:
+    """Only consolidations are stopped."""
+    gate = work.gate("settle ana")
+    scheduler.submit_chore("ana")
+    await work.has_begun("settle ana")
+    scheduler.hold(True)
+    gate.set()
+    await scheduler.idle()
+    assert (work.cancelled, work.done[-1]) == ([], "settle ana")

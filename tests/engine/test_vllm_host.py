@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 import shutil
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,18 +14,21 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from safetensors.numpy import load, save
+from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError
 
 from engine import vllm_host
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
-from engine.config import LearnConfig
+from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterLoadError, EngineRestarting, PromptTooLongError
 from engine.requests import Sampling
-from engine.vllm_host import HostChunk, VllmHost
+from engine.vllm_host import VllmHost
+from engine.vllm_types import HostChunk
 from engine.watchdog import ProcessId
 from storage.atomic import directory_sha256
 from tests.engine.death import Death
 from tests.engine.live import Live
+from tests.engine.pocket_model import pocket_folder
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
 
@@ -159,6 +163,17 @@ async def test_a_stop_word_ends_the_answer_and_is_not_shown(host: VllmHost) -> N
     assert cut.finish_reason == "stop"
     assert whole.text.startswith(cut.text)
     assert word not in cut.text
+
+
+async def test_an_answer_in_one_piece_is_the_streamed_one(host: VllmHost) -> None:
+    """The same tokens with the same log-probabilities, and no text that nobody reads."""
+    prompt = prompt_of(host, KOALA)
+    whole = await host.complete(prompt, GREEDY, ZERO_ADAPTER, "in-one-piece")
+    streamed = await answer(host, prompt)
+    assert whole.token_ids == streamed.token_ids
+    assert whole.logprobs == pytest.approx(streamed.logprobs, abs=1e-3)
+    assert whole.finish_reason == "stop"
+    assert not whole.text
 
 
 async def test_top_log_probabilities_hold_the_sampled_token_and_the_likeliest(host: VllmHost) -> None:
@@ -456,3 +471,24 @@ async def test_an_error_of_a_living_engine_is_raised(monkeypatch: pytest.MonkeyP
     failed.set_exception(ValueError("no such method"))
     with pytest.raises(ValueError, match="no such method"):
         await VllmHost._outcome(SimpleNamespace(llm=Dying(errored=False)), failed)  # type: ignore[arg-type]
+
+
+async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM cannot be stopped while it loads; it is once it has, though nobody waits for it any more."""
+    begun, loaded, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def load_slowly(_args: Any) -> Any:
+        begun.set()
+        assert loaded.wait(60)
+        return SimpleNamespace(shutdown=ended.set)
+
+    monkeypatch.setattr(vllm_host, "set_environment", lambda *_: None)
+    monkeypatch.setattr(AsyncLLM, "from_engine_args", load_slowly)
+    host = VllmHost(EngineConfig(model=str(pocket_folder()), data_dir=tmp_path))
+    start = asyncio.create_task(host.start())
+    assert await asyncio.to_thread(begun.wait, 60)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    loaded.set()
+    assert await asyncio.to_thread(ended.wait, 60)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evals.config import EvalConfig
+from evals.journal import Journal, Record
 from evals.run import evaluate
-from evals.study import Record
 from tests.evals.fake_heed import FakeHeed, serving
 
 Measure = Callable[..., Awaitable[list[Record]]]
@@ -20,7 +20,7 @@ def measure() -> Measure:
     async def measured(fake: FakeHeed, **arguments: Any) -> list[Record]:
         config = EvalConfig(**{"seeds": 2, "probes": 4, "skills": 10, **arguments})
         async with serving(fake) as url:
-            records, _ = await evaluate(config, url, lambda _part: None)
-        return records
+            await evaluate(config, url, lambda _part: None, journal := Journal())
+        return journal.records
 
     return measured

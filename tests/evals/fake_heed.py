@@ -53,19 +53,31 @@ class Learner:
     versions: list[list[Lesson]] = field(default_factory=lambda: [[]])
     active: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)  # text, state
+    consolidated: set[str] = field(default_factory=set)  # texts of the notes that its weights hold
 
 
 class FakeHeed:
     """The application; `asked` lists every (user, text) in order."""
 
-    def __init__(self, mind: str = "perfect", skills: Mapping[str, str] | None = None, settles: bool = True) -> None:
+    def __init__(
+        self,
+        mind: str = "perfect",
+        skills: Mapping[str, str] | None = None,
+        settles: bool = True,
+        facts: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        """`skills`: question -> answer; `facts`: question -> the note that answers it, and the answer."""
         self.mind = mind
         self.skills = dict(skills or {})
+        self.facts = dict(facts or {})
         self.settles = settles
+        self.status = "learned"  # what is said of every correction
         self.users: dict[str, Learner] = {}
         self.asked: list[tuple[str, str]] = []
         self.training: list[Json | None] = []
+        self.breaks_after: int | None = None  # corrections: the next one is learned, and nobody is told
         self.is_ready = True
+        self.logprob = -0.1  # of every token
 
     def application(self) -> web.Application:
         """The HTTP side."""
@@ -77,6 +89,7 @@ class FakeHeed:
                 web.post("/v1/feedback", self._feedback),
                 web.get("/v1/users/{user}/notes", self._notes),
                 web.post("/v1/users/{user}/rollback", self._rollback),
+                web.post("/v1/users/{user}/consolidate", self._consolidate),
                 web.delete("/v1/users/{user}", self._forget),
             ]
         )
@@ -94,6 +107,8 @@ class FakeHeed:
             return self.skills[last]
         if body["model"] == "heed-base":
             return self._in_context(body["messages"])
+        if last in self.facts:
+            return self._recalled(body, *self.facts[last])
         content = content_of(last)
         if content is None:
             return UNKNOWN
@@ -101,11 +116,16 @@ class FakeHeed:
             content = replace(content, subject=_other(content))
         return render(content, _style(told))
 
+    def _recalled(self, body: Json, note: str, answer: str) -> str:
+        user = self.user(body["user"])
+        is_said = body["heed"]["notes"] == "auto" and note in dict(user.notes)
+        return answer if is_said or note in user.consolidated else UNKNOWN
+
     def _told(self, body: Json) -> list[Lesson]:
         user = self.user(body["user"])
         told = [*self._held(user)]
         if body["heed"]["notes"] == "auto":
-            told += [WISHES[text] for text, state in user.notes if state != "in_weights"]
+            told += [WISHES[text] for text, state in user.notes if state != "in_weights" and text in WISHES]
         return told
 
     def _held(self, user: Learner) -> list[Lesson]:
@@ -144,11 +164,17 @@ class FakeHeed:
         return web.json_response(
             {
                 "id": f"cmpl-{len(self.asked)}",
-                "choices": [{"message": {"role": "assistant", "content": text}}],
+                "choices": [
+                    {"message": {"role": "assistant", "content": text}, "logprobs": self._logprobs(body, text)}
+                ],
                 "usage": {"completion_tokens": len(text.split())},
                 "heed": {"adapter_version": self.user(body["user"]).active, "notes": []},
             }
         )
+
+    def _logprobs(self, body: Json, text: str) -> Json | None:
+        entries = [{"token": word, "logprob": self.logprob} for word in text.split()]
+        return {"content": entries} if body.get("logprobs") else None
 
     async def _stream(self, request: web.Request, text: str) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -160,7 +186,7 @@ class FakeHeed:
 
     async def _feedback(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if body["text"] not in WISHES:
+        if body["text"] not in {*WISHES, *(note for note, _ in self.facts.values())}:
             return web.json_response({"error": {"type": "invalid", "message": "not a wish"}}, status=422)
         user = self.user(body["user"])
         if body["kind"] == "note":
@@ -170,12 +196,24 @@ class FakeHeed:
         user.versions.append([*user.versions[user.active], WISHES[body["text"]]])
         user.active = len(user.versions) - 1
         user.notes.append((body["text"], "in_weights" if self.settles else "learning"))
+        if self.breaks_after is not None and len(self.training) > self.breaks_after:
+            return web.json_response({"error": {"type": "broken", "message": "it broke"}}, status=500)
         update = {"steps": 10, "phases_ms": {"train": 5.0}, "heat": [["a", 1.0]]}
-        return web.json_response({"status": "learned", "adapter_version": user.active, "update": update})
+        return web.json_response({"status": self.status, "adapter_version": user.active, "update": update})
+
+    async def _consolidate(self, request: web.Request) -> web.Response:
+        user = self.user(request.match_info["user"])
+        if self.mind != "deaf":
+            user.consolidated |= {text for text, _ in user.notes}
+        if self.settles:
+            user.notes = [(text, "in_weights") for text, _ in user.notes]
+        return web.json_response({"status": "learned", "reason": ""})
 
     async def _notes(self, request: web.Request) -> web.Response:
         kept = self.user(request.match_info["user"]).notes
-        return web.json_response({"data": [{"text": text, "state": state} for text, state in kept]})
+        in_prompt = sum(state != "in_weights" for _, state in kept)
+        tokens = {"tokens_saved": 9 * (len(kept) - in_prompt), "tokens_in_prompt": 9 * in_prompt}
+        return web.json_response({**tokens, "data": [{"text": text, "state": state} for text, state in kept]})
 
     async def _rollback(self, request: web.Request) -> web.Response:
         user = self.user(request.match_info["user"])

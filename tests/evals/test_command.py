@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,15 @@ def test_the_bar_counts_units_and_names_the_part() -> None:
     bar("notes")
     task = progress.tasks[0]
     assert (task.completed, task.total, task.description) == (2, 3, "notes")
+
+
+def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no terminal shows the bar: the part, how far it is, how long it took."""
+    monkeypatch.setattr(command, "LINE_EVERY_S", 0.0)
+    stream = StringIO()
+    bar = command.Bar(Progress(console=Console(file=stream)), 3)
+    bar("poison")
+    assert stream.getvalue().startswith("poison: 1 of 3, 0:00:00")
 
 
 def test_a_pipe_gets_the_tables_at_full_width() -> None:

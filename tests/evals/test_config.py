@@ -26,6 +26,12 @@ def test_the_defaults_are_those_of_the_table() -> None:
         ({"histories": (-1,)}, "histories wants"),
         ({"training": "[1]"}, "training wants a JSON object"),
         ({"training": "{"}, "training wants a JSON object"),
+        ({"training": '{"stepz": 3}'}, "training: .*stepz"),
+        ({"training": '{"steps": 0}'}, "training: .*steps"),
+        ({"training": '{"steps": "many"}'}, "training: .*steps"),
+        ({"url": "localhost:8080"}, "url wants an address such as http://127.0.0.1:8080, not 'localhost:8080'"),
+        ({"updates": 0}, "updates wants a number from 1"),
+        ({"attacks": 0}, "attacks wants a number from 1"),
     ],
 )
 def test_a_value_nothing_can_be_measured_with_is_refused(values: dict[str, Any], message: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evals import score
-from evals.score import Figure, figure
+from evals.figure import Figure, figure, per_seed
 
 
 def answer(part: str, seed: int, arm: str = "weights", **fields: Any) -> dict[str, Any]:
@@ -52,13 +52,13 @@ def test_a_figure_without_a_target_is_neither_met_nor_missed() -> None:
 def test_the_mean_is_taken_within_a_seed_before_the_median_between_them() -> None:
     """A seed with more answers does not weigh more."""
     records = [answer("notes", 0, holds=True)] * 9 + [answer("notes", 1, holds=False)]
-    assert score.per_seed(records, lambda r: r["holds"]) == {"weights": [1.0, 0.0]}
+    assert per_seed(records, lambda r: r["holds"]) == {"weights": [1.0, 0.0]}
 
 
 def test_what_shows_nothing_does_not_count() -> None:
     """None is left out, not taken for zero."""
     records = [answer("adoption", 0, facts_lost=None), answer("adoption", 0, facts_lost=True)]
-    assert score.per_seed(records, lambda r: r["facts_lost"]) == {"weights": [1.0]}
+    assert per_seed(records, lambda r: r["facts_lost"]) == {"weights": [1.0]}
 
 
 def adopted(preference: str, seed: int, holds: bool) -> list[dict[str, Any]]:

@@ -84,6 +84,7 @@ def test_its_data_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     own.folder.rmdir()
     assert Path(environment["HEED_DATA_DIR"]).parent == own.folder
     assert (environment["HEED_HTTP_API_KEYS"], environment["HEED_MODEL"]) == ("{}", "x")
+    assert int(environment["HEED_VERSIONS_KEEP"]) >= 1000
 
 
 @pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "HEED_TELEGRAM_TOKEN"])

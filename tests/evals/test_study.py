@@ -1,9 +1,12 @@
 """One evaluation while it runs."""
 
+import pytest
+
 from evals.arms import Lesson
 from evals.client import Client
 from evals.config import EvalConfig
-from evals.study import Record, Study, rehearsed_prompts
+from evals.journal import Journal
+from evals.study import Study, rehearsed_prompts
 from tests.evals.fake_heed import FakeHeed, serving
 
 QUESTION = "Where does the alpaca live?"
@@ -13,7 +16,7 @@ async def test_the_base_model_is_asked_each_question_once() -> None:
     """The answers before a correction are the same for everybody."""
     fake = FakeHeed()
     async with serving(fake) as url, Client(url) as client:
-        study = Study(EvalConfig(), client, "run", lambda _: None)
+        study = Study(EvalConfig(), client, Journal(), lambda _: None)
         first = await study.before([QUESTION, QUESTION])
         assert await study.before([QUESTION]) == first[:1]
     assert len(fake.asked) == 1
@@ -24,22 +27,47 @@ async def test_people_are_erased_from_a_heed_that_is_somebody_elses() -> None:
     fake = FakeHeed()
     async with serving(fake) as url, Client(url) as client:
         for config in (EvalConfig(), EvalConfig(url=url)):
-            study = Study(config, client, config.url[:4], lambda _: None)
+            study = Study(config, client, Journal(config.url[:4] or "own"), lambda _: None)
             async with study.pair("x", 1) as pair:
                 await pair.noted.note("leave the emojis out")
             await study.before([QUESTION])
             await study.close()
-    assert list(fake.users) == ["eval--x-1-n", "eval--base"]
+    assert list(fake.users) == ["eval-own-x-1-n", "eval-own-base"]
 
 
-def test_observations_carry_their_part_and_seed_and_go_out_at_once() -> None:
+async def test_a_unit_that_is_done_is_not_done_again() -> None:
+    """The bar moves as far as it did when the unit was done."""
+    journal, bar = Journal(), list[str]()
+    for _ in range(2):
+        study = Study(EvalConfig(), None, journal, bar.append)  # type: ignore[arg-type]  # asks nothing
+
+        async def work(study: Study = study) -> None:
+            study.advance("notes")
+            study.advance("notes")
+            study.record("notes", 0, text="done")
+
+        await study.once("notes/0", work)
+    assert (len(journal.records), bar) == (1, ["notes"] * 4)
+
+
+@pytest.mark.parametrize(("goes_on", "notes"), [(True, 2), (False, 1)])
+async def test_after_an_interruption_people_begin_anew_unless_they_go_on(goes_on: bool, notes: int) -> None:
+    """What the run that broke off told them is forgotten with them."""
+    fake = FakeHeed()
+    async with serving(fake) as url, Client(url) as client:
+        for journal in (first := Journal(), Journal(first.run_id)):
+            study = Study(EvalConfig(), client, journal, lambda _: None)
+            async with study.pair("x", goes_on=goes_on) as pair:
+                await pair.noted.note("leave the emojis out")
+        assert len(fake.users[pair.noted.name].notes) == notes
+
+
+def test_observations_carry_their_part_and_seed() -> None:
     """A lesson is told apart from a judged answer."""
-    seen: list[Record] = []
-    study = Study(EvalConfig(), None, "run", lambda _: None, sink=seen.append)  # type: ignore[arg-type]  # asks nothing
+    study = Study(EvalConfig(), None, Journal(), lambda _: None)  # type: ignore[arg-type]  # asks nothing
     study.record("notes", 3, arm="notes", holds=True)
     study.lesson("adoption", 4, Lesson("learned", 1, "", 0.5, 0.1, True, (), {}), preference="emoji")
     assert study.records[0] == {"part": "notes", "seed": 3, "arm": "notes", "holds": True}
-    assert seen == study.records
     assert (study.records[1]["event"], study.records[1]["status"]) == ("lesson", "learned")
 
 

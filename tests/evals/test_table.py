@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals import score, table
-from evals.score import Figure, figure
+from evals.figure import Figure, figure
 from tests.evals.test_score import adopted
 
 HELD = figure("held", {"weights": [0.96, 1.0, 0.5]}, target=0.95, judged=("weights",))

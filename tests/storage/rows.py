@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage.tables import Completion, Feedback, Inbox, Note, Outbox
+from storage.tables import BetterAnswer, BetterState, Completion, Feedback, Inbox, Note, Outbox
 
 
 def completion(user_id: str, text: str = "a llama", **fields: Any) -> Completion:
@@ -28,6 +28,12 @@ def feedback(user_id: str, **fields: Any) -> Feedback:
 def note(user_id: str, text: str = "no emoji", **fields: Any) -> Note:
     """A standing note."""
     return Note(user_id=user_id, text=text, **fields)
+
+
+def better_answer(user_id: str, completion_id: str, text: str = "a fine llama") -> BetterAnswer:
+    """A better answer that waits for a consolidation."""
+    fields = {"source": "base model", "notes": [text], "state": BetterState.ACCEPTED}
+    return BetterAnswer(user_id=user_id, completion_id=completion_id, text=text, **fields)
 
 
 def inbox(update_id: str, chat_key: str = "c1", **fields: Any) -> Inbox:

@@ -99,3 +99,13 @@ def test_gold_can_be_given_and_taken_back(store: Store, ana: str) -> None:
     answer = _answer(store, ana)
     assert store.write(lambda s: completions.mark_gold(s, ana, answer.id)).is_gold is True
     assert store.write(lambda s: completions.mark_gold(s, ana, answer.id, is_gold=False)).is_gold is False
+
+
+def test_the_first_answers_of_a_version_come_in_order(store: Store, ana: str, ben: str) -> None:
+    """Only those that this version gave this person, the oldest ones."""
+    for number in (1, 2, 2, 1, 2):
+        store.write(lambda s, n=number: completions.add(s, rows.completion(ana, adapter_version=n)))
+    store.write(lambda s: completions.add(s, rows.completion(ben, adapter_version=2)))
+    everything = store.read(lambda s: completions.recent(s, ana, 9))
+    wanted = [c.id for c in reversed(everything) if c.adapter_version == 2][:2]
+    assert store.read(lambda s: completions.first_of_version(s, ana, 2, 2)) == wanted

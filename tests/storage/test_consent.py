@@ -9,6 +9,7 @@ from storage.tables import Consent, ConsentChoice, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 
+FOLLOW_UPS, NO_FOLLOW_UPS = ConsentChoice.FOLLOW_UPS, ConsentChoice.NO_FOLLOW_UPS
 ASKED, YES, NO, WITHDRAWN = ConsentChoice.ASKED, ConsentChoice.YES, ConsentChoice.NO, ConsentChoice.WITHDRAWN
 
 
@@ -41,6 +42,68 @@ def test_the_last_answer_counts(store: Store, ana: str, choices: list[ConsentCho
         say(store, ana, choice)
     assert is_learning(store, ana) is expected
     assert store.read(lambda s: consent.is_given(s, ana)) is expected
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([], True),
+        ([(ASKED, "1+teacher")], False),
+        ([(YES, "1")], False),
+        ([(YES, "1+teacher")], True),
+        ([(YES, "1"), (ASKED, "1+teacher")], False),
+        ([(YES, "1+teacher"), (ASKED, "2+teacher")], True),
+        ([(YES, "1+teacher"), (NO, "1+teacher")], False),
+        ([(YES, "1+teacher"), (WITHDRAWN, "1+teacher")], False),
+    ],
+)
+def test_a_teacher_elsewhere_reads_only_after_a_yes_to_words_that_say_so(
+    store: Store, ana: str, steps: list[tuple[ConsentChoice, str]], expected: bool
+) -> None:
+    """Local people are never asked: they are the operator's own."""
+    for choice, wording in steps:
+        step = Consent(user_id=ana, choice=choice, wording=wording, platform="telegram", place="5")
+        store.write(lambda s, step=step: consent.record(s, step, is_permitted=True))
+    assert store.read(lambda s: consent.may_be_sent(s, ana)) is expected
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ([], False),
+        ([YES], False),
+        ([YES, FOLLOW_UPS], True),
+        ([FOLLOW_UPS], True),
+        ([YES, FOLLOW_UPS, ASKED], True),
+        ([YES, FOLLOW_UPS, NO_FOLLOW_UPS], False),
+        ([YES, FOLLOW_UPS, WITHDRAWN], False),
+        ([YES, FOLLOW_UPS, NO, YES], False),
+    ],
+)
+def test_next_messages_are_learned_from_after_a_yes_to_just_that(
+    store: Store, ana: str, choices: list[ConsentChoice], expected: bool
+) -> None:
+    """A no to learning is a no to that, too, and it has to be said again."""
+    for choice in choices:
+        if choice in (FOLLOW_UPS, NO_FOLLOW_UPS):
+            step = Consent(user_id=ana, choice=choice, wording="1", platform="telegram", place="5")
+            store.write(lambda s, step=step: consent.set_follow_ups(s, step))
+        else:
+            say(store, ana, choice)
+    assert store.read(lambda s: consent.allows_follow_ups(s, ana)) is expected
+
+
+def test_what_is_said_about_next_messages_changes_nothing_else(store: Store, ana: str) -> None:
+    """Neither whether learning is on, nor what was said last about it, nor a withdrawal that is not finished."""
+    say(store, ana, YES)
+    store.write(lambda s: feedback.add(s, rows.feedback(ana)))
+    say(store, ana, WITHDRAWN)
+    step = Consent(user_id=ana, choice=FOLLOW_UPS, wording="2", platform="telegram", place="5")
+    store.write(lambda s: consent.set_follow_ups(s, step))
+    newest = store.read(lambda s: consent.newest(s, ana))
+    assert newest is not None
+    assert (newest.choice, is_learning(store, ana)) == (WITHDRAWN, False)
+    assert store.read(consent.unfinished_withdrawals) == [ana]
 
 
 def test_every_step_is_kept_with_wording_place_and_time(store: Store, ana: str, ben: str) -> None:

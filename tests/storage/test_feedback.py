@@ -123,3 +123,13 @@ def test_feedback_is_found_by_its_key(store: Store, ana: str, ben: str) -> None:
     assert found.id == row.id
     assert store.read(lambda s: feedback.by_key(s, ben, "telegram:7:1")) is None
     assert store.read(lambda s: feedback.by_key(s, ana, "telegram:7:2")) is None
+
+
+def test_feedback_on_some_answers_comes_in_order(store: Store, ana: str, ben: str) -> None:
+    """Of this person, on these answers, oldest first."""
+    answers = [store.write(lambda s: completions.add(s, rows.completion(ana))).id for _ in range(3)]
+    for place, text in ((0, "a"), (2, "elsewhere"), (1, "b"), (0, "c")):
+        _give(store, ana, completion_id=answers[place], text=text)
+    _give(store, ben, text="ben's")
+    assert _texts(store.read(lambda s: feedback.about(s, ana, answers[:2]))) == ["a", "b", "c"]
+    assert store.read(lambda s: feedback.about(s, ben, answers)) == []

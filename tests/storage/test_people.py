@@ -3,7 +3,20 @@
 import pytest
 from sqlmodel import Session
 
-from storage import access, chats, completions, consent, feedback, inbox, notes, outbox, people, updates, versions
+from storage import (
+    access,
+    better_answers,
+    chats,
+    completions,
+    consent,
+    feedback,
+    inbox,
+    notes,
+    outbox,
+    people,
+    updates,
+    versions,
+)
 from storage.errors import PersonNotFound
 from storage.tables import (
     AccessState,
@@ -34,6 +47,7 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     notes.add(s, rows.note(user_id, word, feedback_id=lesson.id))
     update = updates.start(s, UpdateRun(user_id=user_id, feedback_id=lesson.id, heat=[[word, 0.5]]))
     versions.allocate(s, user_id, 0, "pocket", lesson.id, update.id)
+    better_answers.add(s, rows.better_answer(user_id, answer.id, word))
     received = {"platform": "http", "account": account, "payload": {"text": word}, "chat_key": word}
     inbox.add(s, rows.inbox(f"{user_id} waiting", **received))
     done, _ = inbox.add(s, rows.inbox(f"{user_id} done", **received))

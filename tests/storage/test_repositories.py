@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 from sqlmodel import Session
 
-from storage import chats, completions, consent, feedback, notes, people, updates, versions
+from storage import chats, completions, consent, feedback, notes, people, signals, updates, versions
 
-MODULES = (people, chats, completions, consent, feedback, notes, versions, updates)
+MODULES = (people, chats, completions, consent, feedback, notes, versions, updates, signals)
 WITHOUT_PERSON = {
     "people.resolve": "finds out who it is",
     "people.find": "finds out who it is",
@@ -20,19 +20,24 @@ WITHOUT_PERSON = {
     "completions.add": "the row names its person",
     "completions.link": "the answer names its person",
     "consent.record": "the row names its person",
+    "consent.set_follow_ups": "as consent.record",
     "consent.enforce": "sweep at start",
     "consent.unfinished_withdrawals": "sweep at start",
     "feedback.add": "the row names its person",
     "feedback.get": "by our own random id, from the engine's queue",
     "feedback.begin_training": "as feedback.get",
     "feedback.set_status": "as feedback.get",
+    "feedback.note_taken_back": "as feedback.get",
     "feedback.pending": "the scheduler's queue, or one person's",
     "feedback.requeue_interrupted": "sweep at start",
     "notes.add": "the row names its person",
     "notes.set_state": "by our own random id, from notes.live of that person",
+    "notes.set_questions": "as notes.set_state",
     "notes.requeue_interrupted": "sweep at start",
     "versions.unfinished": "sweep at start",
     "versions.known_paths": "sweep at start",
+    "signals.waiting": "finds out whose turn it is",
+    "signals.unfinished": "sweep at start",
     "updates.start": "the row names its person",
     "updates.finish": "by our own random id, from updates.start",
     "updates.fail_interrupted": "sweep at start",

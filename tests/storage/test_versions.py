@@ -2,9 +2,10 @@
 
 import pytest
 
-from storage import people, versions
-from storage.errors import PersonNotFound, VersionNotFound, VersionStateError
-from storage.tables import AdapterVersion, VersionState
+from storage import feedback, people, updates, versions
+from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.tables import AdapterVersion, UpdateRun, VersionState
+from tests.storage import rows
 from tests.storage.conftest import Store
 
 
@@ -188,3 +189,87 @@ def test_the_start_finds_what_an_interrupted_update_left(store: Store, ana: str,
     store.reopen()
     assert [(v.user_id, v.number) for v in store.read(versions.unfinished)] == [(ben, candidate.number)]
     assert store.read(versions.known_paths) == {f"adapters/{ana}/{accepted}", candidate.path}
+
+
+def _chain(store: Store, user_id: str, count: int) -> list[int]:
+    """Versions, each on top of the one before; their numbers."""
+    return [_accepted(store, user_id, _active(store, user_id)) for _ in range(count)]
+
+
+def _prune(store: Store, user_id: str, keep: int, in_use: tuple[int, ...] = ()) -> list[int]:
+    return [v.number for v in store.write(lambda s: versions.prune(s, user_id, keep, in_use))]
+
+
+def _kept(store: Store, user_id: str) -> list[int]:
+    rows = store.read(lambda s: versions.history(s, user_id))
+    return sorted(v.number for v in rows if v.state == VersionState.ACCEPTED)
+
+
+def test_the_newest_versions_are_kept(store: Store, ana: str, ben: str) -> None:
+    """Older ones give up their files and keep their rows; another person's are not touched; again prunes nothing."""
+    _chain(store, ana, 7)
+    _chain(store, ben, 7)
+    assert sorted(_prune(store, ana, 5)) == [1, 2]
+    assert _kept(store, ana) == [3, 4, 5, 6, 7]
+    assert _kept(store, ben) == [1, 2, 3, 4, 5, 6, 7]
+    assert _prune(store, ana, 5) == []
+    assert len(store.read(lambda s: versions.history(s, ana))) == 7
+
+
+def test_the_active_version_and_the_one_below_it_are_kept(store: Store, ana: str) -> None:
+    """After going back and learning on, /undo finds what it needs, however old it is."""
+    _chain(store, ana, 6)
+    store.write(lambda s: versions.activate(s, ana, 2))
+    _accepted(store, ana, 2)
+    assert sorted(_prune(store, ana, 3)) == [1, 3, 4, 5]
+    assert _kept(store, ana) == [2, 6, 7]
+    store.write(lambda s: versions.activate(s, ana, 2))
+    assert _prune(store, ana, 2) == [6]
+    assert _active(store, ana) == 2
+
+
+def test_below_a_damaged_version_the_next_good_one_is_kept(store: Store, ana: str) -> None:
+    """/undo goes past the damaged one, so what it arrives at stays."""
+    _chain(store, ana, 4)
+    store.write(lambda s: versions.mark_damaged(s, ana, 3))
+    assert sorted(_prune(store, ana, 2)) == [1]
+    assert _kept(store, ana) == [2, 4]
+
+
+def test_a_version_in_use_is_kept_until_the_next_time(store: Store, ana: str) -> None:
+    """A request that holds it would lose it."""
+    _chain(store, ana, 4)
+    held = store.read(lambda s: versions.get(s, ana, 1)).lora_int_id or 0
+    assert _prune(store, ana, 2, (held,)) == [2]
+    assert _prune(store, ana, 2) == [1]
+
+
+def test_the_base_model_and_candidates_are_not_pruned(store: Store, ana: str) -> None:
+    """Nobody who has gone back to the base loses the newest, and an update that runs keeps its candidate."""
+    _chain(store, ana, 3)
+    _allocate(store, ana, 3)
+    store.write(lambda s: versions.activate(s, ana, 0))
+    assert _prune(store, ana, 2) == [1]
+    assert store.read(lambda s: versions.get(s, ana, 4)).state == VersionState.CANDIDATE
+
+
+def test_a_pruned_version_cannot_be_gone_back_to(store: Store, ana: str) -> None:
+    """It is said that its files are gone, nothing changes, and damage to what is gone is none."""
+    _chain(store, ana, 3)
+    _prune(store, ana, 2)
+    with pytest.raises(VersionPruned, match=r"version 1 is not kept any more.*/versions lists them"):
+        store.write(lambda s: versions.activate(s, ana, 1))
+    assert store.write(lambda s: versions.mark_damaged(s, ana, 1)) == 3
+    assert store.read(lambda s: versions.get(s, ana, 1)).state == VersionState.PRUNED
+    assert f"adapters/{ana}/1" not in store.read(versions.known_paths)
+
+
+def test_the_lineage_says_what_taught_and_made_each_version(store: Store, ana: str, ben: str) -> None:
+    """Newest first, with the feedback and the update where there are any, of this person only."""
+    taught = store.write(lambda s: feedback.add(s, rows.feedback(ana, text="too long"))[0])
+    run = store.write(lambda s: updates.start(s, UpdateRun(user_id=ana)))
+    store.write(lambda s: versions.allocate(s, ana, 0, "pocket", taught.id, run.id))
+    _accepted(store, ana)
+    _accepted(store, ben)
+    known = store.read(lambda s: versions.lineage(s, ana))
+    assert [(v.number, f and f.text, u and u.id) for v, f, u in known] == [(2, None, None), (1, "too long", run.id)]

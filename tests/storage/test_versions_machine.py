@@ -84,10 +84,24 @@ class VersionsMachine(RuleBasedStateMachine):
             with pytest.raises(VersionNotFound):
                 self.store.write(lambda s: versions.mark_damaged(s, user_id, number))
             return
-        self.states[account][number] = VersionState.DAMAGED
+        if self.states[account][number] != VersionState.PRUNED:
+            self.states[account][number] = VersionState.DAMAGED
         while self.active[account] and self.states[account][self.active[account]] != VersionState.ACCEPTED:
             self.active[account] = self.parents[account, self.active[account]]
         assert self.store.write(lambda s: versions.mark_damaged(s, user_id, number)) == self.active[account]
+
+    @rule(account=ACCOUNTS, keep=st.integers(2, 4))
+    def prune(self, account: str, keep: int) -> None:
+        """At most `keep` stay accepted, the active one and what an undo goes to among them."""
+        user_id, states, active = self.ids[account], self.states[account], self.active[account]
+        below = self.parents[account, active] if active else 0
+        while below and states[below] != VersionState.ACCEPTED:
+            below = self.parents[account, below]
+        for version in self.store.write(lambda s: versions.prune(s, user_id, keep)):
+            assert states[version.number] == VersionState.ACCEPTED
+            assert version.number not in (active, below)
+            states[version.number] = VersionState.PRUNED
+        assert list(states.values()).count(VersionState.ACCEPTED) <= keep
 
     @rule(account=ACCOUNTS)
     def forget(self, account: str) -> None:

@@ -17,7 +17,7 @@ async def test_wrong_paths_have_the_error_body(heed: Heed, method: str, path: st
     """404 and 405 come as JSON, and static files end at their folder."""
     response = await heed.client.request(method, path)
     assert response.status == status
-    assert set((await response.json())["error"]) == {"type", "message", "param"}
+    assert set((await response.json())["error"]) == {"type", "message", "param", "code"}
 
 
 async def test_the_unexpected_is_a_500_without_a_trace(heed: Heed, caplog: pytest.LogCaptureFixture) -> None:

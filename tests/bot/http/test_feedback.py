@@ -5,6 +5,11 @@ from typing import Any
 
 import pytest
 
+from bot.events import Author
+from engine.config import SleepConfig
+from engine.consolidation import DISLIKED, Material, gather
+from engine.follow_ups import with_follow_ups
+from storage.database import Session
 from tests.bot.conftest import Heed, text_of
 
 URL = "/v1/feedback"
@@ -46,6 +51,17 @@ async def test_an_approval_and_a_thumb_up_make_gold(heed: Heed) -> None:
         assert (status, kept["status"], kept["adapter_version"]) == (200, "kept", 0)
     _, history = await heed.get("/v1/users/local/history")
     assert all(answers[-1]["is_gold"] for answers in history["data"])
+
+
+async def test_a_lesson_that_made_it_worse_is_taken_back(heed: Heed) -> None:
+    """The answer says so, with the version that answers now and the same question answered by it."""
+    first = await heed.ask("bees")
+    learned = await heed.correct(first["id"], "no emoji", retry=True)
+    body = {"completion_id": learned["retry"]["completion_id"], "kind": "correction", "text": "go back", "retry": True}
+    _, taken = await heed.post(URL, body)
+    assert (taken["status"], taken["taken_back"], taken["adapter_version"]) == ("kept", True, 0)
+    assert "because you said that it was better before: untrained answers again" in taken["reason"]
+    assert (taken["retry"]["adapter_version"], "ask" in taken) == (0, False)
 
 
 async def test_a_thumb_down_asks_for_a_reason(heed: Heed) -> None:
@@ -122,6 +138,7 @@ async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) ->
         ({"kind": "correction", "text": "x", "wait": False, "retry": True}, 422, "retry"),
         ({"kind": "correction", "text": "x", "training": {"stepz": 3}}, 422, "training"),
         ({"kind": "correction", "text": "x", "training": {"learning_rate": -1}}, 422, "training"),
+        ({"kind": "correction", "text": "x", "training": {"teacher": "external"}}, 422, "training"),
         ({"kind": "correction", "text": "x" * (256 * 1024)}, 413, None),
     ],
 )
@@ -163,3 +180,47 @@ async def test_feedback_survives_a_restart(start_heed: Any) -> None:
     first = await (await start_heed()).ask("bees")
     later = await start_heed()
     assert (await later.correct(first["id"], "too long"))["status"] == "learned"
+
+
+async def material(heed: Heed) -> Material:
+    """What a consolidation of the local user would be made of."""
+    user_id = await heed.services.gateway.person(Author("http", "local"))
+
+    def gathered(s: Session) -> Material:
+        return with_follow_ups(s, user_id, gather(s, user_id, SleepConfig()), SleepConfig())
+
+    return await heed.services.database.read(gathered)
+
+
+async def test_a_thumb_down_without_words_reaches_a_consolidation(heed: Heed) -> None:
+    """As a weak signal; once words come, those are the signal and the thumb trains nothing."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    await heed.post("/v1/feedback", {"completion_id": first["id"], "kind": "reaction", "value": "-1"})
+    found = await material(heed)
+    assert [(signal.completion.id, signal.hindsight.feedback) for signal in found.weak] == [(first["id"], DISLIKED)]
+    await heed.correct(first["id"], "too long")
+    found = await material(heed)
+    assert (found.weak, [signal.completion.id for signal in found.new]) == ([], [first["id"]])
+
+
+async def test_an_answer_that_was_regenerated_and_kept_reaches_a_consolidation(heed: Heed) -> None:
+    """Once the person goes on from it: the kept one is shown to the teacher of the dropped one, and becomes gold."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    again = await heed.ask("", messages=[], heed={"regenerate": first["id"]})
+    assert (await material(heed)).weak == []
+    await heed.ask("wasps", heed={"chat": "web"})
+    found = await material(heed)
+    assert [(w.completion.id, w.hindsight.solution) for w in found.weak] == [(first["id"], text_of(again))]
+    assert (found.completion_ids, found.kept_ids) == ([first["id"]], [again["id"]])
+
+
+async def test_an_ordinary_next_message_reaches_one_only_where_the_person_allows_it(heed: Heed) -> None:
+    """Off by itself; /learning shows it and turns it on and off."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    await heed.ask("could that be shorter", heed={"chat": "web"})
+    assert (await material(heed)).weak == []
+    for word, expected in (("on", [(first["id"], "could that be shorter")]), ("off", [])):
+        await heed.post("/v1/users/local/commands", {"text": f"/learning follow-ups {word}"})
+        found = await material(heed)
+        assert [(w.completion.id, w.hindsight.feedback) for w in found.weak] == expected
+        assert (await heed.get("/v1/users/local"))[1]["learns_from_follow_ups"] == (word == "on")

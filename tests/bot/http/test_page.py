@@ -10,6 +10,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Page, Route, async_playwright, expect
 
+from bot.events import Author
+from storage import better_answers
+from storage.tables import BetterAnswer
 from tests.bot.conftest import Heed, StartHeed, heeds
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -145,6 +148,19 @@ async def test_undo_takes_it_back(page: Page) -> None:
     await expect(page.locator(".undo:visible")).to_have_count(1)
 
 
+async def test_a_lesson_that_made_it_worse_is_taken_back(page: Page) -> None:
+    """The second answer that gets a bare thumb down says what was taken back, and the versions and notes agree."""
+    await ask(page, "bees")
+    await correct(page, "no emoji")
+    await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
+    await expect(page.locator(".teach")).to_be_visible()
+    await ask(page, "wasps")
+    await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
+    await expect(page.locator(".lesson .line").last).to_contain_text("v1 is taken back, because 2 of its first answers")
+    await expect(page.locator("#versions .active b")).to_have_text("v0")
+    await expect(page.locator("#notes .note-text")).to_have_count(0)
+
+
 async def test_a_reload_keeps_everything(page: Page) -> None:
     """Conversation, heat map, chip and versions are heed's, not the page's."""
     await ask(page, "bees")
@@ -157,6 +173,28 @@ async def test_a_reload_keeps_everything(page: Page) -> None:
     await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
     await expect(page.locator(".heat-text .down").first).to_be_visible()
     await expect(page.locator(".undo")).to_be_visible()
+
+
+async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: Page) -> None:
+    """With whom it is from and whether it was learned from; a better answer is text, never markup."""
+    await ask(page, "bees")
+    completion_id = await page.locator(".answer").get_attribute("data-completion")
+    assert completion_id
+    user_id = await heed.services.gateway.person(Author("http", "local"))
+    better = BetterAnswer(
+        user_id=user_id,
+        completion_id=completion_id,
+        text="<b>Be",
+        source="base model",
+        notes=[],
+        state="accepted",
+    )
+    await heed.services.database.write(lambda s: better_answers.add(s, better))
+    await page.reload()
+    await expect(page.locator(".better .said-why")).to_have_text(
+        "A better answer, written by base model; waits to be learned from"
+    )
+    await expect(page.locator(".better .text")).to_have_text("<b>Be")
 
 
 async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
@@ -324,6 +362,31 @@ async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser
     heed.engine.is_ready = True
     await expect(page.locator("#state")).to_have_text("pocket")
     await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def test_what_is_sent_before_the_page_is_loaded_stays(
+    heed: Heed, browser: Browser, complaints: list[str]
+) -> None:
+    """It is sent when the conversation is there, and not wiped by it."""
+    await heed.client.start_server()
+    page = await browser.new_page()
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/history?*", slowly)
+    await page.goto(str(heed.client.make_url("/")))
+    await asked.wait()
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#say")).to_have_value("bees")
+    answered.set()
+    await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
+    await expect(page.locator(".answer")).to_have_count(1)
+    assert complaints == []
 
 
 async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Browser) -> None:

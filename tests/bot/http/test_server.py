@@ -11,7 +11,8 @@ DOCUMENTED = {
     ("GET", "/"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/v1/models"),
     ("POST", "/v1/chat/completions"), ("POST", "/v1/feedback"), ("GET", "/v1/users/{user}/adapters"),
     ("POST", "/v1/users/{user}/rollback"), ("GET", "/v1/users/{user}/notes"),
-    ("DELETE", "/v1/users/{user}/notes/{id}"),
+    ("DELETE", "/v1/users/{user}/notes/{id}"), ("POST", "/v1/users/{user}/adapters"),
+    ("GET", "/v1/users/{user}/adapters/{version}/export"),
 }  # fmt: skip
 
 

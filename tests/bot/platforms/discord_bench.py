@@ -87,6 +87,11 @@ class Bench:
         intake = self.channel._intake
         await self.until(lambda: intake.is_idle)
 
+    async def resumable(self) -> None:
+        """Wait until the next heed can go on where this one is."""
+        bookmark = self.channel._intake._bookmark
+        await self.until(lambda: bookmark._heard.can_resume and bookmark._kept == bookmark._heard)
+
 
 @asynccontextmanager
 async def bench(pace: Pace = PACE, *, is_started: bool = True) -> AsyncIterator[Bench]:

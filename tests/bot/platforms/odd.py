@@ -1,4 +1,4 @@
-"""What people and machines send that no bot wants, and what the log must not have after it."""
+"""What people and machines send that no bot wants, what the log must not have after it, and every command."""
 
 import pytest
 
@@ -9,6 +9,12 @@ ODD_TEXTS = {  # name: the text, and whether it is taken
     "NUL": ("nul \x00", False),
     "bidi": ("\u202eseeb\u2066 \u200f", True),
 }
+COMMANDS = {  # name: an argument it takes; in an order in which each finds something to do
+    "start": "", "help": "", "feedback": "too long", "note": "call me Ana", "notes": "", "retry": "", "undo": "",
+    "history": "5", "reset": "", "persona": "a pirate", "learning": "", "metrics": "", "privacy": "", "export": "",
+    "stats": "", "users": "", "allow": "7", "block": "8", "pair": "", "pause": "", "resume": "", "rollback": "{me} 0",
+    "adapters": "", "updates": "", "forget": "",
+}  # fmt: skip
 WRONG = ("could not be handled", "set aside", "cannot be", "could not be read", "makes no sense")
 
 

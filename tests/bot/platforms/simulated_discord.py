@@ -57,6 +57,7 @@ class NoServer:
     """Stands where the tests on sockets have their server."""
 
     api_base = API_BASE
+    last_sequence = 0  # events are handed over at once
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Wait until something is so."""

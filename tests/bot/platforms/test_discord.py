@@ -300,13 +300,6 @@ async def test_asking_for_words_opens_a_form(table: Bench, action: str) -> None:
     assert sent.first == {"type": 6, "data": {}}
 
 
-async def test_a_question_tells_its_message(table: Bench) -> None:
-    """Where no form can be opened heed asks in words; asking twice shows one question."""
-    first = await table.channel.ask(ROOM, "", "why:4", "What was wrong?", None)
-    assert await table.channel.ask(ROOM, "", "why:4", "What was wrong?", None) == first
-    assert table.server.said(table.server.text()) == ["What was wrong?"]
-
-
 async def test_an_interaction_that_came_too_late_is_not_taken(table: Bench) -> None:
     """Where the first answer failed Discord tells the person so, and nothing is done behind their back."""
     answer = await table.channel.post(Post(DM, "a llama", ((Button("👍", "up"),),)))
@@ -336,13 +329,15 @@ async def test_commands_are_set_only_where_they_changed(table: Bench) -> None:
 
 
 async def test_a_written_command_is_one(table: Bench) -> None:
-    """`/help` typed as a message is the command; what begins with a slash and is none is just said."""
+    """`/help` typed as a message is the command, as one is that heed lacks; a path is just said."""
     await table.server.say(table.server.dm(), "/learning on")
-    await table.server.say(table.server.dm(), "/shrug maybe")
-    await table.until(lambda: len(table.keys) == 2)
+    await table.server.say(table.server.dm(), "/dance")
+    await table.server.say(table.server.dm(), "/etc/hosts is what?")
+    await table.until(lambda: len(table.keys) == 3)
     assert isinstance(table.said[0], Commanded)
     assert (table.said[0].name, table.said[0].argument, table.said[0].token) == ("learning", "on", "")
-    assert isinstance(table.said[1], Said)
+    assert isinstance(table.said[1], Commanded)
+    assert isinstance(table.said[2], Said)
 
 
 async def test_a_refused_token_is_named() -> None:

@@ -87,8 +87,13 @@ async def test_a_stranger_is_greeted_and_may_say_no(room: Room) -> None:
     await room.talk.quiet()
     await room.ana.user.click(greeting, custom_id="learn:no")
     await room.shows("Learning is off", home)
+    await room.ana.user.slash("feedback", text="too long")
+    again = await room.shows("You asked about bees", home, after=answer)
+    await room.talk.quiet()
+    assert room.talk.engine.num_learned == 0
+    assert not any("learned: v" in message.content for message in room.said(home))
     await room.ana.user.send_dm("ants")
-    await room.shows("You asked about ants", home, after=answer)
+    await room.shows("You asked about ants", home, after=again)
     await room.talk.quiet()
     assert sum("May I learn" in message.content for message in room.said(home)) == 1
 

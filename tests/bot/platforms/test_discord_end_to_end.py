@@ -19,13 +19,15 @@ from bot.lessons import Lessons
 from bot.livetext import CURSOR
 from bot.metrics import Metrics
 from bot.platforms.discord import DiscordChannel
+from bot.platforms.discord_interactions import EPHEMERAL
 from bot.platforms.discord_messages import LIMITS
 from engine.config import EngineConfig
-from storage import people
+from storage import access, people
 from storage.database import Database
+from storage.tables import AccessState
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
-from tests.bot.platforms.odd import ODD_TEXTS, failures
+from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
 from tests.contract.discord_server import DiscordServer, Fault
 from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, TOKEN, Channel, Interaction, Json, Refusal
 from tests.storage.test_erasure import copies
@@ -64,7 +66,8 @@ class Talk:
         return await self.shows("know more?", chat, after=asked["id"])
 
     async def quiet(self) -> None:
-        """Wait until everything heard is handled and everything to say is shown."""
+        """Wait until everything said is heard and handled, and everything to say is shown."""
+        await self.server.until(lambda: self.channel._gateway._here().sequence >= self.server.last_sequence)
         await self.server.until(lambda: self.channel._intake.is_idle)
         await self.server.until(lambda: self.channels.intake.num_waiting == 0)
         await self.server.until(lambda: self.channels.delivery.num_waiting == 0)
@@ -169,7 +172,10 @@ async def test_reactions_count(talk: Talk) -> None:
     await talk.server.react(answer, "👎")
     question = await talk.shows("What should be different?")
     await talk.quiet()
+    said = talk.server.said(talk.server.dm())
     await talk.server.react(answer, "👎", on=False)
+    await talk.quiet()
+    assert talk.server.said(talk.server.dm()) == said
     await talk.server.press(question, "why:0")
     await talk.shows("learned: v1")
 
@@ -232,12 +238,65 @@ async def test_commands_answer_their_interaction(talk: Talk) -> None:
     assert given.is_private
 
 
+async def test_every_command_is_there(server: DiscordServer, quick_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Discord is told of each, and each answers where it was given."""
+    async with heed_on(server, quick_dir, access={"mode": "open", "admins": (f"discord:{ANA['id']}",)}) as talk:
+        await talk.ask("bees")
+        await talk.quiet()
+        assert set(COMMANDS) <= {command["name"] for command in server.world.commands}
+        for name, argument in COMMANDS.items():
+            given = await server.command(server.dm(), name, argument.format(me=ANA["id"]))
+            assert await finished(talk, given), name
+            await talk.quiet()
+    assert failures(caplog) == []
+
+
+async def test_a_long_private_answer_stays_private(talk: Talk) -> None:
+    """What a command shows to the asker alone is so in all its parts, also where it takes several messages."""
+    text = talk.server.text()
+    for number in range(4):
+        given = await talk.server.command(text, "note", f"{number} " + "bees " * 150)
+        assert "noted" in await finished(talk, given)
+    await talk.quiet()
+    given = await talk.server.command(text, "notes")
+    await finished(talk, given)
+    await talk.quiet()
+    (first,) = [message for message in text.messages.values() if "in the prompt" in message["content"]]
+    assert first["_is_private"]
+    assert given.follow_ups
+    assert all(part["flags"] & EPHEMERAL for part in given.follow_ups)
+    assert "tokens saved" in given.follow_ups[-1]["content"]
+
+
+async def test_a_secret_that_is_asked_for_in_writing_is_not_shown_to_others(talk: Talk) -> None:
+    """Only the answer to a slash command can be for the asker alone; in private there are no others."""
+    text = talk.server.text()
+    await talk.server.command(text, "note", "my dog is Rex")
+    await talk.quiet()
+    await talk.server.say(text, f"{MENTION} /notes")
+    await talk.shows("write it to me in private", text)
+    await talk.quiet()
+    assert not any("in the prompt" in said for said in talk.server.said(text))
+    await talk.server.say(talk.server.dm(), "/notes")
+    await talk.shows("my dog is Rex  (in the prompt)")
+
+
+async def test_who_is_shut_out_does_not_wait_for_an_answer(talk: Talk) -> None:
+    """What Discord shows meanwhile goes away again."""
+    await talk.database.write(lambda s: access.decide(s, "discord", BEN["id"], AccessState.BLOCKED, "operator"))
+    given = await talk.server.command(talk.server.text(), "help", user=BEN)
+    await talk.server.until(lambda: given.deleted)
+    assert talk.server.said(talk.server.text()) == []
+
+
 async def test_an_unknown_command_is_told(talk: Talk) -> None:
     """A command heed does not have, or has for admins alone, is answered like any mistake."""
     given = await talk.server.command(talk.server.dm(), "stats")
     await talk.server.until(lambda: given.follow_ups or given.original)
     words = [part["content"] for part in given.follow_ups] or [await finished(talk, given)]
     assert "/help lists them" in words[0]
+    await talk.server.say(talk.server.dm(), "/dance")
+    await talk.shows("there is no command /dance; /help lists them")
 
 
 async def test_what_was_missed_is_answered_once(server: DiscordServer, quick_dir: Path) -> None:
@@ -267,9 +326,12 @@ async def test_an_answer_that_may_have_been_sent_is_shown_once(talk: Talk) -> No
 
 async def test_a_wait_holds_up_one_chat_only(talk: Talk) -> None:
     """Ana's chat is told to wait for an hour; the server's channel is answered meanwhile."""
-    talk.server.fail("POST", "/channels/500/.*", *[Fault(retry_after=3600.0)] * 5)
+    num_posts = len(talk.server.made("POST", "/channels/500/messages"))
+    talk.server.fail("POST", "/channels/500/messages", Fault(retry_after=3600.0))
     await talk.server.say(talk.server.dm(), "bees")
+    await talk.server.until(lambda: len(talk.server.made("POST", "/channels/500/messages")) > num_posts)
     await talk.ask(f"{MENTION} ants", talk.server.text())
+    assert not any("You asked about bees" in text for text in talk.server.said(talk.server.dm()))
 
 
 async def test_foreign_and_malformed_things_do_nothing(talk: Talk) -> None:
@@ -334,6 +396,7 @@ async def test_who_has_blocked_heed_is_left_alone(talk: Talk, caplog: pytest.Log
     await talk.quiet()
     talk.server.dm().refusal = None
     await talk.ask("ants")
+    assert not any("You asked about bees" in text for text in talk.server.said(talk.server.dm()))
     assert failures(caplog) == []
 
 
@@ -356,8 +419,9 @@ async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path)
     await finished(talk, asked)
     await talk.quiet()
     assert copies(quick_dir, cleo["id"])
-    await talk.server.press(text.messages[asked.original], "forget:yes", user=cleo)
-    await talk.shows("is erased", text)
+    pressed = await talk.server.press(text.messages[asked.original], "forget:yes", user=cleo)
+    assert "is erased" in await whispered(talk, pressed)
+    assert pressed.follow_ups[-1]["flags"] & EPHEMERAL
     await talk.quiet()
     await talk.database.checkpoint()
     left = {word: copies(quick_dir, word) for word in (cleo["id"], "Cleopatra", "cleo_7", "xylophone")}

@@ -1,5 +1,7 @@
 """Tests of bot.platforms.discord_interactions; most of what they do is in test_discord."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.channel import Button, Post, Unreachable
@@ -39,6 +41,18 @@ async def test_further_parts_follow_as_messages(table: Bench) -> None:
             await table.channel.post(Post(DM, f"part {number}", token=token if number == 1 else "", nonce=f"n{number}"))
     assert "part 2" in table.server.said(table.server.dm())
     assert table.server.said(table.server.dm()).count("part 2") == 1
+
+
+async def test_further_private_parts_take_nothing_away_after_a_restart(table: Bench) -> None:
+    """Whoever shows the second part need not have shown the first: it follows to the asker alone."""
+    given = await table.server.command(table.server.text(), "privacy")
+    token = await token_of(table)
+    post = Post(Place("discord", "600", is_private=False), "part 1", token=token, is_private=True)
+    await table.channel.post(post)
+    await table.restart()
+    await table.channel.post(replace(post, text="part 2", number=1))
+    assert table.server.said(table.server.text()) == ["part 1"]
+    assert [part["content"] for part in given.follow_ups] == ["part 2"]
 
 
 async def test_a_command_without_an_answer_is_ended(table: Bench) -> None:

@@ -29,6 +29,7 @@ def at(sequence: int, session_id: str = "one") -> Position:
 
 async def test_the_first_words_in_a_private_chat_are_heard_by_the_next_heed(table: Bench) -> None:
     """No bot can ask which private chats it has, so no history could be looked into."""
+    await table.resumable()
     await table.channel.close()
     said = await table.server.say(table.server.dm("777"), "hello, stranger")
     await table.start()
@@ -40,6 +41,7 @@ async def test_the_first_words_in_a_private_chat_are_heard_by_the_next_heed(tabl
 async def test_a_press_that_was_answered_and_not_stored_is_taken(table: Bench) -> None:
     """The heed that was killed in between had given the first answer; Discord refuses a second one."""
     message = await table.channel.post(Post(DM, "a llama", ((Button("👍", "up"),),)))
+    await table.resumable()
     await table.channel.close()
     pressed = await table.server.press(table.server.dm().messages[message], "up")
     pressed.first = {"type": 6}
@@ -50,10 +52,12 @@ async def test_a_press_that_was_answered_and_not_stored_is_taken(table: Bench) -
 
 async def test_a_session_that_discord_dropped_begins_anew(table: Bench) -> None:
     """The position is tried, refused, and replaced by that of the new session."""
+    await table.resumable()
     await table.restart()
-    await table.settled()
     sockets = table.server.sockets
-    assert (len(sockets.resumed), len(sockets.identified)) == (1, 2)
+    await table.until(lambda: len(sockets.identified) == 2)
+    await table.resumable()
+    assert len(sockets.resumed) == 1
     await table.channel.close()
     await table.start()
     await table.until(lambda: len(sockets.resumed) == 2)

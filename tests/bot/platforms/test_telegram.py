@@ -215,11 +215,11 @@ async def test_a_conversation_is_heard(server: TelegramServer) -> None:
 
 
 async def test_an_answer_to_a_question_is_heard(server: TelegramServer) -> None:
-    """What `ask` returns is what the answer replies to; the field for it is open already."""
+    """The question's id is what the answer replies to; the field for it is open already."""
     taken = Taken()
     async with started(server, taken) as channel:
         await server.polled.wait()
-        question = await channel.ask(place(HOME), "", "fix:1", "What should it say?", None)
+        question = await channel.post(post("What should it say?", wants_reply=True))
         server.say("Buzz.", reply_to=int(question))
         (record,) = await heard(server, taken, channel)
     assert isinstance(record, Said)
@@ -257,7 +257,7 @@ async def test_topics(
     """The general one must not be named when sending, and must be when typing."""
     await channel.post(post("Bees.", FORUM, thread))
     await channel.typing(place(FORUM, thread))
-    await channel.ask(place(FORUM, thread), "", "fix", "Why?", None)
+    await channel.post(post("Why?", FORUM, thread, wants_reply=True))
     assert [call.params.get("message_thread_id") for call in server.called("sendMessage")] == [sent, sent]
     assert server.called("sendChatAction")[0].params.get("message_thread_id") == typed
 
@@ -344,7 +344,7 @@ async def test_somebody_who_blocked_the_bot_is_gone(
         channel.post(post("Bees.", chat)),
         channel.edit(place(chat), "1", "Bees."),
         channel.typing(place(chat)),
-        channel.ask(place(chat), "", "fix", "Why?", None),
+        channel.post(post("Why?", chat, wants_reply=True)),
     ):
         with pytest.raises(Gone, match="bot was"):
             await attempt
@@ -537,7 +537,8 @@ async def test_a_press_that_cannot_be_answered_is_told(server: TelegramServer, c
 async def test_a_question_in_a_group_is_put_to_one_person(server: TelegramServer, channel: TelegramChannel) -> None:
     """To whoever wrote the message it answers; the others' fields stay as they are."""
     asked = server.say("/feedback", chat=GROUP)
-    await channel.ask(place(GROUP), "", "fix", "What should be different? " * 9, str(asked["message_id"]))
+    question = post("What should be different? " * 9, GROUP, reply_to=str(asked["message_id"]), wants_reply=True)
+    await channel.post(question)
     (shown,) = server.shown(GROUP)
     assert shown["reply_to_message"]["message_id"] == asked["message_id"]
     assert shown["reply_markup"]["selective"]

@@ -48,6 +48,20 @@ async def test_a_webhook_of_another_program(server: TelegramServer) -> None:
     assert await problems(settings(server, webhook_url=WEBHOOK, webhook_secret=SECRET)) == []
 
 
+async def test_a_webhook_that_leads_nowhere(server: TelegramServer) -> None:
+    """What waits, and what Telegram says of the address, as long as something waits."""
+    at_heed = settings(server, webhook_url=WEBHOOK, webhook_secret=SECRET)
+    server.webhook = {"url": WEBHOOK}
+    server.webhook_gateway = server.url  # answers 404
+    server.say("bees?")
+    await server.until(lambda: server.push_error)
+    (problem,) = await problems(at_heed)
+    assert problem.startswith(f"Telegram: 1 updates wait, since {WEBHOOK} did not take the last one")
+    assert "HEED_TELEGRAM_WEBHOOK_SECRET" in problem
+    server._pending.clear()
+    assert await problems(at_heed) == []
+
+
 @pytest.mark.parametrize("method", ["getMe", "getWebhookInfo"])
 async def test_a_telegram_that_does_not_answer(server: TelegramServer, method: str) -> None:
     """It is told, not raised."""

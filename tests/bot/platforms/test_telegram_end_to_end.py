@@ -26,7 +26,7 @@ from engine.config import EngineConfig
 from storage import inbox, outbox, people
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
-from tests.bot.platforms.odd import ODD_TEXTS, failures
+from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
 from tests.storage.test_erasure import copies
 
@@ -95,7 +95,8 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
     lessons = Lessons(gateway, engine, database, chosen, metrics)
     consent = Consent(database, engine, chosen)
     core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
-    channel = TelegramChannel(chosen.telegram, commands.menu())
+    admins = [admin.partition(":")[2] for admin in chosen.access.admins]
+    channel = TelegramChannel(chosen.telegram, commands.menu(), admins=admins)
     channel.limits = QUICK
     channels = Channels([channel], core, metrics)
     channels.start()
@@ -166,7 +167,11 @@ async def test_reactions_count(talk: Talk) -> None:
     answer = await talk.ask("bees")
     talk.server.react(HOME, answer["message_id"], ["👎"])
     question = await talk.shows("What should be different?")
+    await talk.quiet()
+    said = talk.server.texts(HOME)
     talk.server.react(HOME, answer["message_id"], [], ["👎"])
+    await talk.quiet()
+    assert talk.server.texts(HOME) == said
     talk.server.press(HOME, question["message_id"], "why:0")
     await talk.shows("learned: v1")
 
@@ -179,6 +184,18 @@ async def test_words_are_asked_for(talk: Talk) -> None:
     talk.server.say("say it like this: Buzz.", reply_to=question["message_id"])
     await talk.shows("learned: v1")
     assert talk.server.answered[query] == ""
+
+
+async def test_a_wait_keeps_no_question_back(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    """Where Telegram asks to wait again and again, the question comes afterwards, and its reply teaches."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    talk.server.fail("sendMessage", *[Fault(retry_after=0)] * 5)
+    talk.server.press(HOME, answer["message_id"], "fix")
+    question = await talk.shows("What should be different?")
+    talk.server.say("too long", reply_to=question["message_id"])
+    await talk.shows("learned: v1")
+    assert failures(caplog) == []
 
 
 async def test_drafts_are_shown_in_private(talk: Talk) -> None:
@@ -201,6 +218,12 @@ async def test_a_group_is_answered_when_it_asks(talk: Talk) -> None:
     assert talk.server.answered[query] == "Only the person who asked can use these buttons."
 
 
+async def test_a_bare_mention_is_answered(talk: Talk) -> None:
+    """Whoever calls heed without a word learns that it listens."""
+    talk.server.say("@heed_bot", chat=GROUP)
+    await talk.shows("write what you want to ask", GROUP)
+
+
 async def test_topics_are_apart(talk: Talk) -> None:
     """Each answer in its own, also in the general one; reactions name no topic and are understood."""
     answer = await talk.ask("@heed_bot bees", FORUM, thread=9)
@@ -210,7 +233,7 @@ async def test_topics_are_apart(talk: Talk) -> None:
     await talk.quiet()
     talk.server.react(FORUM, answer["message_id"], ["👎"])
     question = await talk.shows("What should be different?", FORUM)
-    assert question["chat"] == FORUM
+    assert (question["chat"], question["message_thread_id"]) == (FORUM, 9)
 
 
 async def test_a_group_becomes_a_supergroup(talk: Talk) -> None:
@@ -231,10 +254,38 @@ async def test_commands_are_done(talk: Talk) -> None:
     await talk.shows("/help lists them")
 
 
+async def test_every_command_is_there(tmp_path: Path, empty_data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each is in the admin's menu, and each is answered."""
+    shutil.copytree(empty_data_dir, tmp_path / "data")
+    access = {"mode": "open", "admins": (f"telegram:{ANA['id']}",)}
+    async with TelegramServer() as server, heed_on(server, tmp_path / "data", access=access) as talk:
+        await talk.ask("bees")
+        await talk.quiet()
+        menus = [entry["command"] for call in server.called("setMyCommands") for entry in call.params["commands"]]
+        assert set(COMMANDS) <= set(menus)
+        for name, argument in COMMANDS.items():
+            num_shown = len(server.shown(HOME))
+            server.say(f"/{name} {argument}".format(me=ANA["id"]))
+            await talk.quiet()
+            assert len(server.shown(HOME)) > num_shown, name
+    assert failures(caplog) == []
+
+
 async def test_a_voice_message_is_told_that_it_cannot_be_heard(talk: Talk) -> None:
     """No silence, and nothing that the model would have to make up."""
     talk.server.say("", voice={"file_id": "a", "file_unique_id": "a", "duration": 3})
     await talk.shows("words only")
+
+
+async def test_an_album_is_told_so_once(talk: Talk) -> None:
+    """Telegram sends each of its pictures as a message."""
+    for _ in range(3):
+        talk.server.say(
+            "", photo=[{"file_id": "a", "file_unique_id": "a", "width": 1, "height": 1}], media_group_id="7"
+        )
+    await talk.ask("bees")
+    await talk.quiet()
+    assert sum("words only" in text for text in talk.server.texts(HOME)) == 1
 
 
 async def test_a_wait_holds_up_one_chat_only(talk: Talk) -> None:
@@ -312,6 +363,7 @@ async def test_who_has_blocked_heed_is_left_alone(talk: Talk, caplog: pytest.Log
     await talk.quiet()
     talk.server.blocked.clear()
     await talk.ask("ants")
+    assert not any("You asked about bees" in text for text in talk.server.texts(HOME))
     assert failures(caplog) == []
 
 

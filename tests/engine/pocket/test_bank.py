@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from engine.bank import load_bank
-from engine.pocket import bank
+from engine.pocket import WEIGHTS, bank
 from engine.pocket.subjects import SUBJECTS
 
 
@@ -38,3 +38,10 @@ def test_the_engine_reads_what_was_written(tmp_path: Path) -> None:
     bank.write_bank(tmp_path, 5)
     assert load_bank(tmp_path) == first
     assert first.topics == tuple(bank.topics(random.Random(5)))
+    assert (first.frames, first.things) == (bank.FRAMES, bank.THINGS)
+
+
+def test_the_committed_weights_have_these_frames() -> None:
+    """What lies beside the weights is what this module writes."""
+    found = load_bank(WEIGHTS)
+    assert (found.frames, found.things) == (bank.FRAMES, bank.THINGS)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,6 +160,12 @@ def test_an_answer_begun_long_stops_after_its_sentence(content: Factual, begun: 
     wish = replace(style, length="short", tone="calm", summary="none")
     _, follows = splice(content, begun.with_value("length", "long"), wish, cut)
     assert follows.count(".") <= 1
+
+
+@pytest.mark.parametrize(("text", "units"), [("It is 3 m long.", "metric"), ("I'm ready.", None), ("3 ft", "imperial")])
+def test_units_are_units(text: str, units: str | None) -> None:
+    """Not the end of "I'm"."""
+    assert observe(text)["units"] == units
 
 
 @given(st.text(max_size=200), st.text(max_size=10))

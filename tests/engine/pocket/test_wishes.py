@@ -3,6 +3,7 @@
 import random
 import re
 from collections import defaultdict
+from functools import cache
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ def bare(text: str) -> str:
     return re.sub(r"[\s.!?,;]+", " ", text.lower()).strip()
 
 
+@cache
 def trained_forms() -> dict[Direction, list[str]]:
     """Everything one wish can be in training before typos, the name left open."""
     commands = {d: [*COMMANDS[d][0], *wishes.COMPOSED_COMMANDS[d]] for d in DIRECTIONS}
@@ -36,6 +38,7 @@ def trained_forms() -> dict[Direction, list[str]]:
     }
 
 
+@cache
 def held_out_forms() -> dict[Direction, list[str]]:
     """Everything the evaluation may say, the name left open."""
     return {

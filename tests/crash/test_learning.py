@@ -1,0 +1,21 @@
+"""A heed that is killed while it learns keeps every lesson, whole, and trains each once."""
+
+import pytest
+
+from tests.crash import learning
+from tests.live_heed import LiveHeed
+
+pytestmark = [pytest.mark.engine, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.mark.ends_heed
+def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed: LiveHeed) -> None:
+    """Of heed and of the model's processes alone, at random moments of updates and of consolidations.
+
+    Without the watchdog EngineCore, worker and Python's own helpers would hold 2 GB for good.
+    """
+    findings, figures = live_heed.run(learning.run(live_heed.server, learning.FEW_STARTS, seed=1, people=1))
+    assert (findings.torn, findings.lost, findings.doubled) == ((), (), ())
+    assert (figures.torn, figures.left) == ([], [])
+    assert figures.num_kills == 5
+    assert sum(findings.endings.values()) >= 5

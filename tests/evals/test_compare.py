@@ -1,0 +1,94 @@
+"""`heed eval compare`: rules side by side."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from engine.config import GateConfig, LearnConfig
+from engine.gates import Measurements, judge
+from evals import compare, server
+from evals.compare import OPEN_GATES, RULES, CompareConfig
+from evals.errors import ArgumentError, StartFailed
+from tests.evals.fake_heed import FakeHeed, serving
+
+SMALL = {"seeds": 1, "probes": 2, "skills": 5}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_is_a_setting_the_trainer_takes(name: str) -> None:
+    """At each of its rates."""
+    for rate in RULES[name].rates or (LearnConfig.learning_rate,):
+        learn = LearnConfig.from_dict(LearnConfig().to_dict() | dict(RULES[name].learn) | {"learning_rate": rate})
+        assert learn.learning_rate == rate
+
+
+def test_the_open_gates_let_everything_finite_through() -> None:
+    """A lesson that taught nothing, went too far and says the same everywhere is accepted, and refused by default."""
+    worst = Measurements(
+        True, 1e6, 1, divergence_before=1.0, divergence_after=2.0, anchor_divergence=99.0, margin_before=1.0,
+        margin_after=-9.0, earlier_drop=6.0, gold_drop=50.0, unasked=9.0, unasked_worst=9.0, entropy_ratio=0.0,
+        self_rouge=1.0, drift=50.0,
+    )  # fmt: skip
+    assert judge(worst, GateConfig(**OPEN_GATES)).is_accepted  # type: ignore[arg-type]
+    assert sum(not passed for passed in judge(worst, GateConfig()).checks.values()) >= 9
+
+
+def test_an_unknown_rule_is_named() -> None:
+    """And the known ones are listed."""
+    with pytest.raises(ArgumentError, match="heed, claas, continualcode, sft, not magic"):
+        CompareConfig(rules=("magic",))
+
+
+async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A heed that learns at one rate only: that rate is taken, measured with everything, drawn and written."""
+    started: list[float | None] = []
+
+    @asynccontextmanager
+    async def own(settings: dict[str, str]) -> AsyncIterator[str]:
+        rate = json.loads(settings["HEED_LEARN"]).get("learning_rate")
+        started.append(rate)
+        async with serving(FakeHeed("perfect" if rate in (None, 3e-3) else "deaf")) as url:
+            yield url
+
+    monkeypatch.setattr(server, "own", own)
+    config = CompareConfig(**SMALL, rules=("heed", "sft"), out=str(tmp_path))
+    assert await compare.run_compare(config, Console(width=150)) == 0
+    assert started == [None, *RULES["sft"].rates, 3e-3]
+    written = json.loads((tmp_path / "compare.json").read_text())["rules"]
+    assert (written["heed"]["rate"], written["sft"]["rate"]) == (None, 3e-3)
+    assert written["sft"]["sweep"] == {"0.001": 0.0, "0.003": 1.0, "0.01": 0.0}
+    assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
+    assert "sft (0.003)" in capsys.readouterr().out
+
+
+async def test_an_interrupted_comparison_goes_on_at_the_next_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was measured of a rule is read back as it was written."""
+    started: list[float | None] = []
+    breaks = True
+
+    @asynccontextmanager
+    async def own(settings: dict[str, str]) -> AsyncIterator[str]:
+        started.append(json.loads(settings["HEED_LEARN"]).get("learning_rate"))
+        if breaks and len(started) == 3:
+            raise StartFailed("it broke")
+        async with serving(FakeHeed()) as url:
+            yield url
+
+    monkeypatch.setattr(server, "own", own)
+    config = CompareConfig(**SMALL, rules=("heed", "sft"), out=str(tmp_path))
+    with pytest.raises(StartFailed):
+        await compare.run_compare(config, Console(width=150))
+    breaks = False
+    assert await compare.run_compare(config, Console(width=150)) == 0
+    assert started == [None, 1e-3, 3e-3, 3e-3, 1e-2, 1e-3]
+    written = json.loads((tmp_path / "compare.json").read_text())["rules"]
+    assert written["heed"]["figures"] == written["sft"]["figures"]
+    assert "Learning rules side by side" in (tmp_path / "compare.html").read_text()
