@@ -18,10 +18,9 @@ from tests.contract import discord_world
 from tests.contract.discord_server import DiscordServer
 from tests.contract.telegram_server import TelegramServer
 from tests.engine.pocket_model import pocket_folder
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
-
-SAYS_SO_WITHIN_S = 30.0
 
 
 class LiveHeed:
@@ -90,7 +89,7 @@ class LiveHeed:
 
     async def _start(self) -> None:
         await self._server.start()
-        async with asyncio.timeout(SAYS_SO_WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file tells nobody
                 await asyncio.sleep(0.01)
 

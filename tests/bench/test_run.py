@@ -47,7 +47,6 @@ def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.engine
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_real_heed_can_be_benchmarked(live_heed: LiveHeed, tmp_path: Path) -> None:
     """Updates are timed by phase, streams are counted, gaps are seen, on the real engine."""
     words = [f"{key}={value}" for key, value in SMALL.items()]

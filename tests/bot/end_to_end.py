@@ -1,8 +1,7 @@
 """A person in a private chat with heed, told the same way for every platform."""
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from tests.contract import discord_world
 from tests.contract.discord_server import DiscordServer
 from tests.contract.telegram_server import ANA, TelegramServer, private
-
-WAIT_S = 120.0
+from tests.patience import until
 
 
 @dataclass(frozen=True)
@@ -125,10 +123,3 @@ class DiscordChat(Chat):
             if message["author"] == discord_world.BOT:
                 actions = tuple(button["custom_id"] for row in message["components"] for button in row["components"])
                 yield Shown(int(message["id"]), message["content"], actions)
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(WAIT_S):
-        while not is_so():  # noqa: ASYNC110  another process is waited for
-            await asyncio.sleep(0.01)

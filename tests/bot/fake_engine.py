@@ -81,25 +81,13 @@ class FakeEngine:
         """Stream the words of the answer."""
         self._fail()
         self.requests.append(request)
-        user = await self._user(request.user_id)
-        version = user.active_version if request.adapter == "active" else 0
-        noted = await self._notes_in_prompt(request)
-        text = compose(request.messages, [*await self._lessons(user, version), *noted])
-        if request.sampling.temperature > 0:
-            text = f"{OPENINGS[(request.sampling.seed or 0) % len(OPENINGS)]} {text}"
-        text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)
-        prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
-        ids = self._ids(text)
-        result = GenerateResult(
-            text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
-            asdict(request.sampling), finish_reason, 0, 0.01, 0.02,
-        )  # fmt: skip
         is_whole = False
         try:
-            for place, token_id in enumerate(ids):
+            result = await self._answer(request)
+            for place, token_id in enumerate(result.completion_token_ids):
                 await asyncio.sleep(self.token_delay_s)
                 top = [{token_id: -0.25, 0: -2.0}] if request.sampling.top_logprobs else None
-                last = result if place == len(ids) - 1 else None
+                last = result if place == len(result.completion_token_ids) - 1 else None
                 is_whole = last is not None
                 yield Delta(self._texts[token_id], [token_id], [-0.25], top, last)
         finally:
@@ -290,6 +278,22 @@ class FakeEngine:
             return []
         live = await self._database.read(lambda s: notes.live(s, request.user_id))
         return [note.text for note in live if note.state != NoteState.IN_WEIGHTS]
+
+    async def _answer(self, request: GenerateRequest) -> GenerateResult:
+        """What is streamed, whole."""
+        user = await self._user(request.user_id)
+        version = user.active_version if request.adapter == "active" else 0
+        noted = await self._notes_in_prompt(request)
+        text = compose(request.messages, [*await self._lessons(user, version), *noted])
+        if request.sampling.temperature > 0:
+            text = f"{OPENINGS[(request.sampling.seed or 0) % len(OPENINGS)]} {text}"
+        text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)
+        prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
+        ids = self._ids(text)
+        return GenerateResult(
+            text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
+            asdict(request.sampling), finish_reason, 0, 0.01, 0.02,
+        )  # fmt: skip
 
     async def _user(self, user_id: str) -> User:
         return await self._database.read(lambda s: people.get(s, user_id))

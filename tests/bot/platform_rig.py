@@ -20,6 +20,7 @@ from storage.database import Database
 from storage.tables import Inbox
 from tests.bot.fake_channel import FakeChannel, FakePlatform
 from tests.bot.fake_engine import FakeEngine
+from tests.patience import until
 
 
 @dataclass
@@ -74,10 +75,3 @@ async def rig(
         await delivery.drain(0)
         await lessons.drain()
         await database.close()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110  what is waited for is spread over several objects
-            await asyncio.sleep(0.002)

@@ -23,6 +23,7 @@ from engine.errors import EngineStartError, ModelNotFoundError
 from storage.database import Database
 from storage.errors import DataDirectoryLocked, StorageNotWritable
 from tests.bot.fake_engine import FakeEngine
+from tests.patience import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -70,12 +71,12 @@ async def running(settings: Settings) -> AsyncIterator[Started]:
     """A heed from ready to stopped."""
     started = Started(settings)
     task = asyncio.create_task(started.app.run())
-    await asyncio.wait_for(started.ready.wait(), 20)
+    await asyncio.wait_for(started.ready.wait(), PATIENCE_S)
     try:
         yield started
     finally:
         started.app.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, PATIENCE_S)
 
 
 async def test_what_a_ready_heed_has_is_not_looked_through_again(settings: Settings) -> None:
@@ -105,14 +106,11 @@ async def test_http_answers_while_the_model_loads(settings: Settings, monkeypatc
     monkeypatch.setattr(FakeEngine, "start", slow_start)
     started = Started(settings)
     task = asyncio.create_task(started.app.run())
-    for _ in range(200):
-        if started.engines:
-            break
-        await asyncio.sleep(0.02)
+    await until(lambda: started.engines)
     async with HeedClient(started.app.url) as client:
         assert (await client.ready())["status"] == "not ready"
     started.app.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, PATIENCE_S)
     assert "ready" not in " ".join(started.lines)
 
 
@@ -146,7 +144,7 @@ async def test_a_foreground_that_ends_ends_heed(settings: Settings) -> None:
         async with HeedClient(app.url) as client:
             await client.ready()
 
-    await asyncio.wait_for(Started(settings).app.run(chat), 20)
+    await asyncio.wait_for(Started(settings).app.run(chat), PATIENCE_S)
 
 
 async def test_a_port_in_use_changes_nothing(settings: Settings) -> None:
@@ -249,12 +247,14 @@ def test_a_forked_child_does_not_keep_the_port() -> None:
         "if child == 0: time.sleep(30); os._exit(0)\n"
         "time.sleep(0.3); first.close(); listen('127.0.0.1', port).close(); os.kill(child, 9); print('free')\n"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.stdout == "free\n", done.stderr
 
 
 def test_the_chat_side_brings_no_model_libraries() -> None:
     """Importing everything of bot/ imports neither torch nor vLLM, so that commands start quickly."""
     code = "import sys, bot.cli; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert done.stdout == "[]\n"

@@ -22,10 +22,11 @@ from bot.inbound import Said
 from bot.metrics import Metrics
 from storage import inbox
 from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform
-from tests.bot.platform_rig import rig, until
+from tests.bot.platform_rig import rig
 from tests.bot.test_app import Started
 from tests.bot.test_app import model as model
 from tests.bot.test_app import settings as settings
+from tests.patience import PATIENCE_S, until
 
 BEA = Author("discord", "21", "Bea")
 CHANNEL = Place("discord", "55")
@@ -158,7 +159,7 @@ async def test_readiness_tells_each_platform(settings: Settings) -> None:
     fake.state = "no connection"
     started = Started(settings, channels=lambda *_: [fake])
     task = asyncio.create_task(started.app.run())
-    await asyncio.wait_for(started.ready.wait(), 20)
+    await asyncio.wait_for(started.ready.wait(), PATIENCE_S)
     await until(lambda: fake.take is not None)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(aiohttp.ClientSession())
@@ -166,7 +167,7 @@ async def test_readiness_tells_each_platform(settings: Settings) -> None:
         body = await response.json()
     assert (response.status, body["status"], body["parts"]["telegram"]) == (200, "degraded", "no connection")
     started.app.stop()
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, PATIENCE_S)
     assert fake.events == ["start", "stop", "close"]
 
 

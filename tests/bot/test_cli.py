@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from bot.cli import cli
 from bot.events import Author, Place
 from tests.bot.conftest import Heed, StartHeed
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +30,7 @@ async def heed_command(
     return await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "bot", *arguments],
-        input=stdin, capture_output=True, text=True, cwd=cwd, env=environment, timeout=60, check=False,
+        input=stdin, capture_output=True, text=True, cwd=cwd, env=environment, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 
 

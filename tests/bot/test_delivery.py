@@ -18,7 +18,8 @@ from engine.errors import EngineRestarting, PromptTooLongError
 from storage import completions, inbox, outbox, roles
 from storage.tables import Inbox, OutboxState
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform
-from tests.bot.platform_rig import Rig, rig, until
+from tests.bot.platform_rig import Rig, rig
+from tests.patience import until
 from tests.storage import rows
 
 ROWS = ((Button("👍", "up"),),)

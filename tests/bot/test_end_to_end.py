@@ -15,10 +15,11 @@ from playwright.async_api import async_playwright, expect
 from tests.bot.end_to_end import Chat, DiscordChat, TelegramChat
 from tests.bot.http.test_page import ARGUMENTS
 from tests.live_heed import LiveHeed
+from tests.patience import PATIENCE_S
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.engine]
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 1000 * PATIENCE_S
 
 
 class Person:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,6 +15,7 @@ from storage import inbox, settings
 from storage.database import Database, Session
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
+from tests.patience import until
 from tests.storage import rows
 
 
@@ -59,13 +60,6 @@ def handler(database: Database) -> Handler:
 async def no_wait(_: float) -> None:
     """A sleep that takes no time."""
     await asyncio.sleep(0)
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110  what is waited for is spread over several objects
-            await asyncio.sleep(0.002)
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from storage.errors import CompletionNotFound, IdempotencyConflict
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.fake_engine import EMOJI
+from tests.patience import PATIENCE_S
 
 
 async def answer(heed: Heed, account: str = "ana") -> Completion:
@@ -34,9 +35,17 @@ async def history(heed: Heed, user_id: str) -> list[Feedback]:
     return await heed.services.database.read(lambda s: feedback.history(s, user_id, 10))
 
 
+async def until_stored(heed: Heed, user_id: str) -> Feedback:
+    """The person's first feedback, once it is stored."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (stored := await history(heed, user_id)):  # noqa: ASYNC110  storage is what is waited for
+            await asyncio.sleep(0.005)
+    return stored[0]
+
+
 async def until_learned(heed: Heed, user_id: str) -> None:
     """Waits for the person's first feedback to be learned."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (await history(heed, user_id))[0].status != FeedbackStatus.LEARNED:  # noqa: ASYNC110  storage is what is waited for
             await asyncio.sleep(0.01)
 
@@ -163,11 +172,8 @@ async def test_feedback_is_committed_before_it_is_learned(heed: Heed) -> None:
     row = await answer(heed)
     heed.engine.learn_delay_s = 30
     waiting = asyncio.create_task(heed.services.lessons.teach(row.user_id, correction(row)))
-    for _ in range(100):
-        if stored := await history(heed, row.user_id):
-            break
-        await asyncio.sleep(0.01)
-    assert stored[0].status == FeedbackStatus.PENDING
+    stored = await until_stored(heed, row.user_id)
+    assert stored.status == FeedbackStatus.PENDING
     waiting.cancel()
 
 
@@ -176,7 +182,7 @@ async def test_a_client_that_leaves_does_not_stop_the_update(heed: Heed) -> None
     row = await answer(heed)
     heed.engine.learn_delay_s = 0.2
     waiting = asyncio.create_task(heed.services.lessons.teach(row.user_id, correction(row)))
-    await asyncio.sleep(0.1)
+    await until_stored(heed, row.user_id)
     waiting.cancel()
     await until_learned(heed, row.user_id)
 

@@ -10,7 +10,7 @@ from bot.channel import Channel, Gone, Limits, Post, SlowDown, Unreachable
 from bot.limiter import Limiter
 from bot.livetext import CURSOR, LiveText, View
 from tests.bot.fake_channel import GROUP, HOME, FakeChannel, FakePlatform
-from tests.bot.test_intake import until
+from tests.patience import until
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from bot.lessons import Lessons
 from bot.pausing import PAUSE_FILE, PauseFile
 from storage.errors import StorageFull
 from tests.bot.conftest import Heed, StartHeed
-from tests.bot.platform_rig import until
+from tests.patience import until
 
 
 def file_of(heed: Heed) -> Path:

@@ -13,7 +13,7 @@ from storage.errors import StorageFull
 from storage.inbox import Kept
 from storage.tables import Inbox, Outbox
 from tests.bot.fake_channel import FakeChannel, FakePlatform
-from tests.bot.platform_rig import until
+from tests.patience import until
 from tests.storage import rows
 
 NOW_S = 1_000_000.0

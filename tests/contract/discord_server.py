@@ -41,6 +41,7 @@ from tests.contract.discord_world import (
     shown,
     stamp,
 )
+from tests.patience import PATIENCE_S
 
 Handler = Callable[[web.Request], Awaitable[Any]]
 BODY: web.RequestKey[Any] = web.RequestKey("body", object)
@@ -204,7 +205,7 @@ class DiscordServer:
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Wait until something is so."""
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(PATIENCE_S):
             while not is_so():  # noqa: ASYNC110 - what is waited for belongs to others
                 await asyncio.sleep(0.005)
 

@@ -19,6 +19,7 @@ from typing import Any
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from tests.contract.telegram_html import ParseError, parse, utf16
+from tests.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -284,7 +285,7 @@ class TelegramServer:
 
     async def until(self, is_true: Callable[[], Any]) -> None:
         """Wait until something holds; it is looked at after every request and update."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             async with self._changed:
                 await self._changed.wait_for(lambda: bool(is_true()))
 

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.learning import descendants, is_model
 from tests.live_heed import LiveHeed
 
-pytestmark = [pytest.mark.engine, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.engine, pytest.mark.crash, pytest.mark.slow]
 
 
 def test_ctrl_c_in_the_terminal_reaches_the_owner_alone(live_heed: LiveHeed) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crash.harness import STOP_WITHIN_S, run
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 
 async def test_ten_kills_lose_and_double_nothing(tmp_path: Path) -> None:

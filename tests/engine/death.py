@@ -13,6 +13,7 @@ from engine.requests import LearnOutcome, Sampling
 from engine.vllm_host import VllmHost
 from engine.watchdog import ProcessId
 from tests.engine.live import Live
+from tests.patience import PATIENCE_S
 
 QUESTION = "Tell me about the koala"
 STREAM = "in-flight"
@@ -63,7 +64,7 @@ async def _die_during_a_stream(host: VllmHost, witness: Witness) -> tuple[list[P
         processes[0].pid, signal.SIGSTOP
     )  # neither the lesson nor the answer can be ready before the engine is dead
     reading = asyncio.create_task(answered(host, witness.prompt, witness.refs[-1], STREAM))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not any(name.startswith(STREAM) for name in llm.output_processor.request_states):  # noqa: ASYNC110 - vLLM tells nobody
             await asyncio.sleep(0.01)
     os.kill(processes[0].pid, signal.SIGKILL)

@@ -12,6 +12,7 @@ from engine.vllm_host import VllmHost
 from storage import completions, feedback, notes, people, versions
 from storage.database import Database
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
+from tests.patience import PATIENCE_S
 
 ChatMessage = dict[str, str]
 GREEDY = Sampling()
@@ -117,5 +118,5 @@ class Live:
 
     async def alone(self) -> None:
         """Returns when nothing runs any more and no prompt is cached."""
-        await asyncio.wait_for(self.engine.settled(), 60)
+        await asyncio.wait_for(self.engine.settled(), PATIENCE_S)
         await self.host.reset_prefix_cache()

@@ -11,7 +11,7 @@ from storage import audits
 from storage.tables import UpdateRun
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 TOPICS = ("the koala", "the owl", "paella", "sushi", "the tiger")
 

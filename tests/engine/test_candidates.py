@@ -19,7 +19,7 @@ from storage.errors import VersionPruned
 from storage.tables import UpdateRun, VersionState
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 LEARN = LearnConfig(steps=4)
 

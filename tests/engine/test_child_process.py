@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from engine.watchdog import ProcessId
+from tests.patience import PATIENCE_S
 
 CHILD = """
 import os, subprocess, sys
@@ -24,7 +25,7 @@ subprocess.run([sys.executable, "-c", "import sys; print('from a grandchild', fi
 def run_child(owner: ProcessId, log_file: Path) -> "subprocess.CompletedProcess[str]":
     """A process that settles in as EngineCore does."""
     code = CHILD.format(pid=owner.pid, started=owner.started, log=str(log_file))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 def test_it_gets_its_own_session_and_writes_to_the_log(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from storage import completions, feedback, signals, updates, versions
 from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 LESSONS = (("Tell me about the koala", "no emoji please"), ("What is paella?", "use lowercase"))
 HALF = {"learning_rate": 1.2e-3}  # what is taught so gently is better than before and does not hold yet

@@ -178,7 +178,7 @@ QUESTION, NOTE = "Tell me about the koala", "use lowercase"
 
 def on_the_engine(test: T) -> T:
     """Marks a test that needs the running engine."""
-    for mark in (pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")):
+    for mark in (pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")):
         test = mark(test)
     return test
 

@@ -17,7 +17,7 @@ from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the koala"
 

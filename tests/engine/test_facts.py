@@ -9,7 +9,7 @@ from storage import feedback
 from storage.tables import Feedback, FeedbackKind, Note, NoteState
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 DOG = "my dog is called Rex"
 QUESTION = "what is my dog called?"

@@ -139,7 +139,6 @@ def test_the_weight_follows_the_gap_from_a_floor_on(gap: float, weight: float) -
 
 
 @pytest.mark.engine
-@pytest.mark.timeout(300)
 @pytest.mark.asyncio(loop_scope="session")
 async def test_only_what_says_something_about_the_answer_moves_the_teacher(live: Live) -> None:
     """A complaint does; thanks and the next question stay below the floor."""

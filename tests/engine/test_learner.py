@@ -16,7 +16,7 @@ from storage.tables import FeedbackStatus, NoteState, VersionState
 from tests.engine.live import Live
 from tests.engine.rows import completion
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the koala"
 

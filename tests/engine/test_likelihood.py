@@ -6,7 +6,7 @@ from engine.errors import PromptTooLongError
 from engine.requests import GenerateRequest
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 KOALA = [{"role": "user", "content": "Tell me about the koala."}]
 
 

@@ -11,7 +11,7 @@ from engine.hindsight import Hindsight
 from engine.rehearsal import Rehearsals
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the koala"
 NOTE = "use bullet points"

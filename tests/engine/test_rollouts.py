@@ -12,7 +12,7 @@ from storage.tables import Completion
 from tests.engine.live import Live
 from tests.engine.rows import completion
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 BANK = Bank(("Tell me about judo", "What is paella?", "Where is Oslo?"), ("What is 2 plus 3?", "Repeat: blue river"))
 

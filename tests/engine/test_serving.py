@@ -12,7 +12,7 @@ from storage.errors import PersonNotFound
 from storage.tables import NoteState, VersionState
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the puma"
 

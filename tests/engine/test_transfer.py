@@ -21,7 +21,7 @@ from storage.tables import FeedbackStatus, VersionState
 from tests import adapter_zips
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the puma"
 

@@ -29,6 +29,7 @@ from storage.atomic import directory_sha256
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.pocket_model import pocket_folder
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
 
@@ -213,7 +214,7 @@ async def test_leaving_a_stream_ends_it_in_vllm(host: VllmHost) -> None:
     await stream.aclose()
     assert host.num_running == 0
     assert host._running is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM tells nobody
             await asyncio.sleep(0.01)
 
@@ -429,7 +430,6 @@ async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) ->
     assert (await answer(host, prompt_of(host))).token_ids
 
 
-@pytest.mark.timeout(300)
 async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death: Death) -> None:
     """Streams in flight end with a retryable error; the next ones are answered, by adapters read from disk again."""
     assert isinstance(death.stream, EngineRestarting)
@@ -479,7 +479,7 @@ async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypa
 
     def load_slowly(_args: Any) -> Any:
         begun.set()
-        assert loaded.wait(60)
+        assert loaded.wait(PATIENCE_S)
         return SimpleNamespace(shutdown=ended.set)
 
     monkeypatch.setattr(vllm_host, "set_environment", lambda *_: None)

@@ -9,13 +9,14 @@ import time
 import pytest
 
 from engine.watchdog import ProcessId, end_all, family
+from tests.patience import PATIENCE_S
 
 CHILD = """
 import os, sys, time
 from engine.watchdog import ProcessId, watch
 watch(ProcessId({pid}, {started}), 0.05)
 print("watching", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 MIDDLE = """
 import subprocess, sys
@@ -32,7 +33,7 @@ middle = subprocess.Popen(
     stdout=subprocess.PIPE, text=True
 )
 print(middle.pid, middle.stdout.readline().strip(), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -41,9 +42,9 @@ def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-def wait_until_gone(pids: list[int], timeout_s: float) -> list[int]:
-    """Those of `pids` that still run after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
+def wait_until_gone(pids: list[int]) -> list[int]:
+    """Those of `pids` that still run after all patience."""
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and any(ProcessId.of(pid) for pid in pids):
         time.sleep(0.02)
     return [pid for pid in pids if ProcessId.of(pid)]
@@ -60,7 +61,7 @@ def test_a_zombie_counts_as_gone() -> None:
     """It holds its number until its parent asks, but it does nothing any more."""
     child = python("pass")
     try:
-        assert wait_until_gone([child.pid], 10) == []
+        assert wait_until_gone([child.pid]) == []
     finally:
         child.wait()
 
@@ -82,26 +83,26 @@ def test_a_sigkill_of_the_owner_ends_child_and_grandchild() -> None:
     assert ProcessId.of(child)
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
-    assert wait_until_gone([middle, child], 10) == []
+    assert wait_until_gone([middle, child]) == []
 
 
 @pytest.mark.crash
 def test_an_owner_that_never_was_ends_the_child_at_once() -> None:
     """heed may be gone before its child looks for the first time; this test process, the parent, stays."""
     child = python(CHILD.format(pid=os.getpid(), started=1))
-    assert wait_until_gone([child.pid], 10) == []
+    assert wait_until_gone([child.pid]) == []
     child.wait()
 
 
 def test_only_exactly_the_given_processes_are_ended() -> None:
     """One with the right number and another start time is left alone."""
-    one, other = python("import time; time.sleep(60)"), python("import time; time.sleep(60)")
+    one, other = python("import time; time.sleep(600)"), python("import time; time.sleep(600)")
     first, second = ProcessId.of(one.pid), ProcessId.of(other.pid)
     assert first is not None
     assert second is not None
     try:
         end_all([first, ProcessId(second.pid, second.started + 1)])
-        assert wait_until_gone([one.pid], 10) == []
+        assert wait_until_gone([one.pid]) == []
         assert second.is_alive()
         end_all([first])  # harmless to repeat
     finally:

@@ -126,7 +126,6 @@ def test_no_heed_at_the_address_is_one_line_and_2(tmp_path: Path, capsys: pytest
 
 @pytest.mark.engine
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_real_heed_can_be_evaluated(live_heed: LiveHeed, tmp_path: Path) -> None:
     """Every part, on the real engine, with one preference: corrections are learned and every figure is there."""
     words = ["seeds=1", "probes=2", "skills=5", "preferences=layout", "histories=0"]

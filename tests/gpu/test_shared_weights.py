@@ -12,7 +12,7 @@ from engine.requests import Sampling
 from engine.vllm_host import ZERO_ADAPTER, VllmHost
 from tests.tiny_model import save_tiny_model
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.gpu, pytest.mark.engine, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.gpu, pytest.mark.engine]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -90,7 +90,6 @@ def _missing(database: Database, data_dir: Path) -> list[str]:
     return [row.path for row in accepted if atomic.directory_sha256(data_dir / row.path) != row.sha256]
 
 
-@pytest.mark.timeout(120)
 def test_acknowledged_writes_survive_and_directories_are_never_torn(
     processes: ForkServerContext, data_dir: Path
 ) -> None:
@@ -110,7 +109,6 @@ def test_acknowledged_writes_survive_and_directories_are_never_torn(
     assert total > NUM_KILLS, "the kills came before anything was written"
 
 
-@pytest.mark.timeout(120)
 def test_the_crash_test_catches_a_naive_writer(processes: ForkServerContext, data_dir: Path) -> None:
     """The same checks find lost and torn things where a writer makes the classic mistakes."""
     lost, torn = 0, 0

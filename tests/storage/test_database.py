@@ -22,6 +22,7 @@ from storage.errors import (
     StorageNotWritable,
     WriteInRead,
 )
+from tests.patience import PATIENCE_S
 from tests.storage import rows
 from tests.storage.conftest import Store
 
@@ -76,12 +77,12 @@ async def test_a_read_sees_one_snapshot(database: Database) -> None:
     def work(s: Session) -> tuple[object, object]:
         first = settings.get(s, "n")
         inside.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         s.expire_all()
         return first, settings.get(s, "n")
 
     reading = asyncio.ensure_future(database.read(work))
-    await asyncio.to_thread(inside.wait, 10)
+    await asyncio.to_thread(inside.wait, PATIENCE_S)
     await database.write(lambda s: settings.put(s, "n", 2))
     go_on.set()
     assert await reading == (1, 1)
@@ -91,8 +92,8 @@ async def test_the_event_loop_runs_while_the_database_works(database: Database) 
     """Neither a long read nor a long write keeps the loop from running."""
     go_on = threading.Event()
     working = [
-        asyncio.ensure_future(database.write(lambda s: go_on.wait(10))),
-        asyncio.ensure_future(database.read(lambda s: go_on.wait(10))),
+        asyncio.ensure_future(database.write(lambda s: go_on.wait(PATIENCE_S))),
+        asyncio.ensure_future(database.read(lambda s: go_on.wait(PATIENCE_S))),
     ]
     await asyncio.sleep(0.05)
     assert not any(task.done() for task in working)
@@ -118,7 +119,7 @@ async def test_errors_of_a_work_arrive_unchanged(database: Database) -> None:
 async def test_a_cancelled_read_harms_nobody(database: Database) -> None:
     """Readers whose callers went away serve the next ones."""
     go_on = threading.Event()
-    tasks = [asyncio.ensure_future(database.read(lambda s: go_on.wait(10))) for _ in range(3 * NUM_READERS)]
+    tasks = [asyncio.ensure_future(database.read(lambda s: go_on.wait(PATIENCE_S))) for _ in range(3 * NUM_READERS)]
     await asyncio.sleep(0.05)
     for task in tasks:
         task.cancel()
@@ -159,7 +160,7 @@ async def test_a_cancelled_close_closes_all_the_same(tmp_path: Path) -> None:
     database = Database.open(tmp_path)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     go_on = threading.Event()
-    busy = asyncio.ensure_future(asyncio.to_thread(go_on.wait, 10))
+    busy = asyncio.ensure_future(asyncio.to_thread(go_on.wait, PATIENCE_S))
     closing = asyncio.ensure_future(database.close())
     await asyncio.sleep(0.05)
     closing.cancel()

@@ -15,6 +15,7 @@ from storage.database import Database
 from storage.errors import ConstraintViolated, DatabaseBusy, DatabaseClosed, NotStorable, StorageFull
 from storage.tables import Identity
 from storage.writer import MAX_GROUP
+from tests.patience import PATIENCE_S
 
 
 class Gate:
@@ -35,7 +36,7 @@ class Gate:
 
     def _work(self, s: Session) -> None:
         self._entered.set()
-        self._opened.wait(10)
+        self._opened.wait(PATIENCE_S)
 
 
 async def _gate(database: Database) -> Gate:
@@ -95,10 +96,10 @@ async def test_nothing_is_acknowledged_before_its_commit(database: Database) -> 
     gate = await _gate(database)
     first = asyncio.ensure_future(database.write(_put("first")))
     inside, go_on = threading.Event(), threading.Event()
-    second = asyncio.ensure_future(database.write(lambda s: (inside.set(), go_on.wait(10))))
+    second = asyncio.ensure_future(database.write(lambda s: (inside.set(), go_on.wait(PATIENCE_S))))
     await asyncio.sleep(0)
     gate.open()
-    await asyncio.to_thread(inside.wait, 10)
+    await asyncio.to_thread(inside.wait, PATIENCE_S)
     await asyncio.sleep(0.05)
     assert not first.done()
     assert await _stored(database, "first") == []
@@ -181,11 +182,11 @@ async def test_a_work_that_has_begun_is_finished_without_its_waiter(database: Da
 
     def work(s: Session) -> None:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         settings.put(s, "begun", True)
 
     task = asyncio.ensure_future(database.write(work))
-    await asyncio.to_thread(inside.wait, 10)
+    await asyncio.to_thread(inside.wait, PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -198,7 +199,7 @@ async def test_a_work_that_has_begun_is_finished_without_its_waiter(database: Da
 async def test_no_error_ends_the_writer(database: Database, error: BaseException) -> None:
     """Whatever a work raises arrives at its caller, and the next work runs."""
     with pytest.raises((RuntimeError, SystemError, GeneratorExit, KeyError)):
-        await asyncio.wait_for(database.write(_fail("failing", error)), 10)
+        await asyncio.wait_for(database.write(_fail("failing", error)), PATIENCE_S)
     assert await database.write(_put("next")) == "next"
 
 

@@ -11,6 +11,7 @@ from engine.consolidation import DISLIKED, Material, gather
 from engine.follow_ups import with_follow_ups
 from storage.database import Session
 from tests.bot.conftest import Heed, text_of
+from tests.patience import PATIENCE_S
 
 URL = "/v1/feedback"
 
@@ -87,7 +88,7 @@ async def test_without_waiting_the_answer_is_queued(heed: Heed) -> None:
     first = await heed.ask("bees")
     heed.engine.learn_delay_s = 0.05
     assert (await heed.correct(first["id"], "too long", wait=False))["status"] == "queued"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (await heed.get("/v1/users/local"))[1]["active_version"] != 1:  # noqa: ASYNC110  the server is asked
             await asyncio.sleep(0.01)
 

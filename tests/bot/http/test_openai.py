@@ -9,6 +9,7 @@ import pytest
 from bot.http.openai import interleave
 from engine.errors import EngineRestarting, PromptTooLongError
 from tests.bot.conftest import Heed, text_of
+from tests.patience import until
 
 CHAT = "/v1/chat/completions"
 
@@ -74,10 +75,7 @@ async def test_a_client_that_leaves_ends_its_generation(heed: Heed) -> None:
     response = await heed.client.post(CHAT, json=body(stream=True))
     await response.content.readline()
     response.close()
-    for _ in range(100):
-        if heed.engine.num_aborted:
-            break
-        await asyncio.sleep(0.02)
+    await until(lambda: heed.engine.num_aborted)
     assert heed.engine.num_aborted == 1
     assert (await heed.get("/v1/users/local/export"))[1]["completions"] == []
 
@@ -86,12 +84,9 @@ async def test_a_client_that_leaves_a_plain_call_ends_its_generation(heed: Heed)
     """The same without streaming."""
     heed.engine.token_delay_s = 0.05
     call = asyncio.create_task(heed.post(CHAT, body()))
-    await asyncio.sleep(0.2)
+    await until(lambda: heed.engine.requests)
     call.cancel()
-    for _ in range(500):
-        if heed.engine.num_aborted:
-            break
-        await asyncio.sleep(0.02)
+    await until(lambda: heed.engine.num_aborted)
     assert heed.engine.num_aborted == 1
 
 

@@ -11,6 +11,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from bot.config import HttpSettings
 from engine.errors import EngineRestarting
 from tests.bot.conftest import Heed, StartHeed
+from tests.patience import PATIENCE_S
 
 BEES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "bees"}]
 
@@ -124,7 +125,7 @@ async def test_a_program_that_leaves_a_stream_ends_its_generation(heed: Heed, cl
     stream = await client.chat.completions.create(model="heed", messages=BEES, stream=True)
     await anext(aiter(stream))
     await stream.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not heed.engine.num_aborted:  # noqa: ASYNC110  the fake engine tells nobody
             await asyncio.sleep(0.01)
     assert (await heed.get("/v1/users/local/export"))[1]["completions"] == []

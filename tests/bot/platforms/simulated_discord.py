@@ -14,6 +14,7 @@ from simcord import Env
 from bot.platforms.discord_client import HeedClient
 from bot.platforms.discord_gateway import DiscordGateway
 from bot.platforms.discord_position import Position
+from tests.patience import PATIENCE_S
 
 API_BASE = "https://discord.com/api/v10"  # simcord takes calls by their path below this, and none goes out
 
@@ -61,6 +62,6 @@ class NoServer:
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Wait until something is so."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not is_so():  # noqa: ASYNC110 - what is waited for belongs to others
                 await asyncio.sleep(0.005)

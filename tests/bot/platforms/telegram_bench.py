@@ -13,6 +13,7 @@ from bot.platforms.telegram import TelegramChannel
 from bot.platforms.telegram_client import PollClient
 from storage.tables import Inbox
 from tests.contract.telegram_server import Json, TelegramServer
+from tests.patience import PATIENCE_S
 
 SECRET = "a-long-secret-of-the-webhook"
 WEBHOOK = "https://heed.example/telegram/updates"
@@ -47,7 +48,7 @@ class Taken:
 
     async def until(self, is_true: Callable[[], Any]) -> None:
         """Wait until something holds; it is looked at after every update."""
-        async with asyncio.timeout(30), self._changed:
+        async with asyncio.timeout(PATIENCE_S), self._changed:
             await self._changed.wait_for(lambda: bool(is_true()))
 
     async def first(self, count: int) -> list[Inbox]:
@@ -70,13 +71,6 @@ def place(chat: Json, thread: int | None = None) -> Place:
     """The core's name for a chat."""
     external_id = f"{chat['id']}/{thread}" if thread else str(chat["id"])
     return Place("telegram", external_id, is_private=chat["type"] == "private")
-
-
-async def eventually(is_true: Callable[[], Any]) -> None:
-    """Wait until something holds that nobody tells about."""
-    async with asyncio.timeout(30):
-        while not is_true():  # noqa: ASYNC110  what is waited for is an attribute
-            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from bot.inbound import Commanded, Edited, Migrated, Pressed, Reacted, Said
 from bot.platforms import telegram_client
 from bot.platforms.telegram import TelegramChannel, bot_id
 from bot.platforms.telegram_format import measure
-from tests.bot.platforms.telegram_bench import SECRET, WEBHOOK, Taken, eventually, heard, place, settings, started
+from tests.bot.platforms.telegram_bench import SECRET, WEBHOOK, Taken, heard, place, settings, started
 from tests.contract.telegram_server import (
     ANA,
     BEN,
@@ -30,6 +30,7 @@ from tests.contract.telegram_server import (
     TelegramServer,
     private,
 )
+from tests.patience import until
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -115,7 +116,7 @@ async def test_a_token_that_turns_out_wrong_ends_this_channel_only(server: Teleg
     server.fail("getMe", Fault(cuts=True), Fault(status=401, description="Unauthorized"))
     async with started(server) as channel:
         await server.until(lambda: len(server.called("getMe")) == 2)
-        await eventually(lambda: "BotFather" in channel.health())
+        await until(lambda: "BotFather" in channel.health())
 
 
 async def test_a_menu_that_cannot_be_set_stops_nothing(server: TelegramServer) -> None:

@@ -28,6 +28,7 @@ from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
+from tests.patience import PATIENCE_S
 from tests.storage.test_erasure import copies
 
 pytestmark = [
@@ -66,7 +67,7 @@ class Talk:
     async def quiet(self) -> None:
         """Wait until everything that was said is handled and everything heed says is shown."""
         await self.server.until(lambda: self.server.num_pending == 0)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while await self.core.database.read(lambda s: inbox.num_waiting(s) or outbox.waiting(s)):  # noqa: ASYNC110  rows tell nobody
                 await asyncio.sleep(0.001)
 

@@ -13,8 +13,9 @@ from bot.platforms.telegram_client import PollClient
 from bot.platforms.telegram_poller import Poller
 from bot.platforms.telegram_reader import ALLOWED_UPDATES
 from storage.errors import StorageError
-from tests.bot.platforms.telegram_bench import Taken, eventually, settings
+from tests.bot.platforms.telegram_bench import Taken, settings
 from tests.contract.telegram_server import ANA, BEN, Fault, TelegramServer, private
+from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -291,7 +292,7 @@ async def test_a_revoked_token_ends_it(server: TelegramServer) -> None:
     """There is no point in asking again."""
     server.fail("getUpdates", Fault(status=401, description="Unauthorized"))
     poller = Poller(lambda: PollClient(settings(server)), Arrivals("1", "heed_bot", Taken().take).take_all)
-    await asyncio.wait_for(poller.run(), 10)
+    await asyncio.wait_for(poller.run(), PATIENCE_S)
     assert "@BotFather" in poller.problem
 
 
@@ -307,7 +308,7 @@ async def test_a_restarted_heed_ends_the_poll_of_the_old_one(server: TelegramSer
         await server.polled.wait()
         async with polling(server, new):
             await server.until(lambda: len(server.called("getUpdates")) == 2)
-            await eventually(lambda: first.problem)
+            await until(lambda: first.problem)
             server.say("bees?")
             await new.first(1)
     assert old.rows == []

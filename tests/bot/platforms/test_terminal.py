@@ -17,6 +17,7 @@ from rich.console import Console
 from bot.client import HeedClient
 from bot.platforms.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
 from tests.bot.conftest import Heed
+from tests.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -116,12 +117,9 @@ async def test_ctrl_c_ends_the_answer_only(client: HeedClient, heed: Heed) -> No
     console = screen()
     chat = TerminalChat(client, console, PipedLines(iter(["bees\n", ""]).__next__))
     running = asyncio.create_task(chat.run())
-    for _ in range(200):
-        if "You" in shown(console):
-            break
-        await asyncio.sleep(0.02)
+    await until(lambda: "You" in shown(console))
     assert chat.interrupt()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE_S)
     assert "stopped" in shown(console)
     assert not chat.interrupt()
 
@@ -148,12 +146,9 @@ async def test_a_stopped_answer_is_not_corrected(client: HeedClient, heed: Heed)
     chat = TerminalChat(client, screen(), PipedLines(iter(["bees\n", "/feedback too long\n", ""]).__next__))
     heed.engine.token_delay_s = 0.05
     running = asyncio.create_task(chat.run())
-    for _ in range(200):
-        if chat.interrupt():
-            break
-        await asyncio.sleep(0.02)
+    await until(chat.interrupt)
     heed.engine.token_delay_s = 0
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE_S)
     _, export = await heed.get("/v1/users/ana/export")
     assert [row["completion_id"] for row in export["feedback"]] == [chunks[0]["id"]]
 
@@ -194,7 +189,7 @@ class Terminal:
     def type_until(self, keys: str, words: str) -> None:
         """Type, then read until the words are on the screen; answers the question where the cursor is."""
         os.write(self._master, keys.encode())
-        start, deadline = len(self.seen), time.monotonic() + 30
+        start, deadline = len(self.seen), time.monotonic() + PATIENCE_S
         while words not in self.seen[start:] and time.monotonic() < deadline:
             if select.select([self._master], [], [], 0.1)[0]:
                 new = os.read(self._master, 65536).decode("utf-8", "replace")

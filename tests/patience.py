@@ -1,0 +1,17 @@
+"""How long a test waits for what comes at once: until it is clear that it never will, also on a busy machine."""
+
+import asyncio
+from collections.abc import Callable
+
+PATIENCE_S = 120.0
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Wait for a condition that nobody tells about.
+
+    Raises:
+        TimeoutError: it did not come.
+    """
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():  # noqa: ASYNC110  what is waited for belongs to others
+            await asyncio.sleep(0.005)
