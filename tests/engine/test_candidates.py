@@ -1,7 +1,6 @@
 """engine.candidates: from samples to a version that is active, or to nothing."""
 
 import json
-from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,6 @@ from engine.candidates import Candidates, Trained, checked
 from engine.config import LearnConfig, VersionConfig
 from engine.errors import TrainerError
 from engine.lessons import SampleRecord
-from engine.requests import GenerateRequest, Sampling
 from storage import atomic, updates, versions
 from storage.errors import VersionPruned
 from storage.tables import UpdateRun, VersionState
@@ -138,9 +136,7 @@ async def test_older_versions_make_room_unless_a_request_uses_them(
     monkeypatch.setattr(candidates, "_config", two)
     user_id = await live.person()
     assert await accepted(live, candidates, user_id) == 1
-    request = GenerateRequest(user_id, [{"role": "user", "content": "Tell me about the koala"}], Sampling())
-    async with aclosing(live.engine.generate(request)) as stream:
-        await anext(stream)
+    async with live.midway(user_id, "Tell me about the koala") as stream:
         assert [await accepted(live, candidates, user_id) for _ in range(3)] == [2, 3, 4]
         await live.engine._served.retired()
         assert (await live.version(user_id, 1)).state == VersionState.ACCEPTED

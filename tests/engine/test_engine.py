@@ -34,9 +34,9 @@ async def deltas(live: Live, user_id: str, text: str = QUESTION, sampling: Sampl
 
 async def test_a_stream_comes_in_pieces_and_ends_with_its_result(live: Live) -> None:
     """The result is the sum of the pieces: text, token ids and one log-probability each."""
-    await live.engine.settled()
+    async with live.midway(await live.person(), QUESTION) as stream:
+        assert (await anext(stream)).token_ids
     found = await deltas(live, await live.person())
-    assert len(found) > 1
     assert all(delta.result is None for delta in found[:-1])
     result = found[-1].result
     assert result is not None
@@ -139,11 +139,8 @@ async def test_nobody_is_answered_who_is_not_known(live: Live) -> None:
 
 async def test_leaving_a_stream_ends_it(live: Live) -> None:
     """A reader who goes away leaves no stream behind."""
-    request = GenerateRequest(await live.person(), [{"role": "user", "content": QUESTION}])
-    stream = live.engine.generate(request)
-    await anext(stream)
-    assert live.host.num_running == 1
-    await stream.aclose()
+    async with live.midway(await live.person(), QUESTION):
+        assert live.host.num_running == 1
     assert live.host.num_running == 0
 
 
