@@ -3,7 +3,8 @@
 Invariants: `take` returns after the commit, so an update that was acknowledged is never lost; an update's effect and
 its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
 handled one after the other, chats side by side; an update whose handling fails again and again is set aside, so that
-its chat goes on; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
+its chat goes on; one that was being handled each time heed ended is handled alone, so that only what ends heed is
+blamed for it; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from itertools import chain, repeat
 from bot.batch import Batch
 from bot.errors import NotReady, Overloaded
 from bot.metrics import Metrics
+from bot.slots import Slots
 from engine.errors import EngineRestarting
 from storage import inbox
 from storage.database import Database, Session
@@ -26,7 +28,8 @@ from storage.tables import Inbox
 log = logging.getLogger(__name__)
 
 HIGH_WATER = 1000  # waiting updates; above that `take` waits, and platforms keep what they have
-MAX_DEATHS = 20  # of heed while an update was being handled: others may have been the reason for most of them
+ALONE_AFTER = 3  # deaths of heed while an update was being handled: others may have been the reason so far
+MAX_DEATHS = 20
 MAX_PARALLEL = 256  # chats handled at once
 RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the update is set aside
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine or the disk is not there; the last one again and again
@@ -81,7 +84,7 @@ class Intake:
         self._chats: dict[ChatKey, list[Inbox]] = {}  # waiting, oldest first; a chat without any is not here
         self._known: set[int] = set()  # numbers of what waits or is being handled
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
-        self._slots = asyncio.Semaphore(MAX_PARALLEL)
+        self._slots = Slots(MAX_PARALLEL)
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._open: set[str] = set()  # platforms that have started
@@ -161,7 +164,7 @@ class Intake:
 
     async def _is_settled(self, row: Inbox) -> bool:
         try:
-            async with self._slots:
+            async with self._slots.all() if row.attempts >= ALONE_AFTER else self._slots.one():
                 await self._settle(row)
         except StorageError as error:
             self._report(row.seq or 0, error)

@@ -161,6 +161,22 @@ async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler
     assert await handler.effects("1") == 0
 
 
+async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, handler: Handler) -> None:
+    """After some deaths what may be the reason is handled alone: what was handled beside it is done in the end."""
+    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    for name in ("1", "2", "3"):
+        await idle.take(rows.inbox(name, chat_key=name))
+    handler.gate.clear()
+    for _ in range(taking.MAX_DEATHS + taking.ALONE_AFTER):
+        handler.is_waiting.clear()
+        async with running(database, handler):
+            await handler.is_waiting.wait()
+    handler.gate.set()
+    async with running(database, handler):
+        await until(lambda: sorted(handler.order) == ["2", "3"])
+    assert await handler.effects("1") == 0
+
+
 @pytest.mark.parametrize("error", [NotReady("starting"), StorageFull("full")])
 async def test_what_passes_is_waited_for(database: Database, handler: Handler, error: Exception) -> None:
     """While the engine is restarted or the disk is full nothing is set aside."""
