@@ -29,7 +29,7 @@ from evals.study import Advance
 from evals.table import number
 
 STEPS = "compare.jsonl"
-MEASURED = ("adoption", "collateral", "retention", "skills", "reversal")
+MEASURED = ("adoption", "collateral", "retention", "skills", "reversal", "lasting")
 SWEEP_PREFERENCES = ("length", "emoji", "name", "language")
 OPEN_GATES: dict[str, float] = {
     "max_update_norm": 1e9, "max_divergence_left": 1e9, "min_margin_gain": -1e9, "max_anchor_divergence": 1e9,
@@ -57,18 +57,18 @@ RULES: dict[str, Rule] = {
         "frozen base teacher, newest feedback only, top-100 JSD 0.5, one step, the optimizer kept",
         {**ALONE, "reads_notes": False, "divergence": "jsd", "jsd_alpha": 0.5, "top_k": 100, "steps": 1,
          "keeps_optimizer": True},
-        (1e-2, 3e-2, 1e-1),
+        (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
     ),
     "continualcode": Rule(
         "current teacher, newest feedback only, sampled-token advantage, one step, the optimizer kept",
         {**ALONE, "reads_notes": False, "teacher": "current", "divergence": "sampled_token", "steps": 1,
          "keeps_optimizer": True},
-        (1e-2, 3e-2, 1e-1),
+        (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
     ),
     "sft": Rule(
         "fine-tuning on what the teacher makes of the corrected answer, ten steps",
         {**ALONE, "divergence": "hard_label", "num_teacher_rollouts": 1, "steps": 10},
-        (1e-3, 3e-3, 1e-2),
+        (1e-3, 3e-3, 1e-2, 3e-2),
     ),
 }  # fmt: skip
 
@@ -81,6 +81,7 @@ class CompareConfig:
     seeds: int = described(2, "how often everything is done, each time with other subjects, words and names")
     probes: int = described(6, "questions about unseen subjects after a correction")
     skills: int = described(100, "questions that have nothing to do with style")
+    between: int = described(50, "ordinary chats between two corrections (lasting)")
     out: str = described("evals/results", "folder for compare.json, compare.html and compare.png")
     fresh: bool = described(False, "begin anew, whatever an unfinished run has left in the folder")
 
@@ -94,7 +95,14 @@ class CompareConfig:
     @property
     def whole(self) -> EvalConfig:
         """What every rule is measured with in the end."""
-        return EvalConfig(seeds=self.seeds, probes=self.probes, skills=self.skills, only=MEASURED, histories=(0,))
+        return EvalConfig(
+            only=MEASURED,
+            histories=(0,),
+            seeds=self.seeds,
+            probes=self.probes,
+            skills=self.skills,
+            between=self.between,
+        )
 
     @property
     def measures(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from evals.compare import OPEN_GATES, RULES, CompareConfig
 from evals.errors import ArgumentError, StartFailed
 from tests.evals.fake_heed import FakeHeed, serving
 
-SMALL = {"seeds": 1, "probes": 2, "skills": 5}
+SMALL = {"seeds": 1, "probes": 2, "skills": 5, "between": 2}
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -62,7 +62,7 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
     assert started == [None, *RULES["sft"].rates, 3e-3]
     written = json.loads((tmp_path / "compare.json").read_text())["rules"]
     assert (written["heed"]["rate"], written["sft"]["rate"]) == (None, 3e-3)
-    assert written["sft"]["sweep"] == {"0.001": 0.0, "0.003": 1.0, "0.01": 0.0}
+    assert written["sft"]["sweep"] == {"0.001": 0.0, "0.003": 1.0, "0.01": 0.0, "0.03": 0.0}
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
     assert "sft (0.003)" in capsys.readouterr().out
 
@@ -88,7 +88,7 @@ async def test_an_interrupted_comparison_goes_on_at_the_next_measurement(
         await compare.run_compare(config, Console(width=150))
     breaks = False
     assert await compare.run_compare(config, Console(width=150)) == 0
-    assert started == [None, 1e-3, 3e-3, 3e-3, 1e-2, 1e-3]
+    assert started == [None, 1e-3, 3e-3, 3e-3, 1e-2, 3e-2, 1e-3]
     written = json.loads((tmp_path / "compare.json").read_text())["rules"]
     assert written["heed"]["figures"] == written["sft"]["figures"]
     assert "Learning rules side by side" in (tmp_path / "compare.html").read_text()
