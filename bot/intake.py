@@ -100,8 +100,10 @@ class Intake:
         await self._has_room.wait()
         taken, is_new = await self._arrivals.ask(row)
         self._metrics.updates.labels(row.platform, "new" if is_new else "known").inc()
-        if not taken.is_done:
+        if is_new:
             self._queue(taken)
+        elif not taken.is_done:
+            self._queue_again(taken)
         return is_new
 
     async def run(self) -> None:
@@ -135,8 +137,12 @@ class Intake:
         for row in await self._database.read(inbox.waiting):
             if row.platform not in self._platforms:
                 continue
-            row.attempts = max(row.attempts, 1)  # it may be what ended the heed before: count from here on
-            self._queue(row)
+            self._queue_again(row)
+
+    def _queue_again(self, row: Inbox) -> None:
+        """Queue what an earlier heed took: it may have begun it, and that may be what ended it."""
+        row.attempts = max(row.attempts, 1)  # the handler sees that it is not the first; counted from here on
+        self._queue(row)
 
     def _queue(self, row: Inbox) -> None:
         seq = row.seq or 0

@@ -15,7 +15,7 @@ from storage import inbox, settings
 from storage.database import Database, Session
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 from tests.storage import rows
 
 
@@ -159,6 +159,25 @@ async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler
     async with running(database, handler):
         await until(lambda: handler.order == ["2"])
     assert await handler.effects("1") == 0
+
+
+async def test_what_is_brought_again_may_have_been_begun(database: Database) -> None:
+    """Also where the platform brings it before heed has looked at what waits: something may be shown already."""
+    seen: list[int] = []
+
+    async def handle(row: Inbox, done: Done) -> None:
+        seen.append(row.attempts)
+
+    before = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    await before.take(rows.inbox("1"))
+    after = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    assert not await after.take(rows.inbox("1"))
+    after.open("telegram")
+    running = asyncio.create_task(after.run())
+    await until(lambda: seen)
+    running.cancel()
+    await after.drain(PATIENCE_S)
+    assert seen == [1]
 
 
 async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, handler: Handler) -> None:
