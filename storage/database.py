@@ -1,6 +1,6 @@
 """The database: one writer thread with group commit, a few reader threads, and nothing of it on the event loop.
 
-SQLite (WAL, synchronous=FULL) in the data directory unless a URL names another database. Invariants: an awaited
+SQLite (WAL, synchronous=FULL) in the data directory unless a URL names a PostgreSQL server's. Invariants: an awaited
 write is on disk; a write and everything it changed is one transaction; a read sees one snapshot and all writes
 acknowledged before it began; rows that come back are detached and fully loaded. Works are plain functions of a
 Session: they must not block on anything but the database and must not keep the Session.
@@ -11,16 +11,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from sqlalchemy import URL, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, StatementError
+from sqlalchemy import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, StatementError
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
-from storage import migrations, sqlite
+from storage import sqlite
 from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable, StorageError
-from storage.sqlite import SqliteFile
-from storage.tables import to_json
+from storage.sqlite import SqliteStore
 from storage.writer import Writer
 
 T = TypeVar("T")
@@ -28,14 +27,37 @@ T = TypeVar("T")
 NUM_READERS = 4  # reads take milliseconds; more threads would only wait for the same disk
 
 
+class Store(Protocol):
+    """Where the rows lie: SqliteStore or PostgresServer. Everything blocks."""
+
+    def prepare(self) -> None:
+        """Make it ready: the schema is the one of this heed afterwards, or nothing was changed and nothing is open."""
+
+    def writing(self, use: Callable[[Connection], T]) -> T:
+        """Run `use` on the one connection that writes."""
+
+    def reading(self, use: Callable[[Connection], T]) -> T:
+        """Run `use` on a connection that sees one snapshot and cannot write."""
+
+    def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
+        """The storage error for what its driver raised, None for any other error."""
+
+    def checkpoint(self) -> None:
+        """Leave nothing that was deleted in any file of heed's."""
+
+    def remove_backups(self) -> None:
+        """Erase the copies that heed made."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+
 class Database:
     """An open database. Make one with Database.open, end it with close()."""
 
-    def __init__(self, writer_engine: Engine, reader_engine: Engine, file: SqliteFile | None) -> None:
-        self._writer_engine = writer_engine
-        self._reader_engine = reader_engine
-        self._file = file
-        self._writer = Writer(writer_engine, self._named)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._writer = Writer(store.writing, self._named)
         self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="heed-reader")
         self._closing = threading.Lock()
         self._is_closed = False
@@ -45,26 +67,12 @@ class Database:
         """Open the database of a data directory, or the one `url` names, and bring its schema up to date.
 
         Blocking: after an unclean shutdown the whole file is checked. Raises StorageNotWritable, StorageFull,
-        DatabaseCorrupt, DatabaseMissing, DatabaseBusy, DriverMissing, SchemaUnknown; then nothing was changed.
+        DatabaseCorrupt, DatabaseMissing, DatabaseBusy, DriverMissing, SchemaUnknown, and of a server DatabaseRefused
+        and DatabaseLocked; then nothing was changed.
         """
-        address = _parse(url) if url else URL.create("sqlite")
-        if address.get_backend_name() != "sqlite":
-            return cls._open_server(address)
-        file = SqliteFile(Path(address.database or data_dir / sqlite.FILE_NAME))
-        with sqlite.naming_errors(file.path):
-            file.prepare()
-            _migrate(file)
-        return cls(file.writer_engine(), file.reader_engine(NUM_READERS), file)
-
-    @classmethod
-    def _open_server(cls, address: URL) -> "Database":
-        try:
-            engine = create_engine(address, pool_size=NUM_READERS + 1, json_serializer=to_json)
-        except (NoSuchModuleError, ImportError) as error:
-            raise DriverMissing(f"no driver for the database {address!r} ({error})") from error
-        if migrations.current(engine) != migrations.head():
-            migrations.upgrade(engine)
-        return cls(engine, engine, None)
+        store = _store(data_dir, url)
+        store.prepare()
+        return cls(store)
 
     @property
     def num_commits(self) -> int:
@@ -76,7 +84,8 @@ class Database:
 
         What `work` raises is raised here, and its changes are undone. Cancelling the wait drops a work that has
         not begun and lets one that has begun finish. Raises DatabaseClosed, StorageFull, StorageNotWritable,
-        StorageBroken, DatabaseBusy, DatabaseCorrupt, NotStorable, ConstraintViolated.
+        StorageBroken, DatabaseBusy, DatabaseCorrupt, NotStorable, ConstraintViolated; and of a server DatabaseLocked
+        and DatabaseLost, after which the work may have been kept or not.
         """
         return await asyncio.wrap_future(self._writer.submit(work))
 
@@ -91,15 +100,13 @@ class Database:
     async def checkpoint(self) -> None:
         """Empty the write-ahead log, so that nothing erased is left in any file. Raises DatabaseBusy.
 
-        In place: on a database other than SQLite nothing happens.
+        In place: on a server nothing happens.
         """
-        if self._file:
-            await asyncio.wrap_future(self._writer.submit_alone(sqlite.truncate_wal))
+        await asyncio.wrap_future(self._writer.submit_alone(self._store.checkpoint))
 
     async def remove_backups(self) -> None:
         """Erase the copies made before upgrades: they hold what has been erased since."""
-        if self._file:
-            await asyncio.to_thread(self._file.remove_backups)
+        await asyncio.to_thread(self._store.remove_backups)
 
     async def close(self) -> None:
         """Finish what was handed over, then close. Harmless when it is closed; a cancelled wait closes all the same."""
@@ -107,8 +114,7 @@ class Database:
 
     def _read(self, work: Callable[[Session], T]) -> T:
         try:
-            with Session(self._reader_engine, expire_on_commit=False) as session:
-                return work(session)
+            return self._store.reading(lambda connection: _on(connection, work))
         except Exception as error:
             named = self._named(error, is_reader=True)
             if named is error:
@@ -118,14 +124,14 @@ class Database:
     def _named(self, error: BaseException, *, is_reader: bool = False) -> BaseException:
         """The storage error for what a database driver raised; any other error as it is."""
         if isinstance(error, IntegrityError):
-            return _caused(ConstraintViolated(str(error.orig)), error)
+            return _caused(ConstraintViolated(str(error.orig).splitlines()[0]), error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
             return _caused(NotStorable(str(error)), error)
         if isinstance(error, StatementError) and isinstance(error.orig, StorageError):  # from to_json
             return error.orig
         if isinstance(error, StopIteration):  # an asyncio future refuses it and would leave its waiter hanging
             return _caused(RuntimeError("a work raised StopIteration"), error)
-        named = sqlite.named_error(error, self._writer_engine.url.database or "", is_reader=is_reader)
+        named = self._store.named_error(error, is_reader=is_reader)
         return _caused(named, error) if named else error
 
     def _close(self) -> None:
@@ -135,10 +141,16 @@ class Database:
             self._is_closed = True
             self._readers.shutdown()
             self._writer.close()
-            self._reader_engine.dispose()
-            self._writer_engine.dispose()  # SQLite empties and removes the log when its last connection goes
-            if self._file:
-                self._file.mark_clean()
+            self._store.close()
+
+
+def _store(data_dir: Path, url: str | None) -> Store:
+    address = _parse(url) if url else URL.create("sqlite")
+    if address.get_backend_name() == "sqlite":
+        return SqliteStore(Path(address.database or data_dir / sqlite.FILE_NAME), NUM_READERS)
+    from storage.postgres import PostgresServer  # its driver is loaded only where a server is used
+
+    return PostgresServer(address, NUM_READERS)
 
 
 def _parse(url: str) -> URL:
@@ -150,17 +162,9 @@ def _parse(url: str) -> URL:
         ) from error
 
 
-def _migrate(file: SqliteFile) -> None:
-    engine = file.writer_engine(has_foreign_keys=False)
-    try:
-        current, head = migrations.current(engine), migrations.head()
-        if current == head:
-            return
-        if current:
-            file.backup(f"{current}-before-{head}")
-        migrations.upgrade(engine, before_commit=sqlite.check_references)
-    finally:
-        engine.dispose()
+def _on(connection: Connection, work: Callable[[Session], T]) -> T:
+    with Session(connection, expire_on_commit=False) as session:
+        return work(session)
 
 
 def _caused(error: BaseException, cause: BaseException) -> BaseException:

@@ -10,7 +10,11 @@
     ├── DatabaseBusy (TimeoutError)              retryable: another program holds the database
     ├── DatabaseClosed (RuntimeError)            used after close()
     ├── DatabaseCorrupt (ValueError)             the file is damaged
+    ├── DatabaseLocked (BlockingIOError)         retryable: another heed uses the server's database
+    ├── DatabaseLost (ConnectionError)           retryable: the connection to the server broke
     ├── DatabaseMissing (FileNotFoundError)      adapters are there, their database is not
+    │   └── DatabaseUnreachable                  no server answers, or it has no such database
+    ├── DatabaseRefused (PermissionError)        the server knows no such user or password, or forbids it
     ├── DriverMissing (ImportError)              the database URL needs a driver
     ├── SchemaUnknown (RuntimeError)             written by a newer heed
     ├── WriteInRead (TypeError)                  a read tried to change something
@@ -109,6 +113,32 @@ class DatabaseMissing(StorageError, FileNotFoundError):
     """The data directory has been used, but its database is gone or empty."""
 
     remedy = "Restore the database from a backup, or start with an empty data directory"
+
+
+class DatabaseUnreachable(DatabaseMissing):
+    """No server answers at the database URL, or it has no database of that name."""
+
+    remedy = "Start the server and make the database, or correct HEED_DATABASE_URL"
+
+
+class DatabaseRefused(StorageError, PermissionError):
+    """The database server refuses the user, the password, or what heed has to do."""
+
+    remedy = "Correct the user and the password in HEED_DATABASE_URL, and let that user make tables in the database"
+
+
+class DatabaseLocked(StorageError, BlockingIOError):
+    """Another running heed uses this database of the server."""
+
+    retryable = True  # also where the other one came in while the connection was lost
+    remedy = "Stop that one, or give this one a database of its own (HEED_DATABASE_URL)"
+
+
+class DatabaseLost(StorageError, ConnectionError):
+    """The connection to the database server was lost; a write that was being committed may be kept or not."""
+
+    retryable = True
+    remedy = "heed connects again by itself; if that does not help, see to the server"
 
 
 class DriverMissing(StorageError, ImportError):

@@ -10,12 +10,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import StatementError
 
-from storage import atomic
+from storage import atomic, migrations
 from storage.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -27,6 +27,8 @@ from storage.errors import (
     WriteInRead,
 )
 from storage.tables import ADAPTERS_FOLDER, to_json
+
+T = TypeVar("T")
 
 FILE_NAME = "heed.db"
 MARKER_SUFFIX = ".clean"
@@ -125,6 +127,53 @@ class SqliteFile:
             raise DatabaseCorrupt(f"{self.path} is damaged ({'; '.join(findings)})")
 
 
+class SqliteStore:
+    """The connections to one file: one that writes and a few that read."""
+
+    def __init__(self, path: Path, num_readers: int) -> None:
+        self._file = SqliteFile(path)
+        self._writer = self._file.writer_engine()
+        self._reader = self._file.reader_engine(num_readers)
+
+    def prepare(self) -> None:
+        """Check the file and bring its schema up to date.
+
+        Blocking: after an unclean shutdown the whole file is checked. Raises StorageNotWritable, StorageFull,
+        DatabaseCorrupt, DatabaseMissing, DatabaseBusy, SchemaUnknown; then nothing was changed.
+        """
+        with naming_errors(self._file.path):
+            self._file.prepare()
+            _migrate(self._file)
+
+    def writing(self, use: Callable[[Connection], T]) -> T:
+        """Run `use` on the connection that writes. Blocking."""
+        with self._writer.connect() as connection:
+            return use(connection)
+
+    def reading(self, use: Callable[[Connection], T]) -> T:
+        """Run `use` on a connection that cannot write. Blocking."""
+        with self._reader.connect() as connection:
+            return use(connection)
+
+    def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
+        """The storage error for an error of SQLite, None for a fault of ours."""
+        return named_error(error, self._file.path, is_reader=is_reader)
+
+    def checkpoint(self) -> None:
+        """Empty the write-ahead log. Blocking: nothing may be written meanwhile. Raises DatabaseBusy."""
+        truncate_wal(self._writer)
+
+    def remove_backups(self) -> None:
+        """Erase the copies made before upgrades. Blocking."""
+        self._file.remove_backups()
+
+    def close(self) -> None:
+        """Close every connection and note that this was done. Blocking."""
+        self._reader.dispose()
+        self._writer.dispose()  # SQLite empties and removes the log when its last connection goes
+        self._file.mark_clean()
+
+
 def named_error(error: BaseException, path: Path | str, *, is_reader: bool = False) -> StorageError | None:
     """The storage error for an error of SQLite, None for one that is a fault of ours or not SQLite's at all.
 
@@ -176,6 +225,19 @@ def check_references(connection: Connection) -> None:
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
     if broken:
         raise DatabaseCorrupt(f"rows refer to nothing in {sorted({row[0] for row in broken})}")
+
+
+def _migrate(file: SqliteFile) -> None:
+    engine = file.writer_engine(has_foreign_keys=False)
+    try:
+        current, head = migrations.current(engine), migrations.head()
+        if current == head:
+            return
+        if current:
+            file.backup(f"{current}-before-{head}")
+        migrations.upgrade(engine, before_commit=check_references)
+    finally:
+        engine.dispose()
 
 
 def _engine(path: Path, pragmas: tuple[str, ...], *, begin: str, num_connections: int) -> Engine:

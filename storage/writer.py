@@ -14,21 +14,22 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 from sqlmodel import Session
 
 from storage.errors import DatabaseClosed, StorageBroken, StorageError
 
 T = TypeVar("T")
+Connected = Callable[[Callable[[Connection], None]], None]  # runs something on the connection that writes
 
 MAX_GROUP = 256  # works in one commit: bounds how long the first of them waits for the last
 
 
 @dataclass(frozen=True)
 class _Job:
-    """A work and its caller. `is_alone`: it gets the engine, outside of any transaction."""
+    """A work and its caller. `is_alone`: it gets nothing, and no transaction is open."""
 
-    work: Callable[[Any], Any]
+    work: Callable[..., Any]
     future: "Future[Any]"
     is_alone: bool = False
 
@@ -45,9 +46,9 @@ class _Outcome:
 class Writer:
     """Runs works one after another in its own thread."""
 
-    def __init__(self, engine: Engine, named: Callable[[BaseException], BaseException]) -> None:
+    def __init__(self, connected: Connected, named: Callable[[BaseException], BaseException]) -> None:
         self.num_commits = 0
-        self._engine = engine
+        self._connected = connected
         self._named = named
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._gate = threading.Lock()
@@ -60,7 +61,7 @@ class Writer:
         """Queue a work; the future is set after its commit. Raises DatabaseClosed."""
         return self._put(_Job(work, Future()))
 
-    def submit_alone(self, work: Callable[[Engine], T]) -> "Future[T]":
+    def submit_alone(self, work: Callable[[], T]) -> "Future[T]":
         """Queue something that no transaction may be open for. Raises DatabaseClosed."""
         return self._put(_Job(work, Future(), is_alone=True))
 
@@ -106,7 +107,7 @@ class Writer:
     def _run_alone(self, job: _Job) -> None:
         if job.future.set_running_or_notify_cancel():
             try:
-                outcome = _Outcome(job, job.work(self._engine))
+                outcome = _Outcome(job, job.work())
             except BaseException as error:  # noqa: BLE001  the job loop: the error goes to the caller
                 outcome = _Outcome(job, error=error)
             self._tell(outcome)
@@ -115,10 +116,7 @@ class Writer:
         """Run jobs from the front up to the first that wants to be alone, commit, then tell all of them."""
         outcomes: list[_Outcome] = []
         try:
-            with self._engine.connect() as connection, connection.begin():
-                for job in _startable(waiting):
-                    outcomes.append(_run_in_savepoint(connection, job))
-                    self._check_transaction(connection, outcomes[-1])
+            self._connected(lambda connection: self._run_group(connection, waiting, outcomes))
             self.num_commits += 1
         except BaseException as error:  # noqa: BLE001  the job loop: the error goes to every caller of the group
             outcomes = outcomes or [_Outcome(job) for job in _startable(waiting)]  # empty: not even BEGIN succeeded
@@ -126,14 +124,21 @@ class Writer:
         for outcome in outcomes:
             self._tell(outcome)
 
+    def _run_group(self, connection: Connection, waiting: deque[_Job], outcomes: list[_Outcome]) -> None:
+        """In place: what became of each job joins `outcomes`; returns after the commit."""
+        with connection.begin():
+            for job in _startable(waiting):
+                outcomes.append(_run_in_savepoint(connection, job))
+                self._check_transaction(connection, outcomes[-1])
+
     def _check_transaction(self, connection: Connection, outcome: _Outcome) -> None:
         """Raise if the failed work took the whole transaction with it.
 
         SQLite rolls everything back on a full disk or an I/O error (sqlite.org/lang_transaction.html, 3): going on
-        would commit each later SAVEPOINT by itself. What ran before is lost, what waits gets a new transaction.
+        would commit each later SAVEPOINT by itself. A lost connection takes its transaction along, too. What ran
+        before is lost, what waits gets a new transaction.
         """
-        driver_connection = connection.connection.dbapi_connection
-        if outcome.error is None or getattr(driver_connection, "in_transaction", True):
+        if outcome.error is None or _is_in_transaction(connection):
             return
         named = self._named(outcome.error)
         raise named if isinstance(named, StorageError) else StorageBroken("the database ended the transaction")
@@ -143,6 +148,11 @@ class Writer:
             outcome.job.future.set_result(outcome.value)
         else:
             outcome.job.future.set_exception(self._named(outcome.error))
+
+
+def _is_in_transaction(connection: Connection) -> bool:
+    """Whether the database itself still is in the transaction; only SQLite's connections say, others end with it."""
+    return not connection.invalidated and getattr(connection.connection.dbapi_connection, "in_transaction", True)
 
 
 def _startable(waiting: deque[_Job]) -> Iterator[_Job]:

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
+from tests.storage import postgres_server
+from tests.storage.postgres_server import PostgresServer
 from tests.spread import STARTED_ONCE, Spread, group
 from tools import chromium
 
@@ -109,6 +111,13 @@ def refuse_on_loop(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> No
         return original(*args, **kwargs)
 
     monkeypatch.setattr(owner, name, guarded)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; whoever ends it starts it again."""
+    with postgres_server.running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

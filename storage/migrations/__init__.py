@@ -27,12 +27,17 @@ def head() -> str:
 def current(engine: Engine) -> str | None:
     """The revision of the database, None for an empty one. Raises SchemaUnknown if it is not one of heed's."""
     with engine.connect() as connection:
-        revision = MigrationContext.configure(connection).get_current_revision()
-        has_tables = bool(inspect(connection).get_table_names())
-    if revision is None and has_tables:
-        raise SchemaUnknown(f"{engine.url.database} holds tables that heed did not make")
+        return current_on(connection)
+
+
+def current_on(connection: Connection) -> str | None:
+    """As `current`, on a connection."""
+    name = connection.engine.url.database
+    revision = MigrationContext.configure(connection).get_current_revision()
+    if revision is None and inspect(connection).get_table_names():
+        raise SchemaUnknown(f"{name} holds tables that heed did not make")
     if revision is not None and revision not in _revisions(FOLDER):
-        raise SchemaUnknown(f"the schema {revision} of {engine.url.database} is newer than this heed ({head()})")
+        raise SchemaUnknown(f"the schema {revision} of {name} is newer than this heed ({head()})")
     return revision
 
 
@@ -40,12 +45,17 @@ def upgrade(
     engine: Engine, *, before_commit: Callable[[Connection], None] | None = None, revision: str = "head"
 ) -> None:
     """Bring the database to `revision` in one transaction; a crash on the way leaves the old schema."""
-    config = _config()
     with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        upgrade_on(connection, revision)
         if before_commit:
             before_commit(connection)
+
+
+def upgrade_on(connection: Connection, revision: str = "head") -> None:
+    """As `upgrade`, in the transaction of a connection."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
 
 
 def _config() -> Config:

@@ -1,4 +1,7 @@
-"""A real database on disk for every test that asks for one."""
+"""A real database for every test that asks for one: once in a file and once on a server.
+
+Tests of what only SQLite has are marked `sqlite_only`.
+"""
 
 import asyncio
 import contextlib
@@ -14,6 +17,7 @@ from sqlmodel import Session
 
 from storage import people
 from storage.database import Database
+from tests.storage.postgres_server import PostgresServer
 
 T = TypeVar("T")
 
@@ -21,10 +25,11 @@ T = TypeVar("T")
 class Store:
     """A database driven from tests that are not async."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, url: str | None = None) -> None:
         self.data_dir = data_dir
+        self.url = url
         self.runner = asyncio.Runner()
-        self.database = Database.open(data_dir)
+        self.database = Database.open(data_dir, url)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Database.write, waited for."""
@@ -41,11 +46,18 @@ class Store:
     def reopen(self) -> None:
         """A restart."""
         self.runner.run(self.database.close())
-        self.database = Database.open(self.data_dir)
+        self.database = Database.open(self.data_dir, self.url)
 
     def close(self) -> None:
         """A clean stop; harmless to repeat."""
         self.runner.run(self.database.close())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Whoever uses a database uses one of each kind."""
+    if "database_url" in metafunc.fixturenames:
+        is_sqlite_only = metafunc.definition.get_closest_marker("sqlite_only") is not None
+        metafunc.parametrize("database_url", ["sqlite"] if is_sqlite_only else ["sqlite", "postgresql"], indirect=True)
 
 
 @contextlib.contextmanager
@@ -76,19 +88,38 @@ def data_dir(new_data_dir: Path) -> Iterator[Path]:
         yield copy_data_dir(new_data_dir, folder)
 
 
+@pytest.fixture(scope="session")
+def migrated(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a server's database after a first start and a clean stop; tests work on copies of it."""
+    with postgres.database() as name:
+        asyncio.run(Database.open(tmp_path_factory.mktemp("migrated"), postgres.url(name)).close())
+        yield name
+
+
 @pytest.fixture
-def store(data_dir: Path) -> Iterator[Store]:
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """HEED_DATABASE_URL: of a database of the test's own on a server, or None for the file in its data directory."""
+    if request.param == "sqlite":
+        yield None
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    with server.database(request.getfixturevalue("migrated")) as name:
+        yield server.url(name)
+
+
+@pytest.fixture
+def store(data_dir: Path, database_url: str | None) -> Iterator[Store]:
     """A new database."""
-    store = Store(data_dir)
+    store = Store(data_dir, database_url)
     yield store
     store.close()
     store.runner.close()
 
 
 @pytest.fixture
-async def database(data_dir: Path) -> AsyncIterator[Database]:
+async def database(data_dir: Path, database_url: str | None) -> AsyncIterator[Database]:
     """A new database for async tests."""
-    database = Database.open(data_dir)
+    database = Database.open(data_dir, database_url)
     yield database
     await database.close()
 

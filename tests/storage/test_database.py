@@ -217,6 +217,7 @@ def test_a_data_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
         Database.open(tmp_path / "data")
 
 
+@pytest.mark.sqlite_only
 async def test_a_database_that_became_read_only_is_named(database: Database) -> None:
     """A write that SQLite refuses as read-only is StorageNotWritable with the remedy; reads go on."""
     await database.write(lambda s: s.connection().exec_driver_sql("PRAGMA query_only = ON"))
@@ -253,6 +254,7 @@ def test_a_url_without_a_driver_is_named_without_its_password(tmp_path: Path, ur
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.sqlite_only
 async def test_checkpoint_empties_the_log_between_writes(database: Database, data_dir: Path) -> None:
     """After a checkpoint the write-ahead log holds nothing, also while others write."""
     log = data_dir / "heed.db-wal"

@@ -10,6 +10,8 @@ from storage.sqlite import SqliteFile
 from tests.storage.conftest import Store
 from tests.storage.test_people import fill
 
+pytestmark = pytest.mark.sqlite_only
+
 CANARY = "xylophone-canary-7261"
 OTHER = "ordinary-words-of-ben"
 

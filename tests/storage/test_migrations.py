@@ -26,6 +26,8 @@ NEXT = '''
 import sqlalchemy as sa
 from alembic import op
 
+pytestmark = pytest.mark.sqlite_only
+
 revision = "9999"
 down_revision = "{head}"
 

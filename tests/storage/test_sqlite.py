@@ -24,6 +24,8 @@ from storage.errors import (
 from storage.sqlite import SqliteFile
 from tests.storage.conftest import Store
 
+pytestmark = pytest.mark.sqlite_only
+
 
 @contextlib.contextmanager
 def _engine(engine: Engine) -> Iterator[Engine]:

@@ -203,6 +203,7 @@ async def test_no_error_ends_the_writer(database: Database, error: BaseException
     assert await database.write(_put("next")) == "next"
 
 
+@pytest.mark.sqlite_only
 async def test_a_full_disk_fails_the_work_and_keeps_what_was_acknowledged(database: Database) -> None:
     """SQLITE_FULL ends the whole transaction: that is StorageFull for the work, and no later work is half kept."""
     await database.write(_put("before"))
@@ -219,6 +220,7 @@ async def test_a_full_disk_fails_the_work_and_keeps_what_was_acknowledged(databa
     assert await _stored(database, "before", "small", "huge", "later") == ["before", "later"]
 
 
+@pytest.mark.sqlite_only
 async def test_writing_goes_on_once_there_is_space_again(database: Database) -> None:
     """The same write succeeds after space was made."""
     await database.write(lambda s: s.connection().exec_driver_sql("PRAGMA max_page_count = 1"))
@@ -250,6 +252,7 @@ async def test_a_database_held_by_another_program_is_busy_and_then_not(
     await database.close()
 
 
+@pytest.mark.sqlite_only
 async def test_nobody_writes_between_what_a_work_reads_and_what_it_writes(database: Database, data_dir: Path) -> None:
     """A work has the write lock from its beginning: another program's write waits, and the work succeeds."""
 

@@ -1,0 +1,113 @@
+"""A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a socket in that folder."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEBIAN = Path("/usr/lib/postgresql")
+OWNERS = ("postgres", "nobody")  # as whom it runs where the tests run as root, which it refuses to be
+PASSWORD = "a-password-for-tests"
+# Whoever is called so has to give a password.
+ACCESS = "local all guarded scram-sha-256\nlocal all all trust\n"
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A PostgreSQL that listens on a socket in its own folder."""
+
+    programs: Path
+    folder: Path
+    owner: dict[str, Any]  # as whom its programs run
+
+    def run(self, program: str, *arguments: str, text: str = "") -> str:
+        """What one of its programs prints; an error fails the test."""
+        done = subprocess.run(
+            [self.programs / program, *arguments], input=text, capture_output=True, text=True, cwd=self.folder,
+            check=False, **self.owner,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def make(self) -> None:
+        """Make an empty cluster with a user who has a password."""
+        self.run("initdb", "-D", "data", "-U", "heed", "-A", "trust", "-E", "UTF8", "--no-sync")
+        (self.folder / "data" / "pg_hba.conf").write_text(ACCESS)
+        self.start()
+        self.tell("postgres", f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
+
+    def start(self, options: str = "-c fsync=off") -> None:
+        """Start it, also after a crash."""
+        given = f"-k {self.folder} -c listen_addresses='' {options}"
+        self.run("pg_ctl", "-D", "data", "-w", "-t", "300", "-l", "log", "-o", given, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """End it: "immediate" as in a crash, "fast" by telling everybody."""
+        self.run("pg_ctl", "-D", "data", "-w", "-t", "300", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """What kill -9 of all its processes leaves."""
+        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = [int(pid) for pid in _children(postmaster)]
+        for pid in (postmaster, *children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def tell(self, database: str, script: str) -> list[str]:
+        """The rows that a script answers; it stops at its first error."""
+        connection = ("-h", str(self.folder), "-U", "heed", "-d", database)
+        return self.run("psql", *connection, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", text=script).splitlines()
+
+    def url(self, database: str, user: str = "heed") -> str:
+        """What HEED_DATABASE_URL would be."""
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    @contextlib.contextmanager
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """The name of a new database, like its template; dropped at the end, whoever is still connected."""
+        name = f"heed_{next(_numbers)}"
+        self.tell("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield name
+        finally:
+            self.tell("postgres", f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextlib.contextmanager
+def running() -> Iterator[PostgresServer]:
+    """A running server; the test is skipped where there is none to start."""
+    found = shutil.which("pg_ctl") or max(map(str, DEBIAN.glob("*/bin/pg_ctl")), default=None)
+    if found is None:
+        pytest.skip("no PostgreSQL server on this machine: apt install postgresql")
+    with tempfile.TemporaryDirectory(prefix="heed-pg-") as name:
+        server = PostgresServer(Path(found).resolve().parent, Path(name), _owner(name))
+        server.make()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+def _owner(folder: str) -> dict[str, Any]:
+    """In place: the folder belongs to who runs the server."""
+    if os.getuid() != 0:
+        return {}
+    user = next(found for found in pwd.getpwall() if found.pw_name in OWNERS)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
