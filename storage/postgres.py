@@ -79,9 +79,15 @@ class PostgresServer:
             _aside(self.close)
             raise
 
-    def revision(self) -> str | None:
-        """The schema that is there, None in an empty database. Blocking. Raises as prepare, without DatabaseLocked."""
-        return self._first(lambda: self.reading(migrations.current_on))
+    def look(self) -> str | None:
+        """The revision of the schema that is there, None in an empty database; changes nothing, and is the only call.
+
+        Blocking. Raises DatabaseUnreachable, DatabaseRefused, DatabaseBusy, SchemaUnknown.
+        """
+        try:
+            return self._first(lambda: self.reading(migrations.current_on))
+        finally:
+            _aside(self.close)
 
     def writing(self, use: Callable[[Connection], T]) -> T:
         """Run `use` on the connection that writes. Blocking. Raises DatabaseLost, DatabaseLocked."""
@@ -95,7 +101,7 @@ class PostgresServer:
         finally:
             self._free.put(lane)
 
-    def named_error(self, error: BaseException, *, is_reader: bool = False) -> StorageError | None:  # noqa: ARG002  as sqlite's
+    def named_error(self, error: BaseException, *, is_reader: bool = False) -> StorageError | None:
         """The storage error for what SQLAlchemy or the driver raised, None for a fault of ours."""
         link: BaseException | None = error if isinstance(error, SQLAlchemyError) else None
         while link is not None:

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
+from tests.spread import STARTED_ONCE, Spread, group
 from tests.storage import postgres_server
 from tests.storage.postgres_server import PostgresServer
-from tests.spread import STARTED_ONCE, Spread, group
 from tools import chromium
 
 MEMORY = Path("/dev/shm")  # waiting for a disk's fsync, a dozen times in most tests, proves nothing

@@ -33,6 +33,7 @@ HOMES = {
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
     "alembic": ("storage",),
+    "asyncpg": ("storage",),
     "telegram": ("bot/platforms",),
     "discord": ("bot/platforms",),
     "prompt_toolkit": ("bot/platforms",),

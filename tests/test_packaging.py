@@ -85,6 +85,16 @@ def test_the_gpu_is_only_asked_for_on_demand(services: dict[str, Any]) -> None:
     assert [name for name, service in services.items() if "profiles" not in service] == ["heed"]
 
 
+def test_the_database_server_stays_on_loopback(services: dict[str, Any]) -> None:
+    """Its port is published on this machine alone, its password comes from the environment, nobody in it is root."""
+    server = services["postgres"]
+    assert all(port.startswith("127.0.0.1:") for port in server["ports"])
+    assert server["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD")
+    assert (server["user"], server["cap_drop"], server["profiles"]) == ("postgres", ["ALL"], ["postgres"])
+    assert "pg_isready" in server["healthcheck"]["test"]
+    assert server["volumes"] == ["heed-postgres:/var/lib/postgresql/data"]
+
+
 def test_the_container_does_not_run_as_root(dockerfile: str) -> None:
     """The last user named in the Dockerfile is heed."""
     assert [line for line in dockerfile.splitlines() if line.startswith("USER ")][-1] == "USER heed"

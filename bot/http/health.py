@@ -1,10 +1,15 @@
 """Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/metrics`."""
 
+import asyncio
+
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from bot.http.services import PLATFORMS, SERVICES
 from storage import audits
+from storage.errors import StorageError
+
+LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no answers either
 
 
 async def healthz(_: web.Request) -> web.Response:
@@ -15,22 +20,34 @@ async def healthz(_: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """200 once answers can be given, else 503; each part with its state. A platform that is down is "degraded"."""
     services = request.app[SERVICES]
-    engine, model = services.engine, services.settings.model_name
-    parts = _parts(request)
+    drift, database = await _look(request)
+    parts = {**_parts(request), "database": database}
+    is_ready = services.engine.is_ready and database == "ok"
     status = "not ready"
-    if engine.is_ready:
+    if is_ready:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
-    drift = await services.database.read(audits.levels)
-    body = {"status": status, "model": model, "parts": parts, "drift": drift}
-    return web.json_response(body, status=200 if engine.is_ready else 503)
+    body = {"status": status, "model": services.settings.model_name, "parts": parts, "drift": drift}
+    return web.json_response(body, status=200 if is_ready else 503)
 
 
 async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format."""
     services = request.app[SERVICES]
-    for part, state in _parts(request).items():
+    _, database = await _look(request)
+    for part, state in {**_parts(request), "database": database}.items():
         services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
     return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def _look(request: web.Request) -> tuple[dict[str, int], str]:
+    """What the drift audits of everybody found, and the state of the database that was asked for it."""
+    try:
+        async with asyncio.timeout(LOOK_TIMEOUT_S):
+            return await request.app[SERVICES].database.read(audits.levels), "ok"
+    except StorageError as error:
+        return {}, f"down: {type(error).__name__}"  # no more: whoever asks need not be the operator
+    except TimeoutError:
+        return {}, "down: no answer"
 
 
 def _parts(request: web.Request) -> dict[str, str]:

@@ -86,7 +86,7 @@ async def heeds(data_dir: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed
 
     async def start(**settings: Any) -> Heed:
         chosen = Settings(data_dir=data_dir, **settings)
-        database = Database.open(chosen.data_dir)
+        database = Database.open(chosen.data_dir, chosen.database_url)
         engine = FakeEngine(EngineConfig("fake", chosen.data_dir), database)
         await engine.start(lambda _: None)
         metrics = Metrics()

@@ -10,6 +10,7 @@ from bot.config import Settings
 from bot.doctor import Finding
 from bot.events import Author
 from storage import audits, updates
+from storage.database import Database
 from storage.tables import UpdateRun
 from tests.bot.conftest import Heed
 from tests.contract.discord_server import TOKEN as DISCORD_TOKEN
@@ -17,6 +18,7 @@ from tests.contract.discord_server import DiscordServer
 from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer
 from tests.contract.telegram_server import TOKEN as TELEGRAM_TOKEN
 from tests.contract.telegram_server import TelegramServer
+from tests.storage.postgres_server import PostgresServer
 
 
 async def examine(settings: Settings) -> dict[str, Finding]:
@@ -80,6 +82,40 @@ async def test_an_engine_that_is_down_is_named(heed: Heed, tmp_path: Path, monke
     monkeypatch.setattr(heed.engine, "health", lambda: {"model": "down: no memory"})
     found = await examine(on(heed.client.make_url("/").port or 0, tmp_path))
     assert found["running heed"].remedy
+
+
+async def test_the_database_is_looked_at(tmp_path: Path, free_port: int, postgres: PostgresServer) -> None:
+    """A file needs nothing; a server is asked, and an old schema is a hint, for the next start changes it."""
+    assert (await examine(on(free_port, tmp_path)))["database"] == Finding("database", "SQLite, a file")
+    with postgres.database() as name:
+        settings = on(free_port, tmp_path, database_url=postgres.url(name))
+        assert "empty" in (await examine(settings))["database"].state
+        await Database.open(tmp_path, postgres.url(name)).close()
+        found = (await examine(settings))["database"]
+        assert (name in found.state, found.remedy) == (True, "")
+        postgres.tell(name, "UPDATE alembic_version SET version_num = '0001'")
+        found = (await examine(settings))["database"]
+        assert ("old schema 0001" in found.state, "pg_dump" in found.remedy, found.is_ok) == (True, True, True)
+        postgres.tell(name, "UPDATE alembic_version SET version_num = '9999'")
+        assert "newer than this heed" in (await examine(settings))["database"].remedy
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://heed:secret@127.0.0.1:1/heed", "Start the server"),
+        ("postgresql://guarded:secret@/postgres?host={folder}", "Correct the user and the password"),
+        ("postgresql://heed@/nosuchdatabase?host={folder}", "make the database"),
+        ("mysql://heed:secret@/heed", "HEED_DATABASE_URL"),
+    ],
+)
+async def test_a_database_that_cannot_be_used_is_named(
+    tmp_path: Path, free_port: int, postgres: PostgresServer, url: str, words: str
+) -> None:
+    """With the remedy and without the password."""
+    found = await examine(on(free_port, tmp_path, database_url=url.format(folder=postgres.folder)))
+    assert (words in found["database"].remedy, found["database"].is_ok) == (True, False)
+    assert "secret" not in str(found["database"])
 
 
 async def test_a_teacher_is_asked_for_a_word(tmp_path: Path, free_port: int) -> None:

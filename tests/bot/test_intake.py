@@ -13,7 +13,7 @@ from bot.intake import Done, Handle, Intake
 from bot.metrics import Metrics
 from storage import inbox, settings
 from storage.database import Database, Session
-from storage.errors import NotStorable, StorageFull
+from storage.errors import DatabaseLost, NotStorable, StorageFull
 from storage.tables import Inbox
 from tests.patience import PATIENCE_S, until
 from tests.storage import rows
@@ -196,9 +196,9 @@ async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, h
     assert await handler.effects("1") == 0
 
 
-@pytest.mark.parametrize("error", [NotReady("starting"), StorageFull("full")])
+@pytest.mark.parametrize("error", [NotReady("starting"), StorageFull("full"), DatabaseLost("gone")])
 async def test_what_passes_is_waited_for(database: Database, handler: Handler, error: Exception) -> None:
-    """While the engine is restarted or the disk is full nothing is set aside."""
+    """While the engine is restarted, the disk is full or the server is away nothing is set aside."""
     handler.failures = [error] * 10
     async with running(database, handler) as intake:
         await intake.take(rows.inbox("1"))

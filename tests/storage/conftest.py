@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlmodel import Session
+from sqlmodel import Session, SQLModel
 
 from storage import people
 from storage.database import Database
@@ -90,21 +90,21 @@ def data_dir(new_data_dir: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def migrated(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of a server's database after a first start and a clean stop; tests work on copies of it."""
+    """The name of a server's database after a first start and a clean stop; tests find it empty, one after another."""
     with postgres.database() as name:
         asyncio.run(Database.open(tmp_path_factory.mktemp("migrated"), postgres.url(name)).close())
         yield name
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """HEED_DATABASE_URL: of a database of the test's own on a server, or None for the file in its data directory."""
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """HEED_DATABASE_URL: of an empty database on a server, or None for the file in the test's data directory."""
     if request.param == "sqlite":
-        yield None
-        return
-    server: PostgresServer = request.getfixturevalue("postgres")
-    with server.database(request.getfixturevalue("migrated")) as name:
-        yield server.url(name)
+        return None
+    server, name = request.getfixturevalue("postgres"), request.getfixturevalue("migrated")
+    tables = ", ".join(f'"{table}"' for table in SQLModel.metadata.tables)
+    server.tell(name, f"TRUNCATE {tables} RESTART IDENTITY")
+    return str(server.url(name))
 
 
 @pytest.fixture

@@ -21,18 +21,18 @@ def files_of(number: int) -> dict[str, bytes]:
     return {f"part-{n}": (number * 8 + n).to_bytes(4, "big") * 2_000 for n in range(8)}
 
 
-def write_soundly(data_dir: str, pipe: int) -> None:
+def write_soundly(data_dir: str, url: str | None, pipe: int) -> None:
     """Feedback and adapter versions, each acknowledged when storage says so."""
-    asyncio.run(_write(Path(data_dir), pipe, is_naive=False))
+    asyncio.run(_write(Path(data_dir), url, pipe, is_naive=False))
 
 
-def write_naively(data_dir: str, pipe: int) -> None:
+def write_naively(data_dir: str, url: str | None, pipe: int) -> None:
     """The same with the two classic mistakes."""
-    asyncio.run(_write(Path(data_dir), pipe, is_naive=True))
+    asyncio.run(_write(Path(data_dir), url, pipe, is_naive=True))
 
 
-async def _write(data_dir: Path, pipe: int, *, is_naive: bool) -> None:
-    database = Database.open(data_dir)
+async def _write(data_dir: Path, url: str | None, pipe: int, *, is_naive: bool) -> None:
+    database = Database.open(data_dir, url)
     user_id = (await database.write(lambda s: people.resolve(s, "http", "ana"))).id
     _tell(pipe, "ready")
     async with asyncio.TaskGroup() as group:

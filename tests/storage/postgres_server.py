@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -58,12 +59,15 @@ class PostgresServer:
         self.run("pg_ctl", "-D", "data", "-w", "-t", "300", "-m", mode, "stop")
 
     def kill(self) -> None:
-        """What kill -9 of all its processes leaves."""
+        """What kill -9 of all its processes leaves; returns when they are gone."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        children = [int(pid) for pid in _children(postmaster)]
-        for pid in (postmaster, *children):
+        os.kill(postmaster, signal.SIGSTOP)  # it must not start anybody meanwhile
+        processes = [*_children(postmaster), postmaster]
+        for pid in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        while any(map(_is_alive, processes)):
+            time.sleep(0.01)
 
     def tell(self, database: str, script: str) -> list[str]:
         """The rows that a script answers; it stops at its first error."""
@@ -109,5 +113,9 @@ def _owner(folder: str) -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()  # also before its parent has taken note: until then it counts as running

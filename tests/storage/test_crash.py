@@ -18,6 +18,7 @@ from storage.tables import VersionState
 from tests.storage import crash_worker
 
 pytestmark = pytest.mark.crash
+Writing = Callable[[str, str | None, int], None]
 NUM_KILLS = 10
 TRIES = 40  # of the control: a kill that comes before anything is written shows nothing
 
@@ -31,11 +32,11 @@ def processes() -> ForkServerContext:
 
 
 def _run_and_kill(
-    processes: ForkServerContext, target: Callable[[str, int], None], data_dir: Path, lifetime_s: float
+    processes: ForkServerContext, target: Writing, data_dir: Path, url: str | None, lifetime_s: float
 ) -> list[str]:
     """Let a process write for a while, kill it, and return what it had acknowledged."""
     reader, writer = multiprocessing.Pipe(duplex=False)
-    process = processes.Process(target=_with_pipe, args=(target, str(data_dir), writer))
+    process = processes.Process(target=_with_pipe, args=(target, str(data_dir), url, writer))
     process.start()
     writer.close()
     with os.fdopen(os.dup(reader.fileno()), "rb") as lines:
@@ -48,8 +49,8 @@ def _run_and_kill(
     return acknowledged
 
 
-def _with_pipe(target: Callable[[str, int], None], data_dir: str, writer: object) -> None:
-    target(data_dir, writer.fileno())  # type: ignore[attr-defined]
+def _with_pipe(target: Writing, data_dir: str, url: str | None, writer: object) -> None:
+    target(data_dir, url, writer.fileno())  # type: ignore[attr-defined]
 
 
 def _lost(database: Database, acknowledged: list[str]) -> list[str]:
@@ -91,20 +92,22 @@ def _missing(database: Database, data_dir: Path) -> list[str]:
 
 
 def test_acknowledged_writes_survive_and_directories_are_never_torn(
-    processes: ForkServerContext, data_dir: Path
+    processes: ForkServerContext, data_dir: Path, database_url: str | None
 ) -> None:
     """Ten kills of one data directory: nothing acknowledged is lost, no directory is half, each start succeeds."""
     chance = random.Random(7)
     total = 0
     for _ in range(NUM_KILLS):
-        acknowledged = _run_and_kill(processes, crash_worker.write_soundly, data_dir, chance.uniform(0.03, 0.2))
-        database = Database.open(data_dir)
+        acknowledged = _run_and_kill(
+            processes, crash_worker.write_soundly, data_dir, database_url, chance.uniform(0.03, 0.2)
+        )
+        database = Database.open(data_dir, database_url)
         assert _lost(database, acknowledged) == []
         assert _torn(data_dir) == []
         assert _missing(database, data_dir) == []
         # The next process finds an unclean stop again, as after a crash of the machine.
         asyncio.run(database.close())
-        (data_dir / "heed.db.clean").unlink()
+        (data_dir / "heed.db.clean").unlink(missing_ok=database_url is not None)
         total += len(acknowledged)
     assert total > NUM_KILLS, "the kills came before anything was written"
 
@@ -113,7 +116,7 @@ def test_the_crash_test_catches_a_naive_writer(processes: ForkServerContext, dat
     """The same checks find lost and torn things where a writer makes the classic mistakes."""
     lost, torn = 0, 0
     for _ in range(TRIES):
-        acknowledged = _run_and_kill(processes, crash_worker.write_naively, data_dir, 0.1)
+        acknowledged = _run_and_kill(processes, crash_worker.write_naively, data_dir, None, 0.1)
         database = Database.open(data_dir)
         lost += len(_lost(database, acknowledged))
         torn += len(_torn(data_dir))

@@ -20,13 +20,13 @@ from storage.errors import SchemaUnknown
 from storage.sqlite import SqliteFile
 from tests.storage.conftest import Store
 
+pytestmark = pytest.mark.sqlite_only
+
 NEXT = '''
 """A migration of the future: it rebuilds a table that others refer to."""
 
 import sqlalchemy as sa
 from alembic import op
-
-pytestmark = pytest.mark.sqlite_only
 
 revision = "9999"
 down_revision = "{head}"

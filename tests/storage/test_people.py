@@ -1,6 +1,7 @@
 """People and their accounts."""
 
 import pytest
+from sqlalchemy import inspect
 from sqlmodel import Session
 
 from storage import (
@@ -118,7 +119,7 @@ def test_identities_are_the_persons_own(store: Store, ana: str, ben: str) -> Non
 def _dump(s: Session, word: str) -> dict[str, int]:
     """How often a word stands in each table."""
     connection = s.connection()
-    names = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = inspect(connection).get_table_names()
     tables = {name: connection.exec_driver_sql(f'SELECT * FROM "{name}"').fetchall() for name in names}  # noqa: S608
     return {name: str(content).count(word) for name, content in tables.items() if word in str(content)}
 

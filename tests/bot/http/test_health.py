@@ -1,6 +1,9 @@
 """bot.http.health: alive, ready, and counted."""
 
-from tests.bot.conftest import Heed
+import asyncio
+
+from tests.bot.conftest import Heed, StartHeed
+from tests.storage.postgres_server import PostgresServer
 
 
 async def test_alive_also_while_loading(heed: Heed) -> None:
@@ -15,6 +18,24 @@ async def test_ready_with_every_part(heed: Heed) -> None:
     """200, the model's name, and each part's state."""
     status, body = await heed.get("/readyz")
     assert (status, body["model"], set(body["parts"].values())) == (200, "pocket", {"ok"})
+
+
+async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: PostgresServer) -> None:
+    """While its server is away heed lives and is not ready, and a call may come back later; then all is well again."""
+    with postgres.database() as name:
+        heed = await start_heed(database_url=postgres.url(name))
+        assert (await heed.get("/readyz"))[1]["parts"]["database"] == "ok"
+        await asyncio.to_thread(postgres.stop)
+        status, body = await heed.get("/readyz")
+        assert (status, body["status"], body["parts"]["database"]) == (503, "not ready", "down: DatabaseLost")
+        assert (await heed.client.get("/healthz")).status == 200
+        assert 'heed_part_up{part="database"} 0.0' in await (await heed.client.get("/metrics")).text()
+        call = {"messages": [{"role": "user", "content": "x"}]}
+        response = await heed.client.post("/v1/chat/completions", json=call)
+        assert (response.status, "Retry-After" in response.headers) == (503, True)
+        await asyncio.to_thread(postgres.start)
+        assert (await heed.get("/readyz"))[0] == 200
+        assert (await heed.post("/v1/chat/completions", call))[0] == 200
 
 
 async def test_while_loading_calls_say_when_to_come_back(heed: Heed) -> None:
