@@ -31,6 +31,7 @@ from engine.errors import EngineError, EngineRestarting
 from engine.requests import GenerateResult
 from storage import completions, outbox, roles
 from storage.database import Database, Session
+from storage.errors import PASSING
 from storage.tables import Completion, Inbox, MessageRole, Outbox, OutboxState, PlatformMessage
 
 log = logging.getLogger(__name__)
@@ -232,7 +233,7 @@ class Delivery:
             except SlowDown as error:
                 self._limiters[parcel.platform].park(parcel.post.place, error.retry_after_s)
                 self._metrics.waited_s.labels(parcel.platform).inc(error.retry_after_s)
-            except Unreachable:
+            except (Unreachable, *PASSING):
                 num_unreachable += 1
                 await self._sleep(backoff_s(num_unreachable, self._jitter))
             except ChannelError as error:

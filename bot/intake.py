@@ -22,7 +22,7 @@ from bot.slots import Slots
 from engine.errors import EngineRestarting
 from storage import inbox
 from storage.database import Database, Session
-from storage.errors import DatabaseBusy, DatabaseLocked, DatabaseLost, StorageError, StorageFull
+from storage.errors import PASSING, StorageError
 from storage.tables import Inbox
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,6 @@ MAX_DEATHS = 20
 MAX_PARALLEL = 256  # chats handled at once
 RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the update is set aside
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine, the disk or the server is away; the last again and again
-PASSING = (NotReady, Overloaded, EngineRestarting, StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
 
 ChatKey = tuple[str, str, str]
 Sleep = Callable[[float], Awaitable[None]]
@@ -214,7 +213,7 @@ class Intake:
         for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
             try:
                 await self._attempt(row)
-            except PASSING as error:
+            except (NotReady, Overloaded, EngineRestarting, *PASSING) as error:
                 log.info("update %d waits: %s", row.seq, type(error).__name__)
             else:
                 return

@@ -2,9 +2,9 @@
 
 Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
 loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
-engine is noticed, then parked; a chore (preparing rollouts, probing notes, consolidating) gives way to the next
-correction and is done again after it; a consolidation waits for every other chore, and while it is held; whatever
-changes a person's versions holds that person's turn; no failure ends the worker.
+engine is noticed, then parked; one that finds no database waits for it; a chore (preparing rollouts, probing notes,
+consolidating) gives way to the next correction and is done again after it; a consolidation waits for every other
+chore, and while it is held; whatever changes a person's versions holds that person's turn; no failure ends the worker.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from typing import Literal
 from weakref import WeakValueDictionary
 
 from engine.requests import LearnOutcome
+from storage.errors import AWAY
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
@@ -165,7 +166,7 @@ class UpdateScheduler:
         reason = ""
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                return await self._learn(feedback_id)
+                return await self._learn_once(feedback_id)
             except Exception as error:
                 self.num_failures += 1
                 reason = str(error) or type(error).__name__
@@ -175,6 +176,16 @@ class UpdateScheduler:
             if attempt < MAX_ATTEMPTS:
                 await asyncio.sleep(self._retry_after_s * attempt)
         return await self._park(feedback_id, reason)
+
+    async def _learn_once(self, feedback_id: str) -> LearnOutcome:
+        """One attempt; one that the database was away for does not count, and is made when it is back."""
+        while True:
+            try:
+                return await self._learn(feedback_id)
+            except AWAY as error:
+                self.num_failures += 1
+                log.warning("update for %s waits: %s", feedback_id, error)
+            await asyncio.sleep(self._retry_after_s)
 
     async def _one_chore(self, user_id: str, kind: Chore) -> None:
         self._chore = asyncio.create_task(self._do(user_id, kind), name=_name(kind))

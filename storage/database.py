@@ -37,8 +37,8 @@ class Store(Protocol):
     def prepare(self) -> None:
         """Make it ready: the schema is the one of this heed afterwards, or nothing was changed and nothing is open."""
 
-    def writing(self, use: Callable[[Connection], T]) -> T:
-        """Run `use` on the one connection that writes."""
+    def writing(self, use: Callable[[Connection], None]) -> None:
+        """Run `use`, one transaction, on the one connection that writes."""
 
     def reading(self, use: Callable[[Connection], T]) -> T:
         """Run `use` on a connection that sees one snapshot and cannot write."""
@@ -89,7 +89,7 @@ class Database:
         What `work` raises is raised here, and its changes are undone. Cancelling the wait drops a work that has
         not begun and lets one that has begun finish. Raises DatabaseClosed, StorageFull, StorageNotWritable,
         StorageBroken, DatabaseBusy, DatabaseCorrupt, NotStorable, ConstraintViolated; and of a server DatabaseLocked
-        and DatabaseLost, after which the work may have been kept or not.
+        and DatabaseLost, after which the work was not kept, or, where the message says so, may have been.
         """
         return await asyncio.wrap_future(self._writer.submit(work))
 

@@ -135,7 +135,7 @@ class DatabaseLocked(StorageError, BlockingIOError):
 
 
 class DatabaseLost(StorageError, ConnectionError):
-    """The connection to the database server was lost; a write that was being committed may be kept or not."""
+    """The connection to the server was lost; nothing of a write was kept, unless the message says otherwise."""
 
     retryable = True
     remedy = "heed connects again by itself; if that does not help, see to the server"
@@ -219,3 +219,8 @@ class VersionNotFound(NotFound):
 
 class UpdateNotFound(NotFound):
     """There is no such update."""
+
+
+# What passes by itself, while nothing is wrong with what was to be stored.
+PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
+AWAY = (DatabaseLocked, DatabaseLost)  # the database's server is, and nobody else is better off

@@ -6,12 +6,13 @@ reads cannot write and sees one snapshot; a commit is on the server's disk befor
 needs a session of its own: a pooler that hands out single transactions cannot stand in between.
 """
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, event, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -32,7 +33,7 @@ from storage.errors import (
     WriteInRead,
 )
 from storage.lane import Lane, first_line, sqlstate
-from storage.tables import to_json
+from storage.tables import new_id, to_json
 
 T = TypeVar("T")
 
@@ -42,6 +43,9 @@ OPTIONS = frozenset({"host", "port", "sslmode"})  # what may follow its question
 LOCK_KEY = 0x68656564  # "heed", among the advisory locks of the database
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 60.0  # a statement takes milliseconds: a server that is silent for so long is gone
+MARK_KEY = "last_commit"  # the setting that tells which transaction was the last
+DOUBT_S = 10.0  # how long a lost commit is asked after: a server that was killed is back in a few seconds
+DOUBT_PAUSE_S = 0.2
 LOCK_TIMEOUT_MS = 5_000  # as SQLite's busy timeout: long enough for the session of a heed that was killed to end
 
 _SESSION = {
@@ -51,6 +55,11 @@ _SESSION = {
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
 }
+_LEAVE_MARK = text(
+    "INSERT INTO setting (key, value) VALUES (:key, to_json(CAST(:mark AS text))) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
+_LAST_MARK = text("SELECT value #>> '{}' FROM setting WHERE key = :key")
 _READER = {"default_transaction_isolation": "repeatable read", "default_transaction_read_only": "on"}
 
 
@@ -61,8 +70,11 @@ class PostgresServer:
         """Raises DriverMissing for a URL that heed cannot serve."""
         address = _with_driver(address)
         self.place = f"{address.database or 'the database'} on {address.host or address.query.get('host', 'localhost')}"
-        self._writer = Lane(_engine(address, _SESSION | {"lock_timeout": str(LOCK_TIMEOUT_MS)}), self._lock)
+        writer = _engine(address, _SESSION | {"lock_timeout": str(LOCK_TIMEOUT_MS)})
+        event.listen(writer.sync_engine, "commit", self._leave_mark)
+        self._writer = Lane(writer, self._lock)
         self._readers = [Lane(_engine(address, _SESSION | _READER)) for _ in range(num_readers)]
+        self._mark = ""  # of the transaction that is being committed
         self._free: SimpleQueue[Lane] = SimpleQueue()
         for lane in self._readers:
             self._free.put(lane)
@@ -89,9 +101,18 @@ class PostgresServer:
         finally:
             _aside(self.close)
 
-    def writing(self, use: Callable[[Connection], T]) -> T:
-        """Run `use` on the connection that writes. Blocking. Raises DatabaseLost, DatabaseLocked."""
-        return self._writer.connected(use)
+    def writing(self, use: Callable[[Connection], None]) -> None:
+        """Run `use`, one transaction, on the connection that writes. Blocking. Raises DatabaseLost, DatabaseLocked.
+
+        Where the connection is lost while the server commits, the next one tells whether it did; only where there is
+        none for DOUBT_S that stays open, and DatabaseLost says so.
+        """
+        self._mark = ""
+        try:
+            self._writer.connected(use)
+        except DatabaseLost:
+            if not self._mark or not self._is_kept(self._mark):
+                raise
 
     def reading(self, use: Callable[[Connection], T]) -> T:
         """Run `use` on a connection whose transactions see one snapshot each. Blocking. Raises DatabaseLost."""
@@ -143,6 +164,27 @@ class PostgresServer:
             return named
         return DatabaseUnreachable(f"cannot open {self.place} ({first_line(error)})")
 
+    def _leave_mark(self, connection: Connection) -> None:
+        """The last statement of each transaction."""
+        mark = new_id()
+        connection.execute(_LEAVE_MARK, {"key": MARK_KEY, "mark": mark})
+        self._mark = mark
+
+    def _is_kept(self, mark: str) -> bool:
+        """Whether a transaction was committed: there is no other writer, so its mark is the last one or nowhere.
+
+        Raises DatabaseLost where nobody can tell. The new connection waits for the end of the old one, since that one
+        holds the lock.
+        """
+        deadline_s = time.monotonic() + DOUBT_S
+        while True:
+            try:
+                return self._writer.connected(_last_mark) == mark
+            except (DatabaseLost, DatabaseLocked) as error:
+                if time.monotonic() > deadline_s:
+                    raise DatabaseLost("no server tells whether the last write was kept") from error
+            time.sleep(DOUBT_PAUSE_S)
+
     def _lock(self, connection: Any) -> None:
         cursor = connection.cursor()
         try:
@@ -153,6 +195,10 @@ class PostgresServer:
             raise DatabaseLocked(f"another heed uses {self.place}") from error
         finally:
             cursor.close()
+
+
+def _last_mark(connection: Connection) -> object:
+    return connection.execute(_LAST_MARK, {"key": MARK_KEY}).scalar()
 
 
 def _aside(use: Callable[[], T]) -> T:

@@ -145,10 +145,10 @@ class SqliteStore:
             self._file.prepare()
             _migrate(self._file)
 
-    def writing(self, use: Callable[[Connection], T]) -> T:
-        """Run `use` on the connection that writes. Blocking."""
+    def writing(self, use: Callable[[Connection], None]) -> None:
+        """Run `use`, one transaction, on the connection that writes. Blocking."""
         with self._writer.connect() as connection:
-            return use(connection)
+            use(connection)
 
     def reading(self, use: Callable[[Connection], T]) -> T:
         """Run `use` on a connection that cannot write. Blocking."""

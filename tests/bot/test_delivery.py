@@ -16,6 +16,7 @@ from bot.intake import AlreadyDone, Done
 from bot.livetext import CURSOR
 from engine.errors import EngineRestarting, PromptTooLongError
 from storage import completions, inbox, outbox, roles
+from storage.errors import DatabaseLost
 from storage.tables import Inbox, OutboxState
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform
 from tests.bot.platform_rig import Rig, rig
@@ -139,6 +140,15 @@ async def test_what_was_stored_and_not_shown_is_shown_by_the_next_heed(start: St
     async with start() as heed:
         (message,) = (await heed.shown()).messages
         assert message.text.startswith(ANSWER)
+
+
+async def test_nothing_is_given_up_while_the_database_is_away(start: StartRig) -> None:
+    """However often it cannot be noted what was shown, the rest is shown once it can."""
+    async with start(sleep=lambda _: asyncio.sleep(0)) as heed:
+        heed.channel.shown.failures["post"] = [DatabaseLost("gone")] * 10
+        user_id = await heed.gateway.person(ANA)
+        await heed.delivery.say(Post(HOME, "hello"), user_id)
+        assert (await heed.shown()).texts() == ["hello"]
 
 
 @pytest.mark.parametrize("has_nonces", [True, False])

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import EngineRestarting, TrainerError
 from engine.requests import LearnOutcome
 from engine.updates import MAX_ATTEMPTS, Chore, UpdateScheduler
-from storage.errors import StorageFull
+from storage.errors import DatabaseLost, StorageFull
 
 
 class Work:
@@ -213,6 +213,12 @@ async def test_a_retryable_failure_is_tried_again(work: Work, scheduler: UpdateS
 async def test_a_retryable_failure_of_storage_is_tried_again(work: Work, scheduler: UpdateScheduler) -> None:
     """Storage says itself which of its errors pass by."""
     work.failures["f1"] = [StorageFull("no room")]
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+
+
+async def test_a_database_that_is_away_is_waited_for(work: Work, scheduler: UpdateScheduler) -> None:
+    """However long it takes: nothing is wrong with the lesson, and no attempt is used up."""
+    work.failures["f1"] = [DatabaseLost("gone")] * (3 * MAX_ATTEMPTS)
     assert (await scheduler.submit("ana", "f1")).status == "learned"
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: one heed per database, names for what goes wrong, and servers that go away."""
+"""PostgreSQL: one heed per database, and names for what goes wrong."""
 
 import asyncio
 import re
@@ -18,7 +18,6 @@ from storage.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseLocked,
-    DatabaseLost,
     DatabaseMissing,
     DatabaseRefused,
     DriverMissing,
@@ -29,12 +28,7 @@ from storage.errors import (
     StorageFull,
     WriteInRead,
 )
-from tests.patience import PATIENCE_S, until
-from tests.storage import postgres_server
 from tests.storage.postgres_server import PASSWORD, PostgresServer
-
-NUM_OUTAGES = 4
-WRITERS = 4
 
 
 @pytest.fixture
@@ -50,13 +44,6 @@ async def database(postgres: PostgresServer, name: str, tmp_path: Path) -> Async
     database = Database.open(tmp_path, postgres.url(name))
     yield database
     await database.close()
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresServer]:
-    """A server that the test may end."""
-    with postgres_server.running() as server:
-        yield server
 
 
 def _put(key: str, value: object = True) -> Any:
@@ -221,76 +208,6 @@ async def test_text_that_the_server_cannot_hold_is_refused_by_name(database: Dat
     assert isinstance(results[0], NotStorable)
     assert await database.read(people.all_ids) == []
     assert await database.read(lambda s: settings.get(s, "n")) is True
-
-
-async def test_a_connection_lost_in_a_group_keeps_nothing_of_it(
-    postgres: PostgresServer, name: str, database: Database
-) -> None:
-    """Every writer of the group hears DatabaseLost, none is acknowledged, and the next write succeeds."""
-
-    def lose(s: Session) -> None:
-        pid = s.connection().exec_driver_sql("SELECT pg_backend_pid()").scalar()
-        postgres.tell(name, f"SELECT pg_terminate_backend({pid}, 60000)")
-        s.connection().exec_driver_sql("SELECT 1")
-
-    lost = [database.write(work) for work in (_put("before"), lose)]
-    results = await asyncio.gather(*lost, return_exceptions=True)
-    assert isinstance(results[1], DatabaseLost)
-    kept = await database.read(lambda s: settings.get(s, "before"))
-    assert (kept is True) == (results[0] is None), "acknowledged and kept are the same"
-    await database.write(_put("after"))
-    assert await database.read(lambda s: settings.get(s, "after")) is True
-
-
-async def _until_written(database: Database, key: str) -> None:
-    """Try a write until it is acknowledged, as the inbox does."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            try:
-                return await database.write(_put(key))
-            except StorageError as error:
-                if not error.retryable:
-                    raise
-            await asyncio.sleep(0.02)
-
-
-async def _write_on(database: Database, writer: int, acknowledged: list[str], stop: asyncio.Event) -> None:
-    """One write after another, each noted once it is acknowledged."""
-    n = 0
-    while not stop.is_set():
-        key = f"{writer}-{n}"
-        await _until_written(database, key)
-        acknowledged.append(key)
-        n += 1
-
-
-@pytest.mark.crash
-@pytest.mark.parametrize("end", ["kill", "stop"])
-async def test_nothing_acknowledged_is_lost_where_the_server_dies(
-    own_server: PostgresServer, tmp_path: Path, end: str
-) -> None:
-    """Killed or stopped in the middle of writes, four times: each acknowledged write is there, and work goes on."""
-    await asyncio.to_thread(own_server.stop, "fast")
-    await asyncio.to_thread(own_server.start, "")  # with fsync
-    database = await asyncio.to_thread(Database.open, tmp_path, own_server.url("postgres"))
-    acknowledged: list[str] = []
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        for writer in range(WRITERS):
-            tasks.create_task(_write_on(database, writer, acknowledged, stop))
-        for _ in range(NUM_OUTAGES):
-            wanted = len(acknowledged) + 10
-            await until(lambda wanted=wanted: len(acknowledged) >= wanted)
-            await asyncio.to_thread(own_server.kill if end == "kill" else own_server.stop)
-            with pytest.raises(DatabaseLost, match="heed connects again"):
-                await database.read(people.all_ids)
-            await asyncio.to_thread(own_server.start, "")
-        await _until_written(database, "last")
-        stop.set()
-    kept = await database.read(lambda s: {key for key in acknowledged if settings.get(s, key)})
-    await database.close()
-    assert kept == set(acknowledged)
-    assert len(acknowledged) >= 10 * NUM_OUTAGES
 
 
 class _Driver(Exception):
