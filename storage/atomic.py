@@ -13,6 +13,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from storage.errors import AlreadyWritten, StorageBroken, StorageError, StorageFull, StorageNotWritable, UnsafePath
 
@@ -20,6 +21,7 @@ TEMPORARY_PREFIX = ".heed-tmp-"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_LINKS = {errno.ELOOP, errno.ENOTDIR}
+_NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP}
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -40,8 +42,46 @@ def write_file(path: Path, data: bytes) -> None:
         _fsync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file with mode 0600 for content that comes in pieces: at `path` once the block ends, nowhere if it fails.
+
+    Blocking: two fsyncs. Raises AlreadyWritten, StorageFull, StorageNotWritable, StorageBroken.
+    """
+    with _storage_errors(path):
+        if os.path.lexists(path):
+            raise AlreadyWritten(f"{path} exists already")
+        make_directory(path.parent)
+        temporary = _temporary_name(path.parent)
+        try:
+            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(fd, "r+b") as file:
+                yield file
+                file.flush()
+            publish_file(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def temporary_directory(parent: Path) -> Iterator[Path]:
+    """A directory (0700) below `parent` for the length of the block. Raises as write_file."""
+    with _storage_errors(parent):
+        make_directory(parent)
+        temporary = _temporary_name(parent)
+        temporary.mkdir(mode=0o700)
+        try:
+            yield temporary
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
 def publish_file(temporary: Path, path: Path) -> None:
-    """Move a finished file that something else wrote (a database backup) to `path`, as write_file does."""
+    """Move a finished file that something else wrote (a database backup) to `path`, as write_file does.
+
+    A directory, too, whose content is on disk, where nothing is at `path`.
+    """
     with _storage_errors(path):
         _fsync_file(temporary)
         temporary.replace(path)
@@ -101,6 +141,23 @@ def files_sha256(files: Mapping[str, bytes]) -> str:
             digest.update(len(part).to_bytes(8, "big"))
             digest.update(part)
     return digest.hexdigest()
+
+
+def link_directory(path: Path, target: Path) -> None:
+    """Give an immutable directory's files a second name below `target`: they stay there when they are erased here.
+
+    Where the file system has no hard links they are copied; nothing is synced. Raises FileNotFoundError when the
+    directory, or the folder of `target`, is not there or goes meanwhile; then part of it may be at `target`.
+    """
+    with _storage_errors(path):
+        target.mkdir(mode=0o700)
+        for name in sorted(os.listdir(path)):  # noqa: PTH208  names only
+            try:
+                os.link(path / name, target / name, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                _write_new_file(target / name, read_directory(path)[name])
 
 
 def remove_directory(path: Path) -> bool:

@@ -8,6 +8,7 @@
     ├── UnsafePath (ValueError)                  a name or file that must not be followed
     ├── AlreadyWritten (FileExistsError)         an immutable directory is there already
     ├── DatabaseBusy (TimeoutError)              retryable: another program holds the database
+    │   └── SnapshotErased                       somebody's erasure took what a backup was reading
     ├── DatabaseClosed (RuntimeError)            used after close()
     ├── DatabaseCorrupt (ValueError)             the file is damaged
     ├── DatabaseLocked (BlockingIOError)         retryable: another heed uses the server's database
@@ -15,6 +16,9 @@
     ├── DatabaseMissing (FileNotFoundError)      adapters are there, their database is not
     │   └── DatabaseUnreachable                  no server answers, or it has no such database
     ├── DatabaseRefused (PermissionError)        the server knows no such user or password, or forbids it
+    ├── DatabaseElsewhere (RuntimeError)         the database is not a file of heed's
+    ├── BackupDamaged (ValueError)               a backup is not what was written
+    ├── DirectoryInUse (FileExistsError)         a backup is restored into an empty directory only
     ├── DriverMissing (ImportError)              the database URL needs a driver
     ├── SchemaUnknown (RuntimeError)             written by a newer heed
     ├── WriteInRead (TypeError)                  a read tried to change something
@@ -97,6 +101,12 @@ class DatabaseBusy(StorageError, TimeoutError):
     remedy = "Close other programs that have the database file open, then try again"
 
 
+class SnapshotErased(DatabaseBusy):
+    """What a backup is made from was erased, because somebody whose data was in it was."""
+
+    remedy = "Try again"
+
+
 class DatabaseClosed(StorageError, RuntimeError):
     """The database was used after it was closed."""
 
@@ -139,6 +149,24 @@ class DatabaseLost(StorageError, ConnectionError):
 
     retryable = True
     remedy = "heed connects again by itself; if that does not help, see to the server"
+
+
+class DatabaseElsewhere(StorageError, RuntimeError):
+    """heed backs up a database that is a file in its data directory, and this one is not."""
+
+    remedy = "Back that one up with its own tools (PostgreSQL: pg_dump); then copy the folder `adapters`"
+
+
+class BackupDamaged(StorageError, ValueError):
+    """A backup is not what was written, or no backup at all."""
+
+    remedy = "Nothing was restored: take another backup"
+
+
+class DirectoryInUse(StorageError, FileExistsError):
+    """Something is in the directory that a backup should be restored into."""
+
+    remedy = "Name an empty data directory (HEED_DATA_DIR); nothing was changed"
 
 
 class DriverMissing(StorageError, ImportError):

@@ -55,6 +55,7 @@ class SqliteFile:
         Raises DatabaseMissing, DatabaseCorrupt, StorageNotWritable.
         """
         atomic.make_directory(self.path.parent)
+        self.remove_snapshots()
         if self._is_empty():
             self._refuse_used_directory()
             self._create()
@@ -82,15 +83,23 @@ class SqliteFile:
             temporary = self._backups / f"{atomic.TEMPORARY_PREFIX}{label}"
             temporary.unlink(missing_ok=True)
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _copy(self.path, temporary)
-            self.remove_backups()
+            copy(self.path, temporary)
+            for path in self._backups.glob("heed-*.db"):
+                atomic.remove_file(path)
             atomic.publish_file(temporary, target)
         return target
 
     def remove_backups(self) -> None:
-        """Erase the backups made before upgrades, which still hold what has been erased since."""
+        """Erase the backups made before upgrades, and what `heed backup` reads from: they hold what has been erased."""
         for path in self._backups.glob("heed-*.db"):
             atomic.remove_file(path)
+        self.remove_snapshots()
+
+    def remove_snapshots(self) -> None:
+        """Erase what `heed backup` reads from, or left when it was killed; one that runs begins again."""
+        for path in self._backups.glob(f"{atomic.TEMPORARY_PREFIX}*"):
+            with contextlib.suppress(FileNotFoundError):  # its backup has just ended
+                atomic.remove_directory(path)
 
     def mark_clean(self) -> None:
         """Note that the database was closed cleanly; where that cannot be noted, the next start checks the file."""
@@ -220,6 +229,41 @@ def truncate_wal(engine: Engine) -> None:
         raise DatabaseBusy("the write-ahead log could not be emptied: somebody is still reading the database")
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy a database as it is at one moment into an empty file, also while heed writes to it.
+
+    Blocking: for as long as reading all of it takes; writers go on. Raises sqlite3.Error.
+    """
+    origin, taken = _connect_readonly(source), sqlite3.connect(target)
+    try:
+        origin.backup(taken)
+    finally:
+        taken.close()
+        origin.close()
+
+
+@contextlib.contextmanager
+def looking_at(copied: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that reads a copy nobody writes to, and leaves no file beside it. Raises storage's errors."""
+    with naming_errors(copied):
+        connection = sqlite3.connect(f"{copied.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def check_copy(copied: Path) -> None:
+    """Read all of a copy. Raises DatabaseCorrupt where a page, an index or a reference is not as it should be."""
+    with looking_at(copied) as connection:
+        findings = [row[0].replace("\n", " ") for row in connection.execute("PRAGMA integrity_check(3)")]
+        broken = {row[0] for row in connection.execute("PRAGMA foreign_key_check")}
+    if findings != ["ok"]:
+        raise DatabaseCorrupt(f"{copied.name} is damaged ({'; '.join(findings)})")
+    if broken:
+        raise DatabaseCorrupt(f"{copied.name}: rows refer to nothing in {sorted(broken)}")
+
+
 def check_references(connection: Connection) -> None:
     """Raise DatabaseCorrupt if a row refers to one that is not there; a migration runs with that check off."""
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
@@ -266,15 +310,6 @@ def _configure(connection: Any, pragmas: tuple[str, ...]) -> None:
 
 def _connect_readonly(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_MS / 1000)
-
-
-def _copy(source: Path, target: Path) -> None:
-    origin, copy = _connect_readonly(source), sqlite3.connect(target)
-    try:
-        origin.backup(copy)
-    finally:
-        copy.close()
-        origin.close()
 
 
 _ERRORS: dict[int, tuple[type[StorageError], str]] = {

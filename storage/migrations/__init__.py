@@ -24,6 +24,11 @@ def head() -> str:
     return _revisions(FOLDER)[0]
 
 
+def is_known(revision: str) -> bool:
+    """Whether this heed can work with that revision, or bring it up to date."""
+    return revision in _revisions(FOLDER)
+
+
 def current(engine: Engine) -> str | None:
     """The revision of the database, None for an empty one. Raises SchemaUnknown if it is not one of heed's."""
     with engine.connect() as connection:
