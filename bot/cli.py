@@ -2,8 +2,8 @@
 
 What only some commands need is imported where it is needed: the others answer at once.
 
-Owns exit codes and the one line a person reads when something is wrong: 2 where heed cannot do what was asked,
-1 where it did and the answer is bad news. `run` starts heed; every other command talks to the running one.
+Exit codes are those of `bot.console`. `run` starts heed; every other command talks to the running one, but for
+`doctor` and those of `bot.backups`.
 """
 
 import asyncio
@@ -13,21 +13,19 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from bot import config
+from bot import backups, config
 from bot.client import HeedClient
 from bot.config import Settings
+from bot.console import console, fail, guarded, settings
 from bot.errors import BotError
-from engine.errors import EngineError
 from storage import atomic
-from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -49,7 +47,7 @@ cli = typer.Typer(
 )
 adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
 cli.add_typer(adapters, name="adapters")
-console = Console(highlight=False)
+cli.add_typer(backups.commands)
 
 
 def main() -> None:
@@ -64,17 +62,17 @@ def run(
     ] = True,
 ) -> None:
     """Start heed: web page, HTTP calls, and a chat in this terminal."""
-    settings = _settings()
-    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    chosen = settings()
+    logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
     for warning in config.unknown_variables():
         console.print(Text(f"warning: {warning}", style="yellow"))
-    _guarded(_run(settings, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
+    guarded(_run(chosen, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
 
 
 @cli.command()
 def chat(user: User = "local", url: Url = "") -> None:
     """Talk to the running heed from this terminal."""
-    _guarded(_chat(_client(user, url)))
+    guarded(_chat(_client(user, url)))
 
 
 @cli.command()
@@ -132,7 +130,7 @@ def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
     try:
         content = file.read_bytes()
     except OSError as error:
-        _fail(BotError(f"{file} cannot be read: {error.strerror}"))
+        fail(BotError(f"{file} cannot be read: {error.strerror}"))
     done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
     console.print(f"v{done['adapter_version']} answers now")
 
@@ -198,7 +196,7 @@ def examine() -> None:
     """Look at this machine and name what is in the way of a start."""
     from bot import doctor
 
-    findings = asyncio.run(doctor.examine(_settings()))
+    findings = asyncio.run(doctor.examine(settings()))
     for finding in findings:
         mark, style = ("ok", "green") if finding.is_ok else ("!!", "bold red")
         console.print(Text.assemble((f"{mark:<3}", style), f"{finding.name:<16} {finding.state}"), soft_wrap=True)
@@ -281,15 +279,8 @@ def _progress(text: str, elapsed_s: float) -> None:
     console.print(Text(f"[{elapsed_s:5.1f} s] {text}"), soft_wrap=True)
 
 
-def _settings() -> Settings:
-    try:
-        return config.load()
-    except BotError as error:
-        _fail(error)
-
-
 def _client(user: str, url: str) -> Callable[[], HeedClient]:
-    http = _settings().http
+    http = settings().http
     host = "127.0.0.1" if http.host in ("0.0.0.0", "::") else http.host  # noqa: S104  compared, not bound
     key = http.api_keys[user].get_secret_value() if user in http.api_keys else ""
     return lambda: HeedClient(url or f"http://{host}:{http.port}", user, key)
@@ -297,10 +288,10 @@ def _client(user: str, url: str) -> Callable[[], HeedClient]:
 
 def _admin() -> str:
     """The user whose commands are an admin's: with API keys, one that the settings name."""
-    settings = _settings()
-    named = [name for name in settings.http.api_keys if f"http:{name}" in settings.access.admins]
-    if settings.http.api_keys and not named:
-        _fail(BotError('no API key belongs to an admin; add "http:<its name>" to HEED_ACCESS_ADMINS, and restart heed'))
+    chosen = settings()
+    named = [name for name in chosen.http.api_keys if f"http:{name}" in chosen.access.admins]
+    if chosen.http.api_keys and not named:
+        fail(BotError('no API key belongs to an admin; add "http:<its name>" to HEED_ACCESS_ADMINS, and restart heed'))
     return named[0] if named else "local"
 
 
@@ -309,31 +300,16 @@ def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitab
         async with client() as connection:
             return await work(connection)
 
-    return _guarded(connected())
+    return guarded(connected())
 
 
 def _download(path: Path, client: Callable[[], HeedClient], source: str) -> int:
     """Writes what heed hands out to a file that is not there yet; its size in bytes."""
     if path.exists():
-        _fail(BotError(f"{path} is there already; name another file with --output"))
+        fail(BotError(f"{path} is there already; name another file with --output"))
     content = _call(client, lambda connection: connection.download(source))
-    _guarded(asyncio.to_thread(atomic.write_file, path, content))
+    guarded(asyncio.to_thread(atomic.write_file, path, content))
     return len(content)
-
-
-def _guarded(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        return asyncio.run(work)
-    except (BotError, EngineError, StorageError) as error:
-        _fail(error)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Exit(130) from None
-
-
-def _fail(error: Exception) -> NoReturn:
-    line = " ".join(str(error).split())
-    Console(stderr=True, highlight=False).print(Text(f"heed: {line}"), soft_wrap=True)
-    raise typer.Exit(2) from None
 
 
 def _forward(module: str, arguments: list[str]) -> NoReturn:
@@ -343,7 +319,7 @@ def _forward(module: str, arguments: list[str]) -> NoReturn:
     except ModuleNotFoundError as error:
         if error.name not in (module, module.split(".")[0]):
             raise
-        _fail(BotError(f"{module} is not part of this installation; run it from heed's source tree"))
+        fail(BotError(f"{module} is not part of this installation; run it from heed's source tree"))
     raise typer.Exit(code or 0)
 
 

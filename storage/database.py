@@ -19,7 +19,14 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, StatementError
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
 from storage import migrations, sqlite
-from storage.errors import ConstraintViolated, DatabaseClosed, DriverMissing, NotStorable, StorageError
+from storage.errors import (
+    ConstraintViolated,
+    DatabaseClosed,
+    DatabaseElsewhere,
+    DriverMissing,
+    NotStorable,
+    StorageError,
+)
 from storage.sqlite import SqliteStore
 from storage.writer import Writer
 
@@ -174,6 +181,14 @@ def _store(data_dir: Path, url: str | None) -> "SqliteStore | PostgresServer":
     from storage.postgres import PostgresServer  # its driver is loaded only where a server is used
 
     return PostgresServer(address, NUM_READERS)
+
+
+def file_of(data_dir: Path, url: str | None = None) -> Path:
+    """The file of the database that Database.open would open. Raises DatabaseElsewhere where it is none."""
+    address = _parse(url) if url else URL.create("sqlite")
+    if address.get_backend_name() != "sqlite":
+        raise DatabaseElsewhere(f"the database {address!r} is not a file")
+    return Path(address.database or data_dir / sqlite.FILE_NAME)
 
 
 def _parse(url: str) -> URL:

@@ -8,7 +8,6 @@
     ├── UnsafePath (ValueError)                  a name or file that must not be followed
     ├── AlreadyWritten (FileExistsError)         an immutable directory is there already
     ├── DatabaseBusy (TimeoutError)              retryable: another program holds the database
-    │   └── SnapshotErased                       somebody's erasure took what a backup was reading
     ├── DatabaseClosed (RuntimeError)            used after close()
     ├── DatabaseCorrupt (ValueError)             the file is damaged
     ├── DatabaseLocked (BlockingIOError)         retryable: another heed uses the server's database
@@ -17,6 +16,7 @@
     │   └── DatabaseUnreachable                  no server answers, or it has no such database
     ├── DatabaseRefused (PermissionError)        the server knows no such user or password, or forbids it
     ├── DatabaseElsewhere (RuntimeError)         the database is not a file of heed's
+    ├── SnapshotErased (FileNotFoundError)       retryable: an erasure took what a backup was reading
     ├── BackupDamaged (ValueError)               a backup is not what was written
     ├── DirectoryInUse (FileExistsError)         a backup is restored into an empty directory only
     ├── DriverMissing (ImportError)              the database URL needs a driver
@@ -101,9 +101,10 @@ class DatabaseBusy(StorageError, TimeoutError):
     remedy = "Close other programs that have the database file open, then try again"
 
 
-class SnapshotErased(DatabaseBusy):
+class SnapshotErased(StorageError, FileNotFoundError):
     """What a backup is made from was erased, because somebody whose data was in it was."""
 
+    retryable = True
     remedy = "Try again"
 
 
