@@ -34,6 +34,7 @@ from bot.lessons import Lessons
 from bot.metrics import Metrics
 from bot.pausing import PAUSE_FILE, PauseFile
 from bot.redaction import hide
+from bot.retention import Retention
 from engine.config import ConfigError, EngineConfig
 from storage.database import Database
 from storage.lock import DataDirectoryLock
@@ -142,6 +143,10 @@ class App:
         await parts.services.lessons.start()
         stack.push_async_callback(pausing.stop)
         pausing.start()
+        if self.settings.keep_completions_days is not None:
+            retention = Retention(parts.services.database, self.settings.keep_completions_days)
+            stack.push_async_callback(retention.stop)
+            retention.start()
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s

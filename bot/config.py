@@ -216,6 +216,11 @@ class Settings(BaseSettings):
         description="hours for which updates of Telegram and Discord that were handled are known by their keys, "
         "48 or more: platforms may deliver them again",
     )
+    keep_completions_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="days for which answers are kept that nobody said anything about, 1 or more (unset: for ever)",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="debug, info, warning, error"
     )

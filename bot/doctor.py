@@ -56,6 +56,7 @@ async def examine(settings: Settings) -> list[Finding]:
         _data_directory(settings),
         await _database(settings),
         _disk(settings),
+        _retention(settings),
         *(_running(ready) if ready else [_port(settings)]),
         *await _telegram(settings),
         *await _discord(settings),
@@ -124,6 +125,13 @@ def _disk(settings: Settings) -> Finding:
     free_bytes = shutil.disk_usage(nearest).free
     remedy = "" if free_bytes >= MIN_FREE_BYTES else "free some disk space, or move HEED_DATA_DIR"
     return Finding("disk", f"{free_bytes / 1024**3:.1f} GiB free", remedy)
+
+
+def _retention(settings: Settings) -> Finding:
+    days = settings.keep_completions_days
+    answers = "answers for ever" if days is None else f"answers that nobody said anything about for {days} days"
+    versions = f"{settings.versions.keep} versions of each adapter"
+    return Finding("kept", f"{answers}, {versions}, keys of updates for {settings.keep_updates_hours} hours")
 
 
 def _port(settings: Settings) -> Finding:

@@ -5,12 +5,13 @@ Another person's answer is treated as if it did not exist.
 
 from typing import Any
 
-from sqlalchemy import bindparam
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, and_, bindparam, exists, not_
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, delete, select
 
 from storage import rows
 from storage.errors import ChatNotFound, CompletionNotFound
-from storage.tables import Chat, Completion, PlatformMessage
+from storage.tables import BetterAnswer, Chat, Completion, Feedback, MessageRole, PlatformMessage
 
 _OWNER_OF_CHAT = select(Chat.user_id).where(Chat.id == bindparam("wanted"))
 _OWNER = select(Completion.user_id).where(Completion.id == bindparam("wanted"))
@@ -67,6 +68,29 @@ def mark_gold(s: Session, user_id: str, completion_id: str, is_gold: bool = True
     completion = get(s, user_id, completion_id)
     completion.is_gold = is_gold
     return completion
+
+
+def drop_unneeded(s: Session, created_before_s: float, limit: int) -> int:
+    """Drop the oldest answers that nobody said anything about, with what shows them; returns how many.
+
+    Kept are approved ones, those with feedback, with a better answer, or given again by one that stays, and an answer
+    given again where the one before it is kept for any of that.
+    """
+    old = select(Completion.id).where(col(Completion.created_at) < created_before_s, *_unneeded(Completion))
+    before, again = aliased(Completion), aliased(Completion)
+    is_again_of_needed = exists().where(col(before.id) == col(Completion.retry_of), not_(and_(*_unneeded(before))))
+    is_given_again = exists().where(col(again.retry_of) == col(Completion.id))
+    ids = list(s.exec(old.where(~is_given_again, ~is_again_of_needed).order_by(col(Completion.seq)).limit(limit)))
+    s.exec(delete(PlatformMessage).where(col(PlatformMessage.completion_id).in_(ids)))
+    s.exec(delete(MessageRole).where(col(MessageRole.about).in_(ids)))
+    return s.exec(delete(Completion).where(col(Completion.id).in_(ids))).rowcount
+
+
+def _unneeded(answer: Any) -> tuple[ColumnElement[bool], ...]:
+    """Whether what an answer says is needed for nothing but reading it again."""
+    has_feedback = exists().where(col(Feedback.completion_id) == answer.id)
+    has_better = exists().where(col(BetterAnswer.completion_id) == answer.id)
+    return ~col(answer.is_gold), ~has_feedback, ~has_better
 
 
 def _owner(s: Session, query: Any, wanted: str) -> str | None:

@@ -97,6 +97,14 @@ async def test_a_start_says_where_to_go(settings: Settings) -> None:
     assert started.lines[-1] == "stopping"
 
 
+@pytest.mark.parametrize("days", [None, 30])
+async def test_old_answers_are_looked_for_where_that_is_set(settings: Settings, days: int | None) -> None:
+    """As long as heed runs, and no longer."""
+    async with running(settings.model_copy(update={"keep_completions_days": days})):
+        assert ("heed-retention" in {task.get_name() for task in asyncio.all_tasks()}) is (days is not None)
+    assert "heed-retention" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
 async def test_http_answers_while_the_model_loads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the engine is ready, /readyz says so instead of refusing the connection; stop ends a start, too."""
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,8 +13,12 @@ import psutil
 import pytest
 from playwright.async_api import async_playwright, expect
 
+from evals.server import own
+from storage import atomic
 from tests.bot.end_to_end import Chat, DiscordChat, TelegramChat
 from tests.bot.http.test_page import ARGUMENTS
+from tests.bot.test_cli import heed_command
+from tests.engine.pocket_model import pocket_folder
 from tests.live_heed import LiveHeed
 from tests.patience import PATIENCE_S
 
@@ -46,6 +51,17 @@ class Person:
         """One correction, waited for, with the answer given again."""
         body = {"completion_id": completion_id, "user": self.name, "kind": "correction", "text": text, "retry": True}
         return await self.call("POST", "/v1/feedback", body)
+
+    async def tokens(self, text: str) -> list[tuple[str, float]]:
+        """The tokens of an answer that only the weights shape, with their log-probabilities."""
+        body = {"messages": [{"role": "user", "content": text}], "user": self.name, "temperature": 0, "logprobs": True}
+        answer = await self.call("POST", "/v1/chat/completions", {**body, "heed": {"notes": "off"}})
+        return [(entry["token"], entry["logprob"]) for entry in answer["choices"][0]["logprobs"]["content"]]
+
+    async def ask_again_and_again(self, text: str) -> None:
+        """Until cancelled."""
+        while True:
+            await self.ask(text)
 
 
 @pytest.fixture
@@ -196,6 +212,29 @@ def stories(one_heed: LiveHeed) -> dict[str, Future[None]]:
 def test_a_platform_learns(stories: dict[str, Future[None]], platform: str) -> None:
     """Corrected by a reply, taken back by a button: with the real library, the real engine and the pocket model."""
     stories[platform].result()
+
+
+async def test_a_backup_goes_on_elsewhere(live_heed: LiveHeed, session: aiohttp.ClientSession, tmp_path: Path) -> None:
+    """Written while heed answers and restored elsewhere: same rows, same adapter, the same answer bit for bit."""
+    person, data_dir, folder = Person(session, "mover"), live_heed.server.folder / "data", tmp_path / "elsewhere"
+    completion_id, _ = await person.ask(QUESTION)
+    assert (await person.correct(completion_id, "no emoji, please"))["adapter_version"] == 1
+    answer, held = await person.tokens(UNSEEN), await person.call("GET", "/v1/users/mover/export")
+    asking = asyncio.create_task(person.ask_again_and_again(QUESTION))
+    written = await heed_command("backup", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
+    asking.cancel()
+    restored = await heed_command("restore", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(folder / "data"))
+    assert (written.returncode, restored.returncode) == (0, 0), written.stderr + restored.stderr
+    mine = [row["path"] for row in held["adapter_versions"]]
+    assert [atomic.read_directory(folder / "data" / p) for p in mine] == [
+        atomic.read_directory(data_dir / p) for p in mine
+    ]
+    async with own({"HEED_MODEL": str(pocket_folder())}, folder) as url, aiohttp.ClientSession(url) as there:
+        mover = Person(there, "mover")
+        found = await mover.call("GET", "/v1/users/mover/export")
+        for table in ("completions", "feedback", "notes", "adapter_versions"):
+            assert [row for row in held[table] if row not in found[table]] == [], table
+        assert await mover.tokens(UNSEEN) == answer
 
 
 async def test_a_restart_keeps_everything(live_heed: LiveHeed) -> None:

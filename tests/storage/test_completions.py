@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage import chats, completions
+from storage import better_answers, chats, completions, feedback, roles
 from storage.errors import ChatNotFound, CompletionNotFound, ConstraintViolated
-from storage.tables import Completion, PlatformMessage
+from storage.tables import Completion, MessageRole, PlatformMessage
 from tests.storage import rows
 from tests.storage.conftest import Store
 
@@ -109,3 +109,73 @@ def test_the_first_answers_of_a_version_come_in_order(store: Store, ana: str, be
     everything = store.read(lambda s: completions.recent(s, ana, 9))
     wanted = [c.id for c in reversed(everything) if c.adapter_version == 2][:2]
     assert store.read(lambda s: completions.first_of_version(s, ana, 2, 2)) == wanted
+
+
+OLD_S, DAY = 1000.0, 500.0
+LIMIT = 100
+
+
+def _old(store: Store, user_id: str, text: str, **fields: object) -> str:
+    row = rows.completion(user_id, text, **{"created_at": DAY, **fields})
+    return store.write(lambda s: completions.add(s, row)).id
+
+
+def _left(store: Store, user_id: str) -> set[str]:
+    return {row.text for row in store.read(lambda s: completions.recent(s, user_id, LIMIT))}
+
+
+def test_old_answers_that_nothing_rests_on_are_dropped(store: Store, ana: str) -> None:
+    """Those with feedback, approval or a better answer stay, and so does everything that is not old."""
+    said, liked, bettered = (_old(store, ana, text) for text in ("said", "liked", "bettered"))
+    _old(store, ana, "plain")
+    _old(store, ana, "young", created_at=OLD_S + 1)
+    store.write(lambda s: feedback.add(s, rows.feedback(ana, completion_id=said)))
+    store.write(lambda s: completions.mark_gold(s, ana, liked))
+    store.write(lambda s: better_answers.add(s, rows.better_answer(ana, bettered)))
+    assert store.write(lambda s: completions.drop_unneeded(s, OLD_S, LIMIT)) == 1
+    assert _left(store, ana) == {"said", "liked", "bettered", "young"}
+    assert store.write(lambda s: completions.drop_unneeded(s, OLD_S, LIMIT)) == 0
+
+
+def test_what_showed_a_dropped_answer_goes_with_it(store: Store, ana: str) -> None:
+    """The message that showed it, and a question about it."""
+    answer = _old(store, ana, "plain")
+    _link(store, answer)
+    role = MessageRole(
+        platform="telegram", chat_external_id="c", message_id="2", user_id=ana, role="reason", about=answer
+    )
+    store.write(lambda s: roles.put(s, role))
+    store.write(lambda s: completions.drop_unneeded(s, OLD_S, LIMIT))
+    with pytest.raises(CompletionNotFound):
+        store.read(lambda s: completions.by_message(s, "telegram", "c", "1", user_id=ana))
+    assert store.read(lambda s: roles.find(s, ana, "telegram", "c", "2")) is None
+
+
+def test_answers_to_one_message_go_last_first(store: Store, ana: str) -> None:
+    """So that none is left that answers again what is not there; a conversation can be read at every moment."""
+    chat = store.write(lambda s: chats.resolve(s, ana, "http", "web")).id
+    first = _old(store, ana, "first", chat_id=chat)
+    second = _old(store, ana, "second", chat_id=chat, retry_of=first)
+    _old(store, ana, "third", chat_id=chat, retry_of=second)
+    left = []
+    while store.write(lambda s: completions.drop_unneeded(s, OLD_S, LIMIT)):
+        left.append(_left(store, ana))
+        store.read(lambda s: chats.context(s, ana, "http", "web", LIMIT))
+    assert left == [{"first", "second"}, {"first"}, set()]
+
+
+def test_an_answer_given_again_stays_with_the_one_that_was_corrected(store: Store, ana: str) -> None:
+    """Without it the conversation would go on from the answer that was not good."""
+    chat = store.write(lambda s: chats.resolve(s, ana, "http", "web")).id
+    corrected = _old(store, ana, "corrected", chat_id=chat)
+    _old(store, ana, "again", chat_id=chat, retry_of=corrected)
+    store.write(lambda s: feedback.add(s, rows.feedback(ana, completion_id=corrected)))
+    assert store.write(lambda s: completions.drop_unneeded(s, OLD_S, LIMIT)) == 0
+
+
+def test_few_go_at_a_time_and_the_oldest_first(store: Store, ana: str) -> None:
+    """As many as are asked for."""
+    for number in range(5):
+        _old(store, ana, str(number))
+    assert store.write(lambda s: completions.drop_unneeded(s, OLD_S, 2)) == 2
+    assert _left(store, ana) == {"2", "3", "4"}

@@ -1,0 +1,81 @@
+"""bot.retention: old answers go once a day, and leave nothing."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.retention import DAY_S, Retention
+from storage import completions, people
+from storage.database import Database, Session
+from storage.errors import StorageFull
+from storage.tables import Completion
+from tests.bot.test_pruning import Sleeps
+from tests.patience import until
+from tests.storage import rows
+
+NOW_S = 40 * DAY_S
+
+
+def retention(database: Database, sleeps: Sleeps | None = None) -> Retention:
+    """Thirty days, at a time of the test's own."""
+    return Retention(database, 30, clock=lambda: NOW_S, sleep=sleeps or Sleeps())
+
+
+async def answered(database: Database, text: str, age_days: float) -> None:
+    """An answer of some days ago."""
+    user_id = (await database.write(lambda s: people.resolve(s, "http", "ana"))).id
+    row = rows.completion(user_id, text, created_at=NOW_S - age_days * DAY_S)
+    await database.write(lambda s: completions.add(s, row))
+
+
+async def left(database: Database) -> list[str]:
+    """What Ana was answered."""
+    user = await database.read(lambda s: people.find(s, "http", "ana"))
+    found: list[Completion] = await database.read(lambda s: completions.recent(s, user.id if user else "", 100))
+    return [row.text for row in found]
+
+
+async def test_what_is_older_than_it_should_be_goes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, however few go at a time."""
+    monkeypatch.setattr("bot.retention.AT_ONCE", 2)
+    for number in range(5):
+        await answered(database, str(number), 31)
+    await answered(database, "young", 29)
+    assert await retention(database).drop() == 5
+    assert await left(database) == ["young"]
+
+
+async def test_nothing_of_it_is_left_in_any_file(database: Database, tmp_path: Path) -> None:
+    """Not in the write-ahead log either."""
+    await answered(database, "canary-6113", 31)
+    await retention(database).drop()
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert [path.name for path in files if b"canary-6113" in path.read_bytes()] == []
+
+
+async def test_it_happens_at_once_and_every_day(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after a day on which there was no room; until it is stopped."""
+    sleeps = Sleeps()
+    work = retention(database, sleeps)
+    await answered(database, "first", 31)
+    work.start()
+    await until(lambda: len(sleeps.asked) == 1)
+    assert await left(database) == []
+    await answered(database, "second", 31)
+    with monkeypatch.context() as patch:
+        patch.setattr(completions, "drop_unneeded", no_room)
+        sleeps.next.set()
+        await until(lambda: len(sleeps.asked) == 2)
+    assert await left(database) == ["second"]
+    sleeps.next.set()
+    await until(lambda: len(sleeps.asked) == 3)
+    assert await left(database) == []
+    assert sleeps.asked == [DAY_S] * 3
+    await work.stop()
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "heed-retention"] == []
+
+
+def no_room(_: Session, __: float, ___: int) -> int:
+    """A full disk."""
+    raise StorageFull("no room")
