@@ -27,7 +27,7 @@ COPY bench bench
 RUN useradd --uid 10001 --no-create-home --home-dir /data/home heed \
     && install --directory --owner heed --group heed --mode 0700 /data /data/home
 USER heed
-ENV HOME=/data/home HEED_DATA_DIR=/data/heed
+ENV HOME=/data/home HEED_DATA_DIR=/data/heed PATH=/opt/heed/.venv/bin:$PATH
 VOLUME /data
 
 HEALTHCHECK --interval=15s --timeout=5s --start-period=120s --retries=4 \

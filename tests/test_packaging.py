@@ -80,9 +80,16 @@ def test_containers_get_time_to_finish(services: dict[str, Any], name: str) -> N
     assert services[name]["volumes"] == ["heed-data:/data"]
 
 
-def test_the_gpu_is_only_asked_for_on_demand(services: dict[str, Any]) -> None:
-    """`docker compose up` starts the CPU container alone."""
-    assert [name for name, service in services.items() if "profiles" not in service] == ["heed"]
+def test_each_container_has_a_profile(services: dict[str, Any]) -> None:
+    """They share the data and the port: `docker compose up` starts neither, a profile or a name one of them."""
+    assert {name: service["profiles"] for name, service in services.items()} == {"heed": ["cpu"], "heed-gpu": ["gpu"]}
+
+
+@pytest.mark.parametrize("name", ["heed", "heed-gpu"])
+def test_containers_have_no_rights(services: dict[str, Any], name: str) -> None:
+    """No capability, and no way to more."""
+    assert services[name]["cap_drop"] == ["ALL"]
+    assert services[name]["security_opt"] == ["no-new-privileges:true"]
 
 
 def test_the_database_server_stays_on_loopback(services: dict[str, Any]) -> None:

@@ -32,12 +32,14 @@ def check_machine(system: str, machine: str, libc: str) -> None:
     if system != "Linux" or machine not in ("x86_64", "AMD64"):
         found = "{} on {}".format(system, machine)
         raise Unsuitable(
-            "heed needs Linux on x86-64, this is {}: use such a machine, or Docker (docker compose up)".format(found)
+            "heed needs Linux on x86-64, this is {}: use such a machine, or Docker (docker compose up heed)".format(
+                found
+            )
         )
     if libc != "glibc":
         raise Unsuitable(
             "heed needs a Linux with glibc 2.28 or later, this one has another C library: "
-            "use Debian, Ubuntu, Fedora or the like, or Docker (docker compose up)"
+            "use Debian, Ubuntu, Fedora or the like, or Docker (docker compose up heed)"
         )
 
 
