@@ -16,13 +16,23 @@ from pathlib import Path
 
 from storage import atomic, manifest, migrations, snapshot, sqlite
 from storage.backup import CHUNK_BYTES, Progress
-from storage.errors import BackupDamaged, DatabaseCorrupt, DirectoryInUse, SchemaUnknown, StorageError
+from storage.errors import (
+    BackupDamaged,
+    DatabaseCorrupt,
+    DirectoryInUse,
+    SchemaUnknown,
+    StorageError,
+    StorageNotWritable,
+)
 from storage.lock import LOCK_NAME, DataDirectoryLock
 from storage.manifest import MANIFEST_FILE, BackedUpFile, Manifest
 from storage.snapshot import StoredVersion
 from storage.sqlite import FILE_NAME
 from storage.tables import ADAPTERS_FOLDER
 
+# What zipfile raises on the way through a broken file; ValueError where an offset in it points before its beginning.
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, sqlite3.Error)
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others may want gigabytes to unpack a few bytes
 Take = Callable[[StoredVersion, dict[str, bytes]], object]
 
 
@@ -80,6 +90,8 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
         raise BackupDamaged(f"the {MANIFEST_FILE} of {archive.filename} is too large")
     for name in entries.keys() - {MANIFEST_FILE}:
         manifest.check_name(name)
+    if any(entry.compress_type not in METHODS for entry in entries.values()):
+        raise BackupDamaged(f"{archive.filename} is packed in a way that heed does not pack")
     found = manifest.parse(archive.read(MANIFEST_FILE))
     if not migrations.is_known(found.schema_revision):
         raise SchemaUnknown(
@@ -137,7 +149,7 @@ def _opened(backup: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except StorageError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, sqlite3.Error) as error:
+    except BROKEN as error:
         raise BackupDamaged(f"{backup} cannot be read as a backup ({error})") from error
     except OSError as error:
         raise BackupDamaged(f"{backup} cannot be read ({error.strerror or error})") from error
@@ -146,8 +158,7 @@ def _opened(backup: Path) -> Iterator[zipfile.ZipFile]:
 @contextlib.contextmanager
 def _empty(data_dir: Path) -> Iterator[Path]:
     """A folder to restore into, below an empty data directory that nobody else uses; it stays empty on failure."""
-    if data_dir.exists() and (not data_dir.is_dir() or any(path.name != LOCK_NAME for path in data_dir.iterdir())):
-        raise DirectoryInUse(f"{data_dir} is not an empty directory")
+    _require_empty(data_dir)
     made = [path for path in (data_dir, *data_dir.absolute().parents) if not path.exists()]
     had_lock = (data_dir / LOCK_NAME).exists()
     with DataDirectoryLock(data_dir):
@@ -161,6 +172,18 @@ def _empty(data_dir: Path) -> Iterator[Path]:
             for path in made:
                 path.rmdir()
             raise
+
+
+def _require_empty(data_dir: Path) -> None:
+    try:
+        if any(path.name != LOCK_NAME for path in data_dir.iterdir()):
+            raise DirectoryInUse(f"{data_dir} is not empty")
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise DirectoryInUse(f"{data_dir} is not a directory") from error
+    except PermissionError as error:
+        raise StorageNotWritable(f"{data_dir} cannot be read ({error.strerror})") from error
 
 
 def _remove(path: Path) -> None:

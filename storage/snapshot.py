@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage import atomic, sqlite
-from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased, StorageError
+from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased, StorageError, StorageNotWritable
 from storage.tables import ADAPTERS_FOLDER, VersionState
 
 ROUNDS = 20  # copies of the database at most: a third only where versions come and go while one is made
@@ -57,15 +57,25 @@ def taken(database: Path, data_dir: Path, sleep: Callable[[float], None] = time.
     Blocking: for a copy of the database. Raises DatabaseMissing, DatabaseCorrupt, storage's errors about the disk, and
     SnapshotErased, for which the block raises on finding its files gone.
     """
-    if not database.is_file() or database.stat().st_size == 0:
-        raise DatabaseMissing(f"there is no {database}: nothing to back up")
-    with atomic.temporary_directory(data_dir / sqlite.BACKUP_FOLDER) as folder:
+    _require(database)
+    with atomic.temporary_directory(database.parent / sqlite.BACKUP_FOLDER) as folder:
         try:
             yield _settled(database, data_dir, folder, sleep)
         except (OSError, sqlite3.Error, StorageError) as error:
             if folder.exists():
                 raise
             raise SnapshotErased("somebody was erased while their data was read") from error
+
+
+def _require(database: Path) -> None:
+    try:
+        if database.stat().st_size:
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise StorageNotWritable(f"{database} cannot be read ({error.strerror})") from error
+    raise DatabaseMissing(f"there is no {database}: nothing to back up")
 
 
 def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[float], None]) -> Snapshot:

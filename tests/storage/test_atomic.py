@@ -304,3 +304,71 @@ def test_a_file_where_the_directory_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageNotWritable, match="is not a directory"):
         atomic.write_file(tmp_path / "file" / "below", b"x")
+
+
+def test_a_file_that_comes_in_pieces_is_there_as_a_whole(tmp_path: Path) -> None:
+    """For the owner only, in folders made for it, and not before the block has ended."""
+    path = tmp_path / "new" / "file"
+    with atomic.new_file(path) as file:
+        file.write(b"first ")
+        assert not path.exists()
+        file.write(b"second")
+    assert path.read_bytes() == b"first second"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(AlreadyWritten), atomic.new_file(path):
+        pass
+
+
+def test_a_file_whose_block_fails_is_nowhere(tmp_path: Path) -> None:
+    """A full disk has its name, other errors keep theirs."""
+
+    def write(error: Exception) -> None:
+        with atomic.new_file(tmp_path / "file") as file:
+            file.write(b"part")
+            raise error
+
+    for error, expected in ((OSError(errno.ENOSPC, "full"), StorageFull), (KeyError("x"), KeyError)):
+        with pytest.raises(expected):
+            write(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_temporary_directory_goes_with_its_block(tmp_path: Path) -> None:
+    """With everything in it; the sweep at a start knows it by its name."""
+
+    def use() -> None:
+        with atomic.temporary_directory(tmp_path) as folder:
+            (folder / "file").write_bytes(b"x")
+            assert folder.name.startswith(atomic.TEMPORARY_PREFIX)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        use()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_linked_directory_outlives_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    """Also where the file system has no hard links."""
+    files = {"a": b"1", "b": b"2"}
+    atomic.write_directory(tmp_path / "one", files)
+    if not has_links:
+        monkeypatch.setattr(os, "link", _no_links)
+    atomic.link_directory(tmp_path / "one", tmp_path / "two")
+    assert atomic.remove_directory(tmp_path / "one")
+    assert atomic.read_directory(tmp_path / "two") == files
+    with pytest.raises(FileNotFoundError):
+        atomic.link_directory(tmp_path / "one", tmp_path / "three")
+
+
+def _no_links(*_: object, **__: object) -> None:
+    raise OSError(errno.EPERM, "no links here")
+
+
+def test_a_finished_directory_is_published_too(tmp_path: Path) -> None:
+    """It is moved with everything in it."""
+    atomic.write_directory(tmp_path / "made" / "inner", {"a": b"1"})
+    atomic.publish_file(tmp_path / "made", tmp_path / "there")
+    assert atomic.read_directory(tmp_path / "there" / "inner") == {"a": b"1"}

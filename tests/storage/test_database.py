@@ -13,10 +13,11 @@ import pytest
 from sqlmodel import Session
 
 from storage import completions, people, settings
-from storage.database import NUM_READERS, Database
+from storage.database import NUM_READERS, Database, file_of
 from storage.errors import (
     DatabaseClosed,
     DatabaseCorrupt,
+    DatabaseElsewhere,
     DriverMissing,
     StorageError,
     StorageNotWritable,
@@ -263,3 +264,12 @@ async def test_checkpoint_empties_the_log_between_writes(database: Database, dat
     await database.checkpoint()
     assert log.stat().st_size == 0
     assert await database.read(lambda s: settings.get(s, "19")) == 19
+
+
+def test_the_file_of_a_database_is_known(tmp_path: Path) -> None:
+    """In the data directory or where a URL says; a database server has none, and its password is not shown."""
+    assert file_of(tmp_path) == tmp_path / "heed.db"
+    assert file_of(tmp_path, f"sqlite:///{tmp_path}/other.db") == tmp_path / "other.db"
+    with pytest.raises(DatabaseElsewhere, match="pg_dump") as refused:
+        file_of(tmp_path, "postgresql://ana:secret@127.0.0.1/heed")
+    assert "secret" not in str(refused.value)

@@ -164,6 +164,15 @@ def test_rows_that_refer_to_nothing_are_refused(good: Path, tmp_path: Path) -> N
     assert not (tmp_path / "data").exists()
 
 
+def test_another_way_of_packing_is_refused(good: Path, tmp_path: Path) -> None:
+    """Some unpack gigabytes out of nothing."""
+    with zipfile.ZipFile(good) as archive, zipfile.ZipFile(tmp_path / "xz.zip", "w", zipfile.ZIP_LZMA) as packed:
+        for name in archive.namelist():
+            packed.writestr(name, archive.read(name))
+    with pytest.raises(BackupDamaged, match="packed"):
+        restore.verify(tmp_path / "xz.zip", quiet)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_a_part_of_a_backup_is_refused(good: Path, tmp_path: Path, share: float) -> None:
     """A copy that broke off, wherever it did."""

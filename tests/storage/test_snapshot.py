@@ -10,7 +10,7 @@ import pytest
 from storage import atomic, people, snapshot, sqlite
 from storage.database import Database
 from storage.erasure import forget_person
-from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased
+from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased, StorageNotWritable
 from storage.tables import AdapterVersion
 from tests.storage.taught import FILES, prune, teach
 
@@ -119,6 +119,17 @@ def test_without_a_database_there_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(DatabaseMissing, match="nothing to back up"), snapshot.taken(tmp_path / "heed.db", tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else's data directory."""
+
+    def denied(self: Path, **_: bool) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", denied)
+    with pytest.raises(StorageNotWritable, match="Permission denied"), snapshot.taken(tmp_path / "heed.db", tmp_path):
+        pass
 
 
 def test_what_a_database_says_is_checked(tmp_path: Path) -> None:

@@ -276,3 +276,43 @@ def test_a_write_on_a_reader_is_our_own_fault() -> None:
 def test_programming_errors_have_no_remedy(error: Exception) -> None:
     """A wrong statement is not dressed up as trouble with the disk."""
     assert sqlite.named_error(error, "x") is None
+
+
+def test_a_copy_is_made_beside_a_writer_and_read_without_a_trace(tmp_path: Path) -> None:
+    """It has what was committed, not what was not; looking at it leaves no file."""
+    file = _filled(tmp_path / "heed.db")
+    (tmp_path / "copies").mkdir()
+    with _engine(file.writer_engine()) as engine, engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM t")
+        sqlite.copy(file.path, tmp_path / "copies" / "copy.db")
+    sqlite.check_copy(tmp_path / "copies" / "copy.db")
+    with sqlite.looking_at(tmp_path / "copies" / "copy.db") as copied:
+        assert copied.execute("SELECT count(*) FROM t").fetchone() == (2000,)
+    assert [path.name for path in (tmp_path / "copies").iterdir()] == ["copy.db"]
+
+
+def test_a_damaged_copy_is_found(tmp_path: Path) -> None:
+    """In its pages, and in what its rows refer to."""
+    _filled(tmp_path / "heed.db")
+    sqlite.copy(tmp_path / "heed.db", tmp_path / "copy.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as connection:
+        connection.execute("CREATE TABLE u (t_id INTEGER REFERENCES t (id))")
+        connection.execute("INSERT INTO u VALUES (99999)")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with pytest.raises(DatabaseCorrupt, match=r"refer to nothing in \['u'\]"):
+        sqlite.check_copy(tmp_path / "copy.db")
+    _damage(tmp_path / "copy.db")
+    with pytest.raises(DatabaseCorrupt):
+        sqlite.check_copy(tmp_path / "copy.db")
+
+
+def test_what_a_killed_backup_left_goes_at_the_next_start(tmp_path: Path) -> None:
+    """And with the next erasure: there are people's words in it."""
+    file = SqliteFile(tmp_path / "heed.db")
+    for clear in (file.prepare, file.remove_backups):
+        left = tmp_path / "backups" / ".heed-tmp-1234"
+        left.mkdir(parents=True)
+        (left / "heed.db").write_bytes(b"words")
+        clear()
+        assert list((tmp_path / "backups").iterdir()) == []
