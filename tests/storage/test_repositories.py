@@ -19,6 +19,7 @@ WITHOUT_PERSON = {
     "chats.move": "a place that the platform has given a new id",
     "completions.add": "the row names its person",
     "completions.link": "the answer names its person",
+    "completions.drop_unneeded": "what is old goes, whoever it was said to",
     "consent.record": "the row names its person",
     "consent.set_follow_ups": "as consent.record",
     "consent.enforce": "sweep at start",
