@@ -10,8 +10,10 @@ BotError
 │   └── ServerRefused                      it answered with an error
 └── RequestError (ValueError)              a request is refused; nothing was changed
     ├── MalformedRequest                   400: not JSON, or not an object
+    ├── BatchRefused                       400: what stands in one call does not go together
     ├── NotAuthorised                      401: no or an unknown API key
     ├── OriginRefused                      403: another site's page, or an unexpected Host
+    ├── ModelRefused                       403: another base model than the one that runs
     ├── NotFound (LookupError)             404
     ├── TooLarge                           413: more bytes than are taken
     ├── InvalidField                       422: one field is wrong
@@ -79,6 +81,10 @@ class MalformedRequest(RequestError):
     """The body is not a JSON object."""
 
 
+class BatchRefused(RequestError):
+    """What stands in one call does not go together: send it in several."""
+
+
 class NotAuthorised(RequestError):
     """No API key, or one that is not known."""
 
@@ -88,6 +94,13 @@ class NotAuthorised(RequestError):
 
 class OriginRefused(RequestError):
     """The request comes from another site's page, or names a host heed does not answer to."""
+
+    status = 403
+    kind = "permission_error"
+
+
+class ModelRefused(RequestError):
+    """Another base model than the one that runs is asked for."""
 
     status = 403
     kind = "permission_error"

@@ -27,6 +27,7 @@ from engine.consolidator import LEARNING_IS_OFF, Consolidator
 from engine.curriculum import Curriculum
 from engine.errors import EngineError
 from engine.facts import Facts
+from engine.given import given
 from engine.gold import GoldAnswers
 from engine.hindsight import with_notes
 from engine.history import NothingToUndo, UndoResult
@@ -176,6 +177,12 @@ class Engine:
         with self._served.using(ref):
             messages = with_notes(request.messages, await self._notes_for(request, ref))
             return await likelihood(self._host, self._prompts, messages, answer, ref)
+
+    async def given(self, request: GenerateRequest, text: str) -> GenerateResult:
+        """`text` as the answer to `request`, as if heed had written it. Raises PromptTooLongError, EngineRestarting."""
+        ref = await self._adapter_for(request)
+        with self._served.using(ref):
+            return await given(self._host, self._prompts, request, await self._notes_for(request, ref), text, ref)
 
     async def _notes_for(self, request: GenerateRequest, ref: AdapterRef) -> list[str]:
         if request.notes == "off" or request.adapter == "base":

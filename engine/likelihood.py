@@ -22,14 +22,22 @@ async def likelihood(
         PromptTooLongError: conversation and answer together are longer than what the model reads.
     """
     prompt_ids, answer_ids = prompts.prompt_token_ids(messages), prompts.answer_token_ids(answer)
+    logprobs = await logprobs_of(host, prompts, prompt_ids, answer_ids, ref)
+    return Likelihood(len(prompt_ids), [prompts.token_text(token_id) for token_id in answer_ids], logprobs)
+
+
+async def logprobs_of(
+    host: VllmHost, prompts: PromptBuilder, prompt_ids: list[int], answer_ids: list[int], ref: AdapterRef
+) -> list[float]:
+    """The log-probability of each token of an answer, in nats. Raises PromptTooLongError."""
     if len(answer_ids) > prompts.room_for(prompt_ids):
         num_tokens = len(prompt_ids) + len(answer_ids)
         raise PromptTooLongError(
             f"conversation and answer have {num_tokens} tokens; the model takes {host.max_model_len}"
         )
     if not answer_ids:
-        return Likelihood(len(prompt_ids), [], [])
+        return []
     sample = {"kind": "gold", "student_ids": prompt_ids, "teacher_ids": prompt_ids, "response_ids": answer_ids}
     (score,) = await scored(host, [sample], ref)
-    tokens = [prompts.token_text(token_id) for token_id in answer_ids]
-    return Likelihood(len(prompt_ids), tokens, score["student_logprobs"])
+    logprobs: list[float] = score["student_logprobs"]
+    return logprobs

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.given`)
 ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": text}
 
 
@@ -53,7 +54,7 @@ class GenerateResult:
     logprobs: list[float]
     adapter_version: int
     sampling: dict[str, Any]
-    finish_reason: str  # "stop" | "length" | "abort"
+    finish_reason: str  # "stop" | "length" | "abort" | GIVEN
     num_cached_tokens: int
     time_to_first_token_s: float
     duration_s: float

@@ -17,7 +17,7 @@ from engine.adapter_ref import AdapterRef
 from engine.bank import Bank
 from engine.config import LearnConfig
 from engine.prompts import PromptBuilder
-from engine.requests import Sampling
+from engine.requests import GIVEN, Sampling
 from engine.vllm_host import VllmHost
 from storage.tables import Completion
 
@@ -131,7 +131,8 @@ def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
     found: dict[str, Rollout] = {}
     for c in recent:
         asked = c.messages[-1]["content"] if c.messages else ""
-        if c.adapter_version == version and not c.notes and c.completion_token_ids and asked not in found:
+        is_own = c.adapter_version == version and not c.notes and c.finish_reason != GIVEN
+        if is_own and c.completion_token_ids and asked not in found:
             found[asked] = Rollout(c.messages, c.prompt_token_ids, c.completion_token_ids, c.logprobs)
     return list(found.values())
 

@@ -13,6 +13,7 @@ from storage import rows
 from storage.errors import ChatNotFound, CompletionNotFound
 from storage.tables import BetterAnswer, Chat, Completion, Feedback, MessageRole, PlatformMessage
 
+_SAME_TEXT = 1000  # answers of one text that are looked through for a question
 _OWNER_OF_CHAT = select(Chat.user_id).where(Chat.id == bindparam("wanted"))
 _OWNER = select(Completion.user_id).where(Completion.id == bindparam("wanted"))
 
@@ -42,6 +43,13 @@ def recent(s: Session, user_id: str, limit: int) -> list[Completion]:
     """The person's newest answers, newest first."""
     query = select(Completion).where(Completion.user_id == user_id)
     return list(s.exec(query.order_by(col(Completion.seq).desc()).limit(limit)))
+
+
+def by_text(s: Session, user_id: str, question: str, text: str) -> Completion | None:
+    """The newest answer to this person with exactly this text, given to exactly this question; None if none was."""
+    query = select(Completion).where(Completion.user_id == user_id, Completion.text == text)
+    found = s.exec(query.order_by(col(Completion.seq).desc()).limit(_SAME_TEXT))
+    return next((c for c in found if _question(c) == question), None)
 
 
 def first_of_version(s: Session, user_id: str, adapter_version: int, limit: int) -> list[str]:
@@ -91,6 +99,11 @@ def _unneeded(answer: Any) -> tuple[ColumnElement[bool], ...]:
     has_feedback = exists().where(col(Feedback.completion_id) == answer.id)
     has_better = exists().where(col(BetterAnswer.completion_id) == answer.id)
     return ~col(answer.is_gold), ~has_feedback, ~has_better
+
+
+def _question(completion: Completion) -> str | None:
+    asked = [message["content"] for message in completion.messages if message["role"] == "user"]
+    return asked[-1] if asked else None
 
 
 def _owner(s: Session, query: Any, wanted: str) -> str | None:

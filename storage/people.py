@@ -80,6 +80,11 @@ def identities(s: Session, user_id: str) -> list[Identity]:
     return list(s.exec(query.order_by(col(Identity.platform), col(Identity.account))))
 
 
+def accounts(s: Session, platform: str) -> list[str]:
+    """Everybody's accounts on a platform, by name: for what the operator may see, never for one person's request."""
+    return list(s.exec(select(Identity.account).where(Identity.platform == platform).order_by(col(Identity.account))))
+
+
 def set_learning(s: Session, user_id: str, is_learning: bool) -> User:
     """Turn learning on or off for a person. Raises PersonNotFound."""
     user = get(s, user_id)

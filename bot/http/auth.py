@@ -35,10 +35,10 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     return await handler(request)
 
 
-def author(request: web.Request, user: str = "") -> Author:
-    """The account a request speaks for; `user` is the name it gave. Raises InvalidField on an unusable name."""
+def author(request: web.Request, user: str = "", param: str = "user") -> Author:
+    """The account a request speaks for; `user` is the name it gave as `param`. Raises InvalidField."""
     settings = request.app[SERVICES].settings.http
-    name = _check_name(user.strip())
+    name = _check_name(user.strip(), param)
     if not settings.api_keys:
         return Author("http", name or LOCAL_USER, name or LOCAL_USER)
     key = _key_name(request, settings)
@@ -47,9 +47,9 @@ def author(request: web.Request, user: str = "") -> Author:
     return Author("http", f"{key}/{name}", name)
 
 
-def _check_name(name: str) -> str:
+def _check_name(name: str, param: str) -> str:
     if len(name) > 64 or any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in name):
-        raise InvalidField("a user's name has at most 64 visible characters", "user")
+        raise InvalidField("a user's name has at most 64 visible characters", param)
     return name
 
 

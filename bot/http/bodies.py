@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from bot.errors import InvalidField, MalformedRequest, TooLarge
 
 Name = Annotated[str, StringConstraints(max_length=64)]
-ModelName = Literal["heed", "heed-base"]
+OWN_MODELS = ("heed", "heed-base")
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 MAX_CHOICES = 8
 
 
@@ -58,7 +59,7 @@ class HeedOptions(Body):
 class ModelBody(Body):
     """What every call to a model has in common: which one, for whom, and heed's own wishes."""
 
-    model: ModelName = "heed"
+    model: ModelName = "heed"  # one of OWN_MODELS, or an adapter's name (`bot.http.models`)
     user: Name = ""
     heed: HeedOptions = HeedOptions()
 
@@ -154,6 +155,11 @@ async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
 
 async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
     """The request's body as `kind`. Raises MalformedRequest (not a JSON object) or InvalidField."""
+    return checked(kind, await read_object(request))
+
+
+async def read_object(request: web.Request) -> dict[str, Any]:
+    """The request's body, unchecked; it can be read again. Raises MalformedRequest."""
     raw = await request.read()
     try:
         data = json.loads(raw)
@@ -161,6 +167,11 @@ async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
         raise MalformedRequest("the body is not JSON") from None
     if not isinstance(data, dict):
         raise MalformedRequest("the body is not a JSON object")
+    return data
+
+
+def checked(kind: type[BodyT], data: dict[str, Any]) -> BodyT:
+    """`data` as `kind`. Raises InvalidField."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

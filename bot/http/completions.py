@@ -12,7 +12,7 @@ from aiohttp import web
 from bot.errors import InvalidField
 from bot.gateway import check_text
 from bot.http import bodies
-from bot.http.auth import author
+from bot.http.models import asker
 from bot.http.openai import Call, answered, turns_of
 from bot.http.services import SERVICES
 
@@ -25,7 +25,7 @@ async def completions(request: web.Request) -> web.StreamResponse:
     body = await bodies.read(request, bodies.TextBody)
     services.gateway.require_ready()
     chat = chat_of(body, services.gateway.settings.text_limit_chars)
-    turns = await turns_of(services, chat, author(request, body.user))
+    turns = await turns_of(services, chat, await asker(request, body))
     return await answered(request, TextCall(services, chat, turns))
 
 

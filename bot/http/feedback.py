@@ -1,5 +1,8 @@
 """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
 
+from dataclasses import replace
+from typing import Any
+
 from aiohttp import web
 
 from bot import feedback as mapping
@@ -22,10 +25,10 @@ async def give(request: web.Request) -> web.Response:
     if body.retry and not body.wait:
         raise InvalidField("retry needs wait: true", "retry")
     record = mapping.record(event(body))
-    training = _training(services, body)
+    training = training_of(services, body.training)
     user_id = await services.gateway.person(author(request, body.user))
     lesson = await services.lessons.teach(
-        user_id, record, idempotency_key=_key(request), training=training, wait=body.wait, retry=body.retry
+        user_id, record, idempotency_key=key_of(request), training=training, wait=body.wait, retry=body.retry
     )
     return web.json_response(views.lesson(lesson))
 
@@ -55,16 +58,17 @@ def _sign(value: str | int) -> str:
     return f"{value:+d}" if isinstance(value, int) else value
 
 
-def _training(services: Services, body: bodies.FeedbackBody) -> dict[str, object] | None:
+def training_of(services: Services, training: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Settings for one update, checked: they fit what runs. Raises InvalidField."""
     try:
-        learn = services.settings.learn.merged(body.training)
-        services.engine.config.check_teacher(learn)
+        replace(services.engine.config, learn=services.settings.learn.merged(training))
     except (ConfigError, TypeError) as error:
         raise InvalidField(str(error), "training") from None
-    return body.training
+    return training
 
 
-def _key(request: web.Request) -> str | None:
+def key_of(request: web.Request) -> str | None:
+    """The idempotency key of a call. Raises InvalidField."""
     key = request.headers.get(KEY_HEADER)
     if key is not None and not 1 <= len(key) <= MAX_KEY_CHARS:
         raise InvalidField(f"an {KEY_HEADER} has 1 to {MAX_KEY_CHARS} characters", KEY_HEADER)

@@ -1,4 +1,4 @@
-"""Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/metrics`."""
+"""Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/health`, `/metrics`."""
 
 import asyncio
 
@@ -28,6 +28,14 @@ async def readyz(request: web.Request) -> web.Response:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
     body = {"status": status, "model": services.settings.model_name, "parts": parts, "drift": drift}
     return web.json_response(body, status=200 if is_ready else 503)
+
+
+async def health(request: web.Request) -> web.Response:
+    """CLaaS's `/v1/health` and `/health`: always 200, "degraded" while no answer can be given."""
+    engine = request.app[SERVICES].engine
+    wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
+    worker = {"status": "healthy" if engine.is_ready else "unhealthy", "error": wrong or None}
+    return web.json_response({"status": "healthy" if engine.is_ready else "degraded", "worker": worker})
 
 
 async def metrics(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""OpenAI's calls: `POST /v1/chat/completions` with true streaming, and `GET /v1/models`; embeddings are refused.
+"""OpenAI's chat call: `POST /v1/chat/completions` with true streaming; embeddings are refused.
 
 Invariants: the id of a response is the id of the stored completion (choices share it, told apart by index);
 every choice is stored before the piece that ends it goes out; a client that leaves ends its generations.
@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar
 
 from aiohttp import web
 
@@ -18,28 +18,13 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from bot.gateway import Turn, check_text, choice_id
 from bot.http import bodies
-from bot.http.auth import author
 from bot.http.errors import body_of
+from bot.http.models import asker
 from bot.http.services import SERVICES, Services
 from engine.requests import Delta, GenerateResult, Sampling
 
 T = TypeVar("T")
 Json = dict[str, Any]
-
-MODELS = get_args(bodies.ModelName)
-
-
-async def list_models(request: web.Request) -> web.Response:
-    """`GET /v1/models`: the person's own adapter, and the base model."""
-    return web.json_response({"object": "list", "data": [_model(request, name) for name in MODELS]})
-
-
-async def one_model(request: web.Request) -> web.Response:
-    """`GET /v1/models/{model}`."""
-    name = request.match_info["model"]
-    if name not in MODELS:
-        raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(MODELS)}", "model")
-    return web.json_response(_model(request, name))
 
 
 async def embeddings(_: web.Request) -> web.Response:
@@ -52,7 +37,7 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.ChatBody)
     services.gateway.require_ready()
-    return await answered(request, Call(services, body, await turns_of(services, body, author(request, body.user))))
+    return await answered(request, Call(services, body, await turns_of(services, body, await asker(request, body))))
 
 
 async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
@@ -207,10 +192,6 @@ async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerat
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, everything, return_exceptions=True)
-
-
-def _model(request: web.Request, name: str) -> Json:
-    return {"id": name, "object": "model", "created": 0, "owned_by": request.app[SERVICES].settings.model_name}
 
 
 async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:

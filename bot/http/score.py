@@ -4,7 +4,7 @@ from aiohttp import web
 
 from bot.gateway import check_text
 from bot.http import bodies
-from bot.http.auth import author
+from bot.http.models import asker
 from bot.http.openai import messages_of
 from bot.http.services import SERVICES
 from engine.requests import GenerateRequest
@@ -18,7 +18,7 @@ async def score(request: web.Request) -> web.Response:
     limit_chars = services.gateway.settings.text_limit_chars
     messages = messages_of(body.messages, limit_chars)
     check_text(body.completion, limit_chars, "completion")
-    user_id = await services.gateway.person(author(request, body.user))
+    user_id = await services.gateway.person(await asker(request, body))
     asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
     found = await services.engine.score(asked, body.completion)
     return web.json_response(

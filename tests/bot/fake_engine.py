@@ -17,6 +17,7 @@ from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
 from engine.history import NothingToUndo, UndoResult
 from engine.requests import (
+    GIVEN,
     ChatMessage,
     ConsolidationOutcome,
     Delta,
@@ -101,6 +102,16 @@ class FakeEngine:
         logprobs = [-0.25 if self._texts[token_id].strip() in likely else -4.0 for token_id in ids]
         num_asked = sum(len(message["content"].split()) for message in request.messages)
         return Likelihood(num_asked, [self._texts[token_id] for token_id in ids], logprobs)
+
+    async def given(self, request: GenerateRequest, text: str) -> GenerateResult:
+        """Another's answer with this one's likelihoods."""
+        found = await self.score(request, text)
+        user = await self._user(request.user_id)
+        prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
+        return GenerateResult(
+            text, request.messages, await self._notes_in_prompt(request), prompt_ids, self._ids(text), found.logprobs,
+            user.active_version, asdict(request.sampling), GIVEN, 0, 0.0, 0.01,
+        )  # fmt: skip
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Make a version and a note of a correction; keep anything else."""

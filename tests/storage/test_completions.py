@@ -179,3 +179,21 @@ def test_few_go_at_a_time_and_the_oldest_first(store: Store, ana: str) -> None:
         _old(store, ana, str(number))
     assert store.write(lambda s: completions.drop_unneeded(s, OLD_S, 2)) == 2
     assert _left(store, ana) == {"2", "3", "4"}
+
+
+def test_an_answer_is_found_by_its_text_and_its_question(store: Store, ana: str, ben: str) -> None:
+    """The newest of the same; neither another question's nor another person's."""
+    for _ in range(2):
+        newest = _answer(store, ana)
+    other = [{"role": "user", "content": "What is it?"}, {"role": "user", "content": "And that?"}]
+    store.write(lambda s: completions.add(s, rows.completion(ana, messages=other)))
+    store.write(lambda s: completions.add(s, rows.completion(ana, messages=[])))
+    found = store.read(lambda s: completions.by_text(s, ana, "What is it?", "a llama"))
+    assert found is not None
+    assert found.id == newest.id
+    for user_id, question, text in (
+        (ana, "what is it?", "a llama"),
+        (ana, "What is it?", "A llama"),
+        (ben, "What is it?", "a llama"),
+    ):
+        assert store.read(lambda s, a=(user_id, question, text): completions.by_text(s, *a)) is None

@@ -198,3 +198,10 @@ def test_unlearning_never_gives_a_version_number_again(store: Store, ana: str) -
     user = store.read(lambda s: people.get(s, ana))
     assert (user.active_version, user.last_version) == (0, first.number)
     assert not store.read(lambda s: s.get(Completion, answer.seq).is_gold)
+
+
+def test_accounts_are_those_of_one_platform(store: Store) -> None:
+    """By name."""
+    for platform, account in (("http", "b"), ("http", "a"), ("telegram", "1")):
+        store.write(lambda s, p=platform, a=account: people.resolve(s, p, a))
+    assert store.read(lambda s: people.accounts(s, "http")) == ["a", "b"]

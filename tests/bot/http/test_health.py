@@ -67,3 +67,13 @@ async def test_unknown_paths_are_one_route(heed: Heed) -> None:
         await heed.client.get(path)
     text = await (await heed.client.get("/metrics")).text()
     assert 'heed_http_requests_total{route="none",status="404"} 3.0' in text
+
+
+async def test_claas_health_says_whether_its_worker_works(heed: Heed) -> None:
+    """200 either way, as there."""
+    for path in ("/health", "/v1/health"):
+        assert await heed.get(path) == (200, {"status": "healthy", "worker": {"status": "healthy", "error": None}})
+    heed.engine.is_ready = False
+    status, found = await heed.get("/v1/health")
+    assert (status, found["status"], found["worker"]["status"]) == (200, "degraded", "unhealthy")
+    assert "model" in found["worker"]["error"]

@@ -1,0 +1,139 @@
+"""Adapters by CLaaS's names: `/v1/lora`, and whom a `lora_id` means.
+
+A `lora_id` is a person by the name that `user` gives in heed's own calls; CLaaS's endings `-init`, `-latest` and a
+time stamp, and slashes around it, say nothing here. With API keys it is a name behind the caller's own key.
+"""
+
+import re
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from bot.errors import InvalidField, ModelRefused, NotFound
+from bot.events import Author
+from bot.http import bodies
+from bot.http.auth import author
+from bot.http.claas_bodies import InitBody
+from bot.http.services import SERVICES, Services
+from storage import people
+from storage.tables import User
+
+ENDINGS = re.compile(r"(?:-init|-latest|-[0-9]{8}-[0-9]{6})+$")
+
+
+def canonical(lora_id: str) -> str:
+    """The one name of what CLaaS knows by several. Raises InvalidField for one that names nothing."""
+    name = ENDINGS.sub("", lora_id.strip().strip("/"))
+    if any(part.strip() in ("", ".", "..") for part in name.split("/")):
+        raise InvalidField("a lora_id is a name, or names with slashes between them", "lora_id")
+    return name
+
+
+def owner(request: web.Request, lora_id: str) -> Author:
+    """The account an adapter belongs to. Raises InvalidField."""
+    return author(request, canonical(lora_id), "lora_id")
+
+
+async def person(request: web.Request, lora_id: str) -> User:
+    """The person an adapter belongs to. Raises InvalidField, or NotFound where it was never made."""
+    user = await request.app[SERVICES].gateway.known(owner(request, lora_id))
+    if not user.id:
+        raise NotFound(f"there is no adapter {canonical(lora_id)}; POST /v1/lora/init makes one", "lora_id")
+    return user
+
+
+async def init(request: web.Request) -> web.Response:
+    """`POST /v1/lora/init`: an adapter by that name from now on; one that is there stays as it is."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, InitBody)
+    who = owner(request, body.lora_id)
+    _check_model(services, body)
+    _check_shape(services, body)
+    await services.gateway.person(who)
+    return web.json_response({"lora_id": canonical(body.lora_id)})
+
+
+async def list_loras(request: web.Request) -> web.Response:
+    """`GET /v1/lora?prefix=`: the caller's adapters by name."""
+    prefix = request.query.get("prefix", "").lstrip("/")
+    names = [name for name in await names_of(request) if name.startswith(prefix)]
+    return web.json_response({"loras": names})
+
+
+async def names_of(request: web.Request) -> list[str]:
+    """The caller's adapters by the names that lead to them."""
+    accounts = await request.app[SERVICES].database.read(lambda s: people.accounts(s, "http"))
+    return sorted(filter(_is_name, _names(request, accounts)))
+
+
+async def delete(request: web.Request) -> web.Response:
+    """`DELETE /v1/lora?lora_id=`: erases the adapter with everything held about its person; harmless to repeat."""
+    services = request.app[SERVICES]
+    user = await services.gateway.known(owner(request, _query(request)))
+    if user.id:
+        await services.gateway.forget(user.id)
+    return web.json_response({"deleted": bool(user.id)})
+
+
+async def export(request: web.Request) -> web.Response:
+    """`GET /v1/lora/export?lora_id=`: the version that answers now, as a zip file without optimizer state."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    lora_id = _query(request)
+    user = await person(request, lora_id)
+    if not user.active_version:
+        raise NotFound(f"{canonical(lora_id)} has learned nothing yet: it is the model as it came", "lora_id")
+    content = await services.engine.export_adapter(user.id, user.active_version)
+    name = re.sub(r"[^A-Za-z0-9._-]", "", canonical(lora_id).replace("/", "__")) or "adapter"
+    headers = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
+    return web.Response(body=content, content_type="application/zip", headers=headers)
+
+
+def _query(request: web.Request) -> str:
+    lora_id = request.query.get("lora_id", "")
+    if not lora_id:
+        raise InvalidField("lora_id is missing: which adapter?", "lora_id")
+    return lora_id
+
+
+def _names(request: web.Request, accounts: Iterable[str]) -> list[str]:
+    if not request.app[SERVICES].settings.http.api_keys:
+        return list(accounts)
+    key = author(request).account
+    return [key if account == key else account.removeprefix(f"{key}/") for account in accounts if _is_of(key, account)]
+
+
+def _is_of(key: str, account: str) -> bool:
+    return account == key or account.startswith(f"{key}/")
+
+
+def _is_name(name: str) -> bool:
+    """Whether a person can be reached by this name: not where it ends as CLaaS's names do."""
+    try:
+        return canonical(name) == name
+    except InvalidField:
+        return False
+
+
+def _check_model(services: Services, body: InitBody) -> None:
+    known = ("heed-base", services.settings.model, services.settings.model_name)
+    if body.base_model is not None and body.base_model not in known:
+        raise ModelRefused(f"this heed runs {services.settings.model_name}, not {body.base_model[:64]}", "base_model")
+
+
+def _check_shape(services: Services, body: InitBody) -> None:
+    """Adapters have one shape here. Raises InvalidField for another, with the setting that decides it."""
+    learn = services.settings.learn
+    if body.lora_r not in (None, learn.lora_rank):
+        raise InvalidField(
+            f"adapters have rank {learn.lora_rank} here, not {body.lora_r}: leave lora_r out, or set "
+            f"HEED_LEARN_LORA_RANK={body.lora_r} and HEED_HOST_MAX_LORA_RANK no smaller",
+            "lora_r",
+        )
+    if body.lora_alpha not in (None, learn.lora_alpha):
+        raise InvalidField(
+            f"adapters have lora_alpha {learn.lora_alpha} here: leave it out, or set HEED_LEARN_LORA_ALPHA",
+            "lora_alpha",
+        )
+    if body.target_modules is not None and set(body.target_modules) != set(learn.target_modules):
+        raise InvalidField(f"adapters sit on {', '.join(learn.target_modules)} here", "target_modules")

@@ -1,0 +1,70 @@
+"""Which models there are to a client, and whose adapter a model's name means: `GET /v1/models`.
+
+`heed` is the caller's own adapter and `heed-base` the model without one. Without API keys, where everybody who reaches
+heed is its operator, the name of an adapter (`bot.http.lora`) is a model, too, also as vLLM has it, with dashes for
+slashes.
+"""
+
+import re
+from typing import Any
+
+from aiohttp import web
+
+from bot.errors import InvalidField, NotFound
+from bot.events import Author
+from bot.http.auth import author
+from bot.http.bodies import OWN_MODELS, ModelBody
+from bot.http.lora import canonical, names_of
+from bot.http.services import SERVICES
+
+Json = dict[str, Any]
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """`GET /v1/models`: the person's own adapter, the base model, and adapters by their names."""
+    names = [*OWN_MODELS, *await _adapters(request)]
+    return web.json_response({"object": "list", "data": [_model(request, name) for name in names]})
+
+
+async def one_model(request: web.Request) -> web.Response:
+    """`GET /v1/models/{model}`."""
+    name = request.match_info["model"]
+    if name not in OWN_MODELS and await _adapter(request, name) is None:
+        raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(OWN_MODELS)}", "model")
+    return web.json_response(_model(request, name))
+
+
+async def asker(request: web.Request, body: ModelBody) -> Author:
+    """For whom a call to a model is answered. Raises InvalidField where there is no such model."""
+    if body.model in OWN_MODELS:
+        return author(request, body.user)
+    name = await _adapter(request, body.model)
+    if name is None:
+        raise InvalidField(f"there is no model {body.model[:64]}: use {' or '.join(OWN_MODELS)}", "model")
+    if body.user.strip() not in ("", name):
+        raise InvalidField(f"model is the adapter of {name}; leave user out", "user")
+    return author(request, name)
+
+
+async def _adapter(request: web.Request, model: str) -> str | None:
+    """The adapter that a model's name means."""
+    try:
+        wanted = canonical(model)
+    except InvalidField:
+        return None
+    names = await _adapters(request)
+    return wanted if wanted in names else next((name for name in names if as_in_vllm(name) == wanted), None)
+
+
+async def _adapters(request: web.Request) -> list[str]:
+    is_operator = not request.app[SERVICES].settings.http.api_keys
+    return [name for name in await names_of(request) if name not in OWN_MODELS] if is_operator else []
+
+
+def as_in_vllm(name: str) -> str:
+    """An adapter's name as CLaaS gives it to vLLM."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+
+
+def _model(request: web.Request, name: str) -> Json:
+    return {"id": name, "object": "model", "created": 0, "owned_by": request.app[SERVICES].settings.model_name}
