@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Text, and_, bindparam, cast, exists, func
 from sqlalchemy import select as sql_select
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import ChatNotFound
 from storage.tables import Chat, Completion, User
@@ -31,6 +31,20 @@ def find(s: Session, user_id: str, platform: str, external_id: str) -> Chat | No
     """A person's conversation at a place, None if there is none yet."""
     query = select(Chat).where(Chat.user_id == user_id, Chat.platform == platform, Chat.external_id == external_id)
     return s.exec(query).first()
+
+
+def below(s: Session, user_id: str, platform: str, prefix: str) -> list[Chat]:
+    """A person's conversations at places whose ids begin like this, the newest first."""
+    query = select(Chat).where(
+        Chat.user_id == user_id, Chat.platform == platform, col(Chat.external_id).startswith(prefix, autoescape=True)
+    )
+    return list(s.exec(query.order_by(col(Chat.created_at).desc(), col(Chat.id))))
+
+
+def remove(s: Session, chat_id: str) -> None:
+    """End a conversation for good. Its answers stay, in no conversation, for what they taught; harmless to repeat."""
+    s.exec(update(Completion).where(col(Completion.chat_id) == chat_id).values(chat_id=None))
+    s.exec(delete(Chat).where(col(Chat.id) == chat_id))
 
 
 def get(s: Session, user_id: str, chat_id: str) -> Chat:

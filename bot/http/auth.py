@@ -19,7 +19,7 @@ from bot.http.services import PLATFORMS, SERVICES
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 LOCAL_USER = "local"
-GUARDED = ("/v1/", "/metrics")
+GUARDED = ("/v1/", "/api/", "/metrics")
 
 
 @web.middleware

@@ -16,6 +16,7 @@ from bot.http import (
     openai,
     request_ids,
     score,
+    sessions,
     users,
 )
 from bot.http.services import PLATFORMS, SERVICES, Platforms, Services
@@ -49,6 +50,14 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.delete("/v1/lora", lora.delete),
             web.post("/v1/lora/init", lora.init),
             web.get("/v1/lora/export", lora.export),
+            web.get("/api/profiles", sessions.profiles),
+            web.get("/api/sessions", sessions.list_sessions),
+            web.post("/api/sessions", sessions.create),
+            web.get("/api/sessions/{id}", sessions.show),
+            web.delete("/api/sessions/{id}", sessions.delete),
+            web.post("/api/sessions/{id}/clear", sessions.clear),
+            web.post("/api/sessions/{id}/prompt", sessions.prompt),
+            web.post("/api/sessions/{id}/feedback", sessions.feedback),
             web.get("/v1/users/{user:[^/]+}", users.summary),
             web.delete("/v1/users/{user:[^/]+}", users.forget),
             web.get("/v1/users/{user:[^/]+}/history", users.history),

@@ -135,3 +135,28 @@ def test_the_context_is_what_the_turns_say(store: Store, ana: str) -> None:
     newest = store.read(lambda s: chats.context(s, ana, chat.platform, chat.external_id, 1))
     assert newest is not None
     assert newest.exchanges == [(said[0], "again")]
+
+
+def test_conversations_are_listed_by_their_places(store: Store, ana: str, ben: str) -> None:
+    """The newest first; other places, other people's and what only looks alike are not among them."""
+    for user_id, place in (
+        (ana, "session/1"),
+        (ana, "session/2"),
+        (ana, "web"),
+        (ana, "sessionx1"),
+        (ben, "session/3"),
+    ):
+        store.write(lambda s, u=user_id, p=place: chats.resolve(s, u, "http", p))
+    found = store.read(lambda s: chats.below(s, ana, "http", "session/"))
+    assert {chat.external_id for chat in found} == {"session/1", "session/2"}
+    assert store.read(lambda s: chats.below(s, ana, "http", "s_ssion/")) == []
+
+
+def test_a_removed_conversation_leaves_its_answers(store: Store, ana: str) -> None:
+    """In no conversation; removing it again does no harm."""
+    chat = store.write(lambda s: chats.resolve(s, ana, "http", "session/1"))
+    answer = store.write(lambda s: completions.add(s, rows.completion(ana, chat_id=chat.id)))
+    for _ in range(2):
+        store.write(lambda s: chats.remove(s, chat.id))
+    assert store.read(lambda s: chats.find(s, ana, "http", "session/1")) is None
+    assert store.read(lambda s: completions.get(s, ana, answer.id)).chat_id is None
