@@ -193,6 +193,7 @@ def engine_config(settings: Settings) -> EngineConfig:
             curriculum=settings.curriculum,
             audit=settings.audit,
             versions=settings.versions,
+            is_thinking=settings.thinking,
         )
     except ConfigError as error:
         raise SettingsError(str(error)) from None

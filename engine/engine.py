@@ -35,6 +35,7 @@ from engine.learner import Learner
 from engine.likelihood import likelihood
 from engine.model_files import fingerprint
 from engine.prompts import PromptBuilder
+from engine.reasoning import Parts, Reasoning
 from engine.rebase import Rebase
 from engine.rehearsal import Rehearsals
 from engine.requests import (
@@ -164,7 +165,7 @@ class Engine:
         )
         room = self._prompts.room_for(prompt)
         sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
-        answer = _Answer(request, standing, prompt, ref.number, sampling)
+        answer = _Answer(request, standing, prompt, ref.number, sampling, self._prompts.opens_thoughts(prompt))
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):
             async for chunk in stream:
@@ -425,11 +426,18 @@ class _Answer:
     """Collects a stream into a result."""
 
     def __init__(
-        self, request: GenerateRequest, standing: list[str], prompt: list[int], version: int, sampling: Sampling
+        self,
+        request: GenerateRequest,
+        standing: list[str],
+        prompt: list[int],
+        version: int,
+        sampling: Sampling,
+        is_thinking: bool,
     ) -> None:
         self._request, self._standing, self._prompt, self._version = request, standing, prompt, version
         self._sampling = sampling
-        self._text: list[str] = []
+        self._stream = Reasoning(is_open=is_thinking)
+        self._parts: list[Parts] = []
         self._token_ids: list[int] = []
         self._logprobs: list[float] = []
         self._started_s = time.perf_counter()
@@ -439,15 +447,19 @@ class _Answer:
         """One chunk as a delta; the last one with the result."""
         if not self._token_ids:
             self._first_s = time.perf_counter() - self._started_s
-        self._text.append(chunk.text)
+        parts = self._stream.take(chunk.text)
+        if chunk.finish_reason:
+            last = self._stream.rest()
+            parts = Parts(parts.reasoning + last.reasoning, parts.text + last.text)
+        self._parts.append(parts)
         self._token_ids += chunk.token_ids
         self._logprobs += chunk.logprobs
         result = self._result(chunk) if chunk.finish_reason else None
-        return Delta(chunk.text, chunk.token_ids, chunk.logprobs, chunk.top_logprobs, result)
+        return Delta(parts.text, chunk.token_ids, chunk.logprobs, chunk.top_logprobs, result, parts.reasoning)
 
     def _result(self, chunk: HostChunk) -> GenerateResult:
         return GenerateResult(
-            text="".join(self._text),
+            text="".join(parts.text for parts in self._parts),
             messages=self._request.messages,
             notes=self._standing,
             prompt_token_ids=self._prompt,
@@ -459,6 +471,7 @@ class _Answer:
             num_cached_tokens=chunk.num_cached_tokens,
             time_to_first_token_s=self._first_s,
             duration_s=time.perf_counter() - self._started_s,
+            reasoning="".join(parts.reasoning for parts in self._parts),
         )
 
 

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
+from engine.reasoning import OPENING, parted
 
 ChatMessage = dict[str, str]
+_MARK_TOKENS = 12  # enough for a mark and the blanks around it, also where each character is a token
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -55,8 +57,13 @@ class PromptBuilder:
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """An answer's tokens as the person reads them."""
-        return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
+        """An answer's tokens as the person reads them: without what was thought before."""
+        return parted(str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))).text
+
+    def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
+        """Whether the answer to a prompt begins within thoughts, as some chat templates have it."""
+        end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
+        return end.rstrip().endswith(OPENING)
 
     def token_text(self, token_id: int) -> str:
         """One token as people may read it."""

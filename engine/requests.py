@@ -40,6 +40,7 @@ class Delta:
     logprobs: list[float]
     top_logprobs: list[dict[int, float]] | None = None
     result: "GenerateResult | None" = None
+    reasoning: str = ""  # what is thought before the answer, and no part of its text (`engine.reasoning`)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class GenerateResult:
     num_cached_tokens: int
     time_to_first_token_s: float
     duration_s: float
+    reasoning: str = ""
 
 
 @dataclass(frozen=True)

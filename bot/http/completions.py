@@ -15,6 +15,7 @@ from bot.http import bodies
 from bot.http.models import asker
 from bot.http.openai import Call, answered, turns_of
 from bot.http.services import SERVICES
+from engine.requests import Delta
 
 Json = dict[str, Any]
 
@@ -58,10 +59,10 @@ class TextCall(Call):
         """Nothing comes before the first word."""
         return []
 
-    def chunk(self, index: int, text: str, entries: list[Json]) -> Json:
+    def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
         """One piece of a stream."""
         logprobs = as_lists(entries) if entries else None
-        return self._piece({"index": index, "text": text, "finish_reason": None, "logprobs": logprobs})
+        return self._piece({"index": index, "text": delta.text, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
         """The piece that ends a choice: why it ended."""

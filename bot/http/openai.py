@@ -89,7 +89,7 @@ class Call:
         result = self.results[index]
         return {
             "index": index,
-            "message": {"role": "assistant", "content": result.text},
+            "message": {"role": "assistant", "content": result.text, **_thoughts(result.reasoning)},
             "finish_reason": result.finish_reason,
             "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
         }
@@ -99,10 +99,12 @@ class Call:
         opening = {"delta": {"role": "assistant", "content": ""}, "finish_reason": None, "logprobs": None}
         return [self._piece({"index": index, **opening}) for index in range(len(self.turns))]
 
-    def chunk(self, index: int, text: str, entries: list[Json]) -> Json:
+    def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
         """One piece of a stream."""
         logprobs = {"content": entries} if entries else None
-        return self._piece({"index": index, "delta": {"content": text}, "finish_reason": None, "logprobs": logprobs})
+        words = {"content": delta.text} if delta.text or not delta.reasoning else {}
+        shown = {**_thoughts(delta.reasoning), **words}
+        return self._piece({"index": index, "delta": shown, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
         """The piece that ends a choice: why it ended, and what heed adds."""
@@ -145,6 +147,11 @@ class Call:
 def token_entry(token_id: int, logprob: float) -> Json:
     """One token in OpenAI's `logprobs`, by its id as vLLM's return_tokens_as_token_ids has it: ids are exact."""
     return {"token": f"token_id:{token_id}", "logprob": logprob, "bytes": None}
+
+
+def _thoughts(reasoning: str) -> Json:
+    """What was thought, where anything was, as reasoning models' servers name it."""
+    return {"reasoning_content": reasoning} if reasoning else {}
 
 
 def heed_info(result: GenerateResult) -> Json:
@@ -263,8 +270,8 @@ async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[
 async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, Delta]) -> None:
     index, delta = piece
     entries = call.take(index, delta)
-    if delta.text or entries:
-        await _send(response, call.chunk(index, delta.text, entries))
+    if delta.text or delta.reasoning or entries:
+        await _send(response, call.chunk(index, delta, entries))
     if delta.result is not None:
         await _send(response, call.last_chunk(index))
 

@@ -51,6 +51,7 @@ class FakeEngine:
         self.num_learned = 0
         self.is_consolidation_paused = False
         self.requests: list[GenerateRequest] = []
+        self.thoughts = ""  # what it thinks before every answer
 
     @property
     def model_name(self) -> str:
@@ -90,7 +91,9 @@ class FakeEngine:
                 top = [{token_id: -0.25, 0: -2.0}] if request.sampling.top_logprobs else None
                 last = result if place == len(result.completion_token_ids) - 1 else None
                 is_whole = last is not None
-                yield Delta(self._texts[token_id], [token_id], [-0.25], top, last)
+                word = self._texts[token_id]
+                thought, said = (word, "") if place < len(self._ids(result.reasoning)) else ("", word)
+                yield Delta(said, [token_id], [-0.25], top, last, thought)
         finally:
             self.num_aborted += not is_whole
 
@@ -300,10 +303,10 @@ class FakeEngine:
             text = f"{OPENINGS[(request.sampling.seed or 0) % len(OPENINGS)]} {text}"
         text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)
         prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
-        ids = self._ids(text)
+        ids = self._ids(self.thoughts) + self._ids(text)
         return GenerateResult(
             text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
-            asdict(request.sampling), finish_reason, 0, 0.01, 0.02,
+            asdict(request.sampling), finish_reason, 0, 0.01, 0.02, self.thoughts,
         )  # fmt: skip
 
     async def _user(self, user_id: str) -> User:

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from bot import app as composition
-from bot.app import App, ChannelFactory, listen, model_path
+from bot.app import App, ChannelFactory, engine_config, listen, model_path
 from bot.client import HeedClient
 from bot.config import Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
@@ -266,3 +266,9 @@ def test_the_chat_side_brings_no_model_libraries() -> None:
     code = "import sys, bot.cli; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_thinking_reaches_the_engine(tmp_path: Path) -> None:
+    """Off by itself."""
+    assert not engine_config(Settings(data_dir=tmp_path)).is_thinking
+    assert engine_config(Settings(data_dir=tmp_path, thinking=True)).is_thinking

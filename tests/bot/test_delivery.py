@@ -84,6 +84,17 @@ async def test_an_answer_is_live(heed: Rig) -> None:
     assert not message.text.endswith(CURSOR)
 
 
+async def test_thoughts_are_never_shown(heed: Rig) -> None:
+    """Neither while the answer is written nor at its end; its tokens are kept."""
+    heed.engine.token_delay_s, heed.engine.thoughts = 0.01, "They want bees."
+    turn, item, done = await asked(heed)
+    completion = await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+    (message,) = (await heed.shown()).messages
+    assert completion is not None
+    assert len(completion.completion_token_ids) > len(completion.text.split())
+    assert not any("They want" in text for text in message.texts)
+
+
 async def test_an_answer_that_was_given_before_changes_nothing(heed: Rig) -> None:
     """The stored turn, what is shown and the done mark are one transaction."""
     turn, item, done = await asked(heed)

@@ -254,6 +254,26 @@ async def test_an_error_in_mid_stream_is_an_event(heed: Heed, monkeypatch: pytes
     assert events[-1]["error"]["message"] == "the model process died"
 
 
+async def test_thoughts_are_told_from_the_answer(heed: Heed) -> None:
+    """As reasoning_content, whole and streamed; the text is the answer alone, and the tokens are of both."""
+    plain = text_of(await heed.ask("bees"))
+    heed.engine.thoughts = "They ask about bees."
+    answer = await heed.ask("bees")
+    message = answer["choices"][0]["message"]
+    assert (message["reasoning_content"], message["content"]) == (heed.engine.thoughts, plain)
+    deltas = [chunk["choices"][0]["delta"] for chunk in (await stream(heed))[:-1]]
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == heed.engine.thoughts
+    assert "".join(delta.get("content", "") for delta in deltas) == plain
+    stored = (await heed.get("/v1/users/local/export"))[1]["completions"]
+    assert [row["text"] for row in stored] == [plain] * 3
+    assert len(stored[1]["completion_token_ids"]) == len(stored[0]["completion_token_ids"]) + 4
+
+
+async def test_without_thoughts_there_is_no_field_for_them(heed: Heed) -> None:
+    """Clients see what they always saw."""
+    assert set((await heed.ask("bees"))["choices"][0]["message"]) == {"role", "content"}
+
+
 async def test_the_models_are_listed(heed: Heed) -> None:
     """heed and heed-base."""
     _, models = await heed.get("/v1/models")

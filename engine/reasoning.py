@@ -1,0 +1,79 @@
+"""What a reasoning model thinks before it answers: `<think>...</think>` at the very beginning of what it writes.
+
+Pure. Owns telling thoughts from answer, in whole texts and in streams. Invariants: however a text is cut into pieces,
+the parts are the same; a mark anywhere else is text; nothing is lost but the marks and the blanks beside them. Token
+ids are not touched: the record of an answer holds its thoughts, too.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+OPENING, CLOSING = "<think>", "</think>"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What was thought and what was said."""
+
+    reasoning: str
+    text: str
+
+
+class Reasoning:
+    """Parts a stream as it comes. `is_open`: the prompt has opened the thoughts already."""
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self._stage: Literal["beginning", "thoughts", "answer"] = "thoughts" if is_open else "beginning"
+        self._held = ""  # what may be the beginning of a mark, and blanks that may be beside one
+        self._has_thought = self._has_said = False
+
+    def take(self, piece: str) -> Parts:
+        """What the piece adds to each part."""
+        self._held += piece
+        if self._stage == "beginning":
+            self._begin()
+        reasoning = self._think() if self._stage == "thoughts" else ""
+        return Parts(reasoning, self._say() if self._stage == "answer" else "")
+
+    def rest(self) -> Parts:
+        """What was held back, at the end of the stream."""
+        held, self._held = self._held, ""
+        return Parts(self._thought(held), "") if self._stage == "thoughts" else Parts("", held)
+
+    def _begin(self) -> None:
+        begun = self._held.lstrip()
+        if begun.startswith(OPENING):
+            self._stage, self._held = "thoughts", begun.removeprefix(OPENING)
+        elif not OPENING.startswith(begun):
+            self._stage, self._has_said = "answer", True  # nothing stood before it: its blanks are its own
+
+    def _think(self) -> str:
+        thought, mark, said = self._held.partition(CLOSING)
+        if mark:
+            self._stage, self._held = "answer", said
+            return self._thought(thought.rstrip())
+        certain = thought[: len(thought) - _overlap(thought)].rstrip()
+        self._held = thought[len(certain) :]
+        return self._thought(certain)
+
+    def _thought(self, piece: str) -> str:
+        piece = piece if self._has_thought else piece.lstrip()
+        self._has_thought = self._has_thought or bool(piece)
+        return piece
+
+    def _say(self) -> str:
+        said, self._held = self._held if self._has_said else self._held.lstrip(), ""
+        self._has_said = self._has_said or bool(said)
+        return said
+
+
+def parted(text: str) -> Parts:
+    """A whole text. Thoughts whose opening mark was in the prompt are told by their closing one alone."""
+    reasoning = Reasoning(is_open=CLOSING in text and not text.lstrip().startswith(OPENING))
+    first, last = reasoning.take(text), reasoning.rest()
+    return Parts(first.reasoning + last.reasoning, first.text + last.text)
+
+
+def _overlap(text: str) -> int:
+    """How many characters at the end of `text` may be the beginning of the closing mark."""
+    return next((n for n in range(len(CLOSING) - 1, 0, -1) if text.endswith(CLOSING[:n])), 0)
