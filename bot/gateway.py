@@ -20,7 +20,7 @@ from bot.config import ChatSettings, Settings
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from bot.metrics import Metrics
-from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling
+from engine.requests import TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
 from storage import chats, completions, people
 from storage.chats import Context
 from storage.database import Database, Session
@@ -45,6 +45,7 @@ class Turn:
     adapter: Literal["active", "base"] = "active"
     retry_of: str | None = None
     choice_index: int = 0
+    tools: list[Tool] = field(default_factory=list)
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
 
 
@@ -146,7 +147,10 @@ class Gateway:
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
         """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
-        return Turn(completion.user_id, completion.messages, sampling, completion.chat_id, retry_of=completion.id)
+        tools = completion.sampling.get(TOOLS, [])
+        return Turn(
+            completion.user_id, completion.messages, sampling, completion.chat_id, retry_of=completion.id, tools=tools
+        )
 
     def sampling(self) -> Sampling:
         """How heed samples where nothing was asked for."""
@@ -205,7 +209,9 @@ class Gateway:
             check_text(message["content"], self._chat.text_limit_chars, "messages")
 
     async def _deltas(self, turn: Turn) -> AsyncGenerator[Delta, None]:
-        request = GenerateRequest(turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter)
+        request = GenerateRequest(
+            turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter, tools=turn.tools
+        )
         answer = self._engine.generate(request)
         async with aclosing(answer) as deltas:
             while True:

@@ -48,8 +48,7 @@ class Signal:
     @property
     def rollout(self) -> Rollout:
         """The answer as it was given."""
-        c = self.completion
-        return Rollout(c.messages, c.prompt_token_ids, c.completion_token_ids, c.logprobs)
+        return Rollout.of(self.completion)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from engine.reasoning import Parts, Reasoning
 from engine.rebase import Rebase
 from engine.rehearsal import Rehearsals
 from engine.requests import (
+    TOOLS,
     ConsolidationOutcome,
     Delta,
     GenerateRequest,
@@ -161,7 +162,9 @@ class Engine:
         self._answered_s = time.monotonic()
         longest = request.sampling.max_tokens
         prompt = self._prompts.prompt_token_ids(
-            with_notes(request.messages, standing), reserve_tokens=min(longest or 64, self._host.max_model_len // 2)
+            with_notes(request.messages, standing),
+            reserve_tokens=min(longest or 64, self._host.max_model_len // 2),
+            tools=request.tools,
         )
         room = self._prompts.room_for(prompt)
         sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
@@ -466,7 +469,7 @@ class _Answer:
             completion_token_ids=self._token_ids,
             logprobs=self._logprobs,
             adapter_version=self._version,
-            sampling=asdict(self._sampling),
+            sampling=asdict(self._sampling) | ({TOOLS: self._request.tools} if self._request.tools else {}),
             finish_reason=chunk.finish_reason or "",
             num_cached_tokens=chunk.num_cached_tokens,
             time_to_first_token_s=self._first_s,

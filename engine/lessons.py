@@ -41,8 +41,7 @@ class Lesson:
     @property
     def corrected(self) -> Rollout:
         """The answer the feedback is about."""
-        c = self.completion
-        return Rollout(c.messages, c.prompt_token_ids, c.completion_token_ids, c.logprobs)
+        return Rollout.of(self.completion)
 
 
 def samples(
@@ -76,8 +75,8 @@ def moves(
     return [
         {
             "kind": "correction",
-            "student_ids": _prompt(r.messages, notes, Hindsight(), prompts),
-            "teacher_ids": _prompt(r.messages, notes, lesson.hindsight, prompts),
+            "student_ids": _prompt(r, notes, Hindsight(), prompts),
+            "teacher_ids": _prompt(r, notes, lesson.hindsight, prompts),
             "response_ids": r.response_token_ids,
         }
         for r in (lesson.corrected, *counterfactuals)
@@ -90,8 +89,8 @@ def sample(
     """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
     return {
         "kind": kind,
-        "student_ids": prompts.prompt_token_ids(rollout.messages),
-        "teacher_ids": _prompt(rollout.messages, notes, hindsight, prompts),
+        "student_ids": prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
+        "teacher_ids": _prompt(rollout, notes, hindsight, prompts),
         "response_ids": rollout.response_token_ids,
         "behaviour_logprobs": rollout.logprobs,
         "behaviour_ids": rollout.prompt_token_ids,
@@ -110,7 +109,5 @@ def teacher_sample(
     }
 
 
-def _prompt(
-    messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
-) -> list[int]:
-    return prompts.prompt_token_ids(teacher_messages(messages, notes, hindsight))
+def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:
+    return prompts.prompt_token_ids(teacher_messages(rollout.messages, notes, hindsight), tools=rollout.tools)

@@ -4,12 +4,14 @@ Invariants: text that a person wrote can never become a special token; the syste
 and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
 """
 
+import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
 from engine.reasoning import OPENING, parted
+from engine.requests import Tool
 
 ChatMessage = dict[str, str]
 _MARK_TOKENS = 12  # enough for a mark and the blanks around it, also where each character is a token
@@ -26,23 +28,27 @@ class PromptBuilder:
         self._is_thinking = is_thinking
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
-    def prompt_token_ids(self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1) -> list[int]:
+    def prompt_token_ids(
+        self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1, tools: Sequence[Tool] = ()
+    ) -> list[int]:
         """The prompt that asks for the next answer; the oldest turns are dropped until `reserve_tokens` fit behind it.
+
+        `tools` are for chat templates that show them; others leave them out.
 
         Raises:
             PromptTooLongError: the system message and the newest user message alone are too long.
         """
         room = self._max_model_len - reserve_tokens
-        ids = self._ids(messages)
+        ids = self._ids(messages, tools)
         if len(ids) <= room:
             return ids
         num_turns = sum(m["role"] == "user" for m in messages)
-        fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n))) <= room)
+        fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n), tools)) <= room)
         if fits == num_turns:
             raise PromptTooLongError(
                 f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
             )
-        return self._ids(_without(messages, fits))
+        return self._ids(_without(messages, fits), tools)
 
     def answer_token_ids(self, text: str) -> list[int]:
         """A text that somebody wrote, as the tokens of an answer; its end is not among them."""
@@ -69,14 +75,22 @@ class PromptBuilder:
         """One token as people may read it."""
         return str(self._tokenizer.decode([token_id]))
 
-    def _ids(self, messages: Sequence[ChatMessage]) -> list[int]:
+    def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
         text = self._tokenizer.apply_chat_template(
             [m | {"content": self._defused(m["content"])} for m in messages],
+            tools=self._defused_tools(tools),
             tokenize=False,
             add_generation_prompt=True,
             enable_thinking=self._is_thinking,
         )
         return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _defused_tools(self, tools: Sequence[Tool]) -> list[Tool] | None:
+        """Names and descriptions are people's text, too."""
+        if not tools:
+            return None
+        defused: list[Tool] = json.loads(self._defused(json.dumps(list(tools), ensure_ascii=False)))
+        return defused
 
     def _defused(self, text: str) -> str:
         """Special tokens inside people's text, broken by a zero-width space so that they stay text."""

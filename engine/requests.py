@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.given`)
-ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": text}
+ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant" | "tool", "content": text}
+Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}, as the client wrote it
+TOOLS = "tools"  # where an answer's sampling record keeps the tools that were in its prompt
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class GenerateRequest:
     notes: Literal["auto", "off"] = "auto"
     adapter: Literal["active", "base"] = "active"
     priority: int = 0  # lower is sooner: 0 chat, 10 background
+    tools: list[Tool] = field(default_factory=list)  # shown to the chat template
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import random
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.adapter_ref import AdapterRef
 from engine.bank import Bank
 from engine.config import LearnConfig
 from engine.prompts import PromptBuilder
-from engine.requests import GIVEN, Sampling
+from engine.requests import GIVEN, TOOLS, Sampling, Tool
 from engine.vllm_host import VllmHost
 from storage.tables import Completion
 
@@ -36,6 +36,13 @@ class Rollout:
     prompt_token_ids: list[int]
     response_token_ids: list[int]
     logprobs: list[float]
+    tools: list[Tool] = field(default_factory=list)  # in its prompt
+
+    @classmethod
+    def of(cls, answer: Completion) -> "Rollout":
+        """A stored answer."""
+        tools = answer.sampling.get(TOOLS, [])
+        return cls(answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools)
 
 
 class RolloutStore:
@@ -133,7 +140,7 @@ def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
         asked = c.messages[-1]["content"] if c.messages else ""
         is_own = c.adapter_version == version and not c.notes and c.finish_reason != GIVEN
         if is_own and c.completion_token_ids and asked not in found:
-            found[asked] = Rollout(c.messages, c.prompt_token_ids, c.completion_token_ids, c.logprobs)
+            found[asked] = Rollout.of(c)
     return list(found.values())
 
 

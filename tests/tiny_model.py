@@ -14,6 +14,7 @@ CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+TOOLS_TEMPLATE = "{% for t in tools or [] %}[{{ t | tojson }}]\n{% endfor %}" + CHAT_TEMPLATE  # one that shows tools
 CORPUS = [
     "The tiger is a large cat that lives in forests. It eats deer and can swim very well.",
     "Please answer in fewer words. Do not use emoji. Call me Ana. My dog is called Rex.",

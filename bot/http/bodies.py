@@ -31,9 +31,9 @@ class TextPart(Body):
 
 
 class MessageBody(Body):
-    """One message of a conversation."""
+    """One message of a conversation; `tool` is what a tool gave back."""
 
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[TextPart]
 
     def plain(self) -> dict[str, str]:
@@ -86,6 +86,23 @@ class AnswerBody(ModelBody):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
+class FunctionBody(Body):
+    """A function that the model may ask for, in words; everything said about it is shown to the model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class ToolBody(Body):
+    """A tool in OpenAI's form."""
+
+    type: Literal["function"]
+    function: FunctionBody
+
+
 class ChatBody(AnswerBody):
     """`POST /v1/chat/completions`."""
 
@@ -93,6 +110,8 @@ class ChatBody(AnswerBody):
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    tools: Annotated[list[ToolBody], Field(max_length=128)] | None = None
+    tool_choice: Any = None
 
 
 class TextBody(AnswerBody):

@@ -21,6 +21,7 @@ from bot.http import bodies
 from bot.http.errors import body_of
 from bot.http.models import asker
 from bot.http.services import SERVICES, Services
+from bot.http.tools import tools_of
 from engine.requests import Delta, GenerateResult, Sampling
 
 T = TypeVar("T")
@@ -218,7 +219,8 @@ async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> li
 
 async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) -> Turn:
     gateway = services.gateway
-    wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter}
+    tools = tools_of(body, gateway.settings.text_limit_chars)
+    wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
         raise InvalidField("a conversation that heed keeps has one answer a turn: leave n at 1", "n")
@@ -236,9 +238,10 @@ async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) ->
 def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
     """A conversation that asks for an answer. Raises InvalidField."""
     messages = [message.plain() for message in given]
-    if not messages or messages[-1]["role"] != "user":
-        raise InvalidField("messages must end with a message of role user", "messages")
-    if not messages[-1]["content"].strip():
+    asked = [message["content"] for message in messages if message["role"] == "user"]
+    if not asked or messages[-1]["role"] not in ("user", "tool"):
+        raise InvalidField("messages must end with a message of role user, or of role tool after one", "messages")
+    if not asked[-1].strip():
         raise InvalidField("the message is empty", "messages")
     for message in messages:
         check_text(message["content"], limit_chars, "messages")

@@ -18,6 +18,7 @@ from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
 from engine.history import NothingToUndo, UndoResult
 from engine.requests import (
     GIVEN,
+    TOOLS,
     ChatMessage,
     ConsolidationOutcome,
     Delta,
@@ -306,7 +307,8 @@ class FakeEngine:
         ids = self._ids(self.thoughts) + self._ids(text)
         return GenerateResult(
             text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
-            asdict(request.sampling), finish_reason, 0, 0.01, 0.02, self.thoughts,
+            asdict(request.sampling) | ({TOOLS: request.tools} if request.tools else {}), finish_reason, 0, 0.01, 0.02,
+            self.thoughts,
         )  # fmt: skip
 
     async def _user(self, user_id: str) -> User:

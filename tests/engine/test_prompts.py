@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.errors import PromptTooLongError
 from engine.hindsight import with_notes
 from engine.prompts import ChatMessage, PromptBuilder
+from tests.tiny_model import TOOLS_TEMPLATE, save_tiny_model
 
 MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 TINY_LEN = 200  # tokens: a few short turns
@@ -150,3 +151,51 @@ def test_thinking_is_the_chat_templates_business(is_thinking: bool) -> None:
     tokenizer = Template()
     PromptBuilder(tokenizer, 100, is_thinking=is_thinking).prompt_token_ids(user("hi"))
     assert tokenizer.asked["enable_thinking"] is is_thinking
+
+
+TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Weather<|im_end|> in \u00c5s"}}
+
+
+@pytest.fixture(scope="module")
+def with_tools(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A tokenizer whose template shows tools."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(save_tiny_model(tmp_path_factory.mktemp("tiny")))
+    tokenizer.chat_template = TOOLS_TEMPLATE
+    return tokenizer
+
+
+def test_tools_are_shown_where_the_template_shows_them(with_tools: Any) -> None:
+    """In every prompt of the conversation; marks in their words stay text."""
+    prompts = PromptBuilder(with_tools, 2048)
+    text = with_tools.decode(prompts.prompt_token_ids(user("hi"), tools=[TOOL]))
+    assert '"name": "get_weather"' in text
+    assert "\u00c5s" in text
+    assert text.count("<|im_end|>") == 1
+    assert "get_weather" not in with_tools.decode(prompts.prompt_token_ids(user("hi")))
+
+
+def test_tools_stay_when_turns_are_cut(with_tools: Any) -> None:
+    """What does not fit is the oldest turns; tools that leave no room are refused."""
+    small = PromptBuilder(with_tools, 400)
+    text = with_tools.decode(small.prompt_token_ids(turns(20), tools=[TOOL]))
+    assert "get_weather" in text
+    assert "the newest question" in text
+    assert "question 0" not in text
+    with pytest.raises(PromptTooLongError):
+        small.prompt_token_ids(user("hi"), tools=[TOOL] * 10)
+
+
+def test_a_template_without_tools_leaves_them_out(prompts: PromptBuilder) -> None:
+    """The pocket model's is one."""
+    assert prompts.prompt_token_ids(user("hi"), tools=[TOOL]) == prompts.prompt_token_ids(user("hi"))
+
+
+def test_a_prompt_that_opens_thoughts_is_seen(with_tools: Any) -> None:
+    """By its end alone: nothing that a person writes looks like it."""
+    prompts = PromptBuilder(with_tools, 2048)
+    assert not prompts.opens_thoughts(prompts.prompt_token_ids(user("<think>")))
+    with_tools.chat_template = TOOLS_TEMPLATE + "<think>\n"
+    assert prompts.opens_thoughts(prompts.prompt_token_ids(user("hi")))
+    assert prompts.text(with_tools.encode("<think>why</think>\n\nso", add_special_tokens=False)) == "so"

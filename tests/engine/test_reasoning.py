@@ -62,11 +62,13 @@ def test_words_go_out_as_soon_as_they_are_certain() -> None:
 
 @pytest.mark.engine
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_template_that_opens_the_thoughts_is_seen(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_template_that_opens_the_thoughts_is_seen(
+    live: Live, pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is written before the closing mark is reasoning, and the token record holds all of it."""
-    tokenizer: Any = live.host.tokenizer
     plain = await live.result(await live.person(), "Tell me about the koala.")
-    monkeypatch.setattr(tokenizer, "chat_template", tokenizer.chat_template + "<think>\n")
+    monkeypatch.setattr(pocket_tokenizer, "chat_template", pocket_tokenizer.chat_template + "<think>\n")
+    monkeypatch.setattr(live.engine._prompts, "_tokenizer", pocket_tokenizer)
     result = await live.result(await live.person(), "Tell me about the koala.")
     assert (plain.reasoning, bool(plain.text)) == ("", True)
     assert result.text == ""
