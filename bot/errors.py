@@ -15,6 +15,7 @@ BotError
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── ModelRefused                       403: another base model than the one that runs
     ├── NotFound (LookupError)             404
+    ├── ShapeTaken                         409: an adapter that has learned something has another shape
     ├── TooLarge                           413: more bytes than are taken
     ├── InvalidField                       422: one field is wrong
     ├── Overloaded                         429: too many answers at once
@@ -111,6 +112,12 @@ class NotFound(RequestError, LookupError):
 
     status = 404
     kind = "not_found_error"
+
+
+class ShapeTaken(RequestError):
+    """An adapter that has learned something already has another shape: delete it first, or leave its shape."""
+
+    status = 409
 
 
 class TooLarge(RequestError):

@@ -41,9 +41,9 @@ class HostConfig:
     max_num_batched_tokens: int = 2048  # tokens of one forward pass, prefill included
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
     kv_cache_bytes: int | None = None  # None: 256 MiB on a CPU, vLLM's own profile on a GPU
-    max_lora_rank: int = 16  # the rank every adapter slot is padded to
+    max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
     max_cpu_loras: int = 256  # adapters kept ready in host memory; below that they come from disk
-    max_loras_gpu: int = 8  # adapter slots in GPU memory: 87 MB each for an 8B model at rank 16
+    max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
     gpu_memory_utilization: float = 0.85  # share of GPU memory for vLLM; the rest is the trainer's activations
     trust_remote_code: bool = False  # code shipped with a model runs only when the operator says so

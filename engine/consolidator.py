@@ -156,7 +156,8 @@ class Consolidator:
             return await self._kept(night)
         gold = await self._gold.held(night.run.user_id, night.parent)
         night.lap("gold")
-        learn = self._config.learn
+        user = await self._database.read(lambda s: people.get(s, night.run.user_id))
+        learn = self._config.learn.merged(user.lora_shape)
         num_facts = len(facts.asked(night.live, self._config.fact.max_questions))
         learn = replace(learn, steps=consolidation.steps_of(len(samples), num_facts, self._config))
         return await self._tried(night, samples, learn, gold)

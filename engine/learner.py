@@ -28,7 +28,7 @@ from engine.rollouts import Rollout, RolloutStore
 from engine.serving import ServedAdapters
 from engine.timed import Timed
 from engine.vllm_host import VllmHost
-from storage import completions, feedback, updates, versions
+from storage import completions, feedback, people, updates, versions
 from storage import notes as note_rows
 from storage.database import Database, Session
 from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun, VersionState
@@ -165,7 +165,8 @@ class Learner:
     async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
         parent = await self._served.active(row.user_id)
-        learn = self._config.learn.merged(row.training)
+        user = await self._database.read(lambda s: people.get(s, row.user_id))
+        learn = self._config.learn.merged((user.lora_shape or {}) | (row.training or {}))
         run = UpdateRun(user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number)
         update = _Update(
             run=await self._database.write(lambda s: updates.start(s, run)),

@@ -4,6 +4,8 @@ One person may have several accounts; an account belongs to one person. Forgetti
 every table in one transaction: storage.erasure does that together with what SQLite leaves behind.
 """
 
+from typing import Any
+
 from sqlalchemy import or_
 from sqlmodel import Session, col, delete, select, update
 
@@ -96,6 +98,13 @@ def set_persona(s: Session, user_id: str, persona: str | None) -> User:
     """Set the system prompt a person wants, None for the default. Raises PersonNotFound."""
     user = get(s, user_id)
     user.persona = persona
+    return user
+
+
+def set_lora_shape(s: Session, user_id: str, shape: dict[str, Any] | None) -> User:
+    """Set the shape of a person's adapters made from zero, None for the setting's. Raises PersonNotFound."""
+    user = get(s, user_id)
+    user.lora_shape = shape
     return user
 
 

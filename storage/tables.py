@@ -157,6 +157,7 @@ class User(SQLModel, table=True):
     active_version: int = 0
     last_version: int = 0  # the highest version number ever given out: numbers are never reused
     persona: str | None = None
+    lora_shape: dict[str, Any] | None = _json(nullable=True)  # LearnConfig's, of adapters made from zero; None: as set
 
 
 class Identity(SQLModel, table=True):

@@ -84,8 +84,8 @@ class _Batch:
                 raise InvalidField(
                     f"{name} is empty; it names the answer, where completion_id does not", f"{at}.{name}"
                 )
-        for name in ("prompt", "response", "feedback"):
-            check_text(getattr(item, name), self.services.gateway.settings.text_limit_chars, f"{at}.{name}")
+        for name in ("prompt", "response", "feedback", "completion_id"):
+            check_text(getattr(item, name) or "", self.services.gateway.settings.text_limit_chars, f"{at}.{name}")
         mapping.record(Reply("", item.feedback))
 
     async def _answers(self, user_id: str) -> list[Completion]:

@@ -6,10 +6,11 @@ time stamp, and slashes around it, say nothing here. With API keys it is a name 
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from aiohttp import web
 
-from bot.errors import InvalidField, ModelRefused, NotFound
+from bot.errors import InvalidField, ModelRefused, NotFound, ShapeTaken
 from bot.events import Author
 from bot.http import bodies
 from bot.http.auth import author
@@ -18,6 +19,7 @@ from bot.http.services import SERVICES, Services
 from storage import people
 from storage.tables import User
 
+Json = dict[str, Any]
 ENDINGS = re.compile(r"(?:-init|-latest|-[0-9]{8}-[0-9]{6})+$")
 
 
@@ -48,8 +50,15 @@ async def init(request: web.Request) -> web.Response:
     body = await bodies.read(request, InitBody)
     who = owner(request, body.lora_id)
     _check_model(services, body)
-    _check_shape(services, body)
-    await services.gateway.person(who)
+    shape = _shape(services, body)
+    known = await services.gateway.known(who)
+    if known.active_version and _is_shaped(body) and shape != known.lora_shape:
+        raise ShapeTaken(
+            f"{canonical(body.lora_id)} has learned something in another shape: delete it first", "lora_id"
+        )
+    user_id = await services.gateway.person(who)
+    if _is_shaped(body):
+        await services.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
     return web.json_response({"lora_id": canonical(body.lora_id)})
 
 
@@ -121,19 +130,20 @@ def _check_model(services: Services, body: InitBody) -> None:
         raise ModelRefused(f"this heed runs {services.settings.model_name}, not {body.base_model[:64]}", "base_model")
 
 
-def _check_shape(services: Services, body: InitBody) -> None:
-    """Adapters have one shape here. Raises InvalidField for another, with the setting that decides it."""
-    learn = services.settings.learn
-    if body.lora_r not in (None, learn.lora_rank):
-        raise InvalidField(
-            f"adapters have rank {learn.lora_rank} here, not {body.lora_r}: leave lora_r out, or set "
-            f"HEED_LEARN_LORA_RANK={body.lora_r} and HEED_HOST_MAX_LORA_RANK no smaller",
-            "lora_r",
-        )
-    if body.lora_alpha not in (None, learn.lora_alpha):
-        raise InvalidField(
-            f"adapters have lora_alpha {learn.lora_alpha} here: leave it out, or set HEED_LEARN_LORA_ALPHA",
-            "lora_alpha",
-        )
-    if body.target_modules is not None and set(body.target_modules) != set(learn.target_modules):
-        raise InvalidField(f"adapters sit on {', '.join(learn.target_modules)} here", "target_modules")
+def _is_shaped(body: InitBody) -> bool:
+    """Whether it asks for a shape at all."""
+    return (body.lora_r, body.lora_alpha, body.target_modules) != (None, None, None)
+
+
+def _shape(services: Services, body: InitBody) -> Json | None:
+    """What a body asks for that is not as set, in LearnConfig's names. Raises InvalidField for what is not served."""
+    learn, highest = services.settings.learn, services.settings.host.max_lora_rank
+    if body.lora_r is not None and body.lora_r > highest:
+        message = f"adapters up to rank {highest} are served here: set HEED_HOST_MAX_LORA_RANK no smaller"
+        raise InvalidField(message, "lora_r")
+    if not set(body.target_modules or ()) <= set(learn.target_modules):
+        raise InvalidField(f"adapters sit on some of {', '.join(learn.target_modules)} here", "target_modules")
+    modules = None if body.target_modules is None else [m for m in learn.target_modules if m in body.target_modules]
+    known = learn.to_dict()
+    asked = {"lora_rank": body.lora_r, "lora_alpha": body.lora_alpha, "target_modules": modules}
+    return {name: value for name, value in asked.items() if value is not None and value != known[name]} or None

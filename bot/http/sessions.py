@@ -12,7 +12,7 @@ from pydantic import ConfigDict, StringConstraints
 from bot import feedback as mapping
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
-from bot.gateway import question
+from bot.gateway import check_text, question
 from bot.http import bodies, views
 from bot.http.auth import author
 from bot.http.credit import metrics_of
@@ -141,12 +141,11 @@ def _who(request: web.Request) -> Author:
 
 async def _chat(request: web.Request) -> Chat:
     """The conversation a path names. Raises NotFound, also where it is another person's."""
-    services = request.app[SERVICES]
+    services, wanted = request.app[SERVICES], request.match_info["id"]
     user = await services.gateway.known(_who(request))
-    place = PREFIX + request.match_info["id"]
-    chat = await services.database.read(lambda s: chats.find(s, user.id, "http", place))
+    chat = await services.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))
     if chat is None:
-        raise NotFound(f"there is no session {request.match_info['id'][:64]}", "id")
+        raise NotFound(f"there is no session {wanted}", "id")
     return chat
 
 

@@ -18,8 +18,8 @@ def tools_of(body: bodies.ChatBody, limit_chars: int) -> list[Tool]:
     """The tools that the model is shown: all, or none where the choice is none. Raises InvalidField."""
     if body.tool_choice not in HONOURED:
         raise InvalidField("heed cannot make the model call a tool: tool_choice is auto or none", "tool_choice")
-    tools = [tool.model_dump(exclude_unset=True) for tool in body.tools or []]
     try:
+        tools = [tool.model_dump(exclude_unset=True) for tool in body.tools or []]
         written = json.dumps(tools, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):
         raise InvalidField("a tool holds what JSON has no word for, or too many levels of it", "tools") from None

@@ -11,7 +11,7 @@ import pytest
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.batches import BATCH_FILE
 from engine.learner import is_standing
-from storage import atomic, completions, feedback, updates, versions
+from storage import atomic, completions, feedback, people, updates, versions
 from storage.tables import FeedbackStatus, NoteState, VersionState
 from tests.engine.live import Live
 from tests.engine.rows import completion
@@ -335,3 +335,19 @@ async def test_learning_while_others_read_disturbs_no_stream(live: Live) -> None
     )
     assert outcome.status == "learned"
     assert all(r.completion_token_ids == quiet.completion_token_ids for r in during)
+
+
+async def test_an_adapter_has_its_persons_shape(live: Live) -> None:
+    """From the first lesson on, and made again from zero."""
+    user_id = await live.person()
+    shape = {"lora_rank": 32, "lora_alpha": 64, "target_modules": ["q_proj", "v_proj", "down_proj"]}
+    await live.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
+    outcome = await live.teach(await live.ask(user_id, "Tell me about the koala"), "no emoji please")
+    assert outcome.status == "learned", outcome
+    rebuilt = await live.engine.rebuild(user_id)
+    numbers = [outcome.adapter_version] + [rebuilt.adapter_version] * (rebuilt.status == "learned")
+    for number in numbers:
+        config = json.loads((live.folder(user_id, number) / "adapter_config.json").read_text())
+        assert (config["r"], config["lora_alpha"]) == (32, 64)
+        assert sorted(config["target_modules"]) == ["down_proj", "q_proj", "v_proj"]
+    assert (await live.ask(user_id, "Tell me about the tiger")).adapter_version == numbers[-1]

@@ -205,3 +205,10 @@ def test_accounts_are_those_of_one_platform(store: Store) -> None:
     for platform, account in (("http", "b"), ("http", "a"), ("telegram", "1")):
         store.write(lambda s, p=platform, a=account: people.resolve(s, p, a))
     assert store.read(lambda s: people.accounts(s, "http")) == ["a", "b"]
+
+
+def test_a_shape_can_be_set_and_taken_back(store: Store, ana: str) -> None:
+    """None is the setting's."""
+    for shape in ({"lora_rank": 8}, None):
+        store.write(lambda s, shape=shape: people.set_lora_shape(s, ana, shape))
+        assert store.read(lambda s: people.get(s, ana)).lora_shape == shape

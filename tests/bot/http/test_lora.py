@@ -57,11 +57,36 @@ async def test_making_one_again_keeps_what_it_learned(heed: Heed) -> None:
     assert (await heed.get("/v1/users/ana"))[1]["active_version"] == 1
 
 
-async def test_heeds_own_shape_is_taken(heed: Heed) -> None:
-    """As is the model that runs, by its name."""
+async def shape_of(heed: Heed, user: str = "a") -> Any:
+    """What heed remembers of an adapter's shape."""
+    return (await heed.get(f"/v1/users/{user}/export"))[1]["user"]["lora_shape"]
+
+
+async def test_an_adapter_has_the_shape_it_was_made_with(heed: Heed) -> None:
+    """What is as set is not remembered, so that a setting changed later holds for it, too."""
     learn = heed.services.settings.learn
-    shape = {"lora_r": learn.lora_rank, "lora_alpha": learn.lora_alpha, "target_modules": [*learn.target_modules]}
-    assert (await heed.post(INIT, {"lora_id": "a", "base_model": "pocket", **shape}))[0] == 200
+    as_set = {"lora_r": learn.lora_rank, "lora_alpha": learn.lora_alpha, "target_modules": [*learn.target_modules]}
+    claas = {"lora_r": 32, "lora_alpha": 64, "target_modules": ["v_proj", "q_proj"]}
+    for shape, kept in (
+        (as_set, None),
+        (
+            {"base_model": "pocket", **claas},
+            {"lora_rank": 32, "lora_alpha": 64, "target_modules": ["q_proj", "v_proj"]},
+        ),
+        ({}, {"lora_rank": 32, "lora_alpha": 64, "target_modules": ["q_proj", "v_proj"]}),
+        (as_set, None),
+    ):
+        assert (await heed.post(INIT, {"lora_id": "a", **shape}))[0] == 200
+        assert await shape_of(heed) == kept
+
+
+async def test_what_was_learned_keeps_its_shape(heed: Heed) -> None:
+    """Another one is refused; the same one, or none, is no news."""
+    await heed.post(INIT, {"lora_id": "a", "lora_r": 8})
+    await heed.correct((await heed.ask("bees", user="a"))["id"], "too long", user="a")
+    for fields, status in (({"lora_r": 32}, 409), ({"lora_r": 8}, 200), ({}, 200)):
+        assert (await heed.post(INIT, {"lora_id": "a", **fields}))[0] == status
+    assert await shape_of(heed) == {"lora_rank": 8}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +96,8 @@ async def test_heeds_own_shape_is_taken(heed: Heed) -> None:
         ({"lora_r": 2}, 422, "lora_r"),
         ({"lora_r": 129}, 422, "lora_r"),
         ({"lora_r": 128}, 422, "lora_r"),
-        ({"lora_alpha": 256}, 422, "lora_alpha"),
+        ({"lora_r": 33}, 422, "lora_r"),
+        ({"lora_alpha": 257}, 422, "lora_alpha"),
         ({"target_modules": ["lm_head"]}, 422, "target_modules"),
         ({"target_modules": []}, 422, "target_modules"),
         ({"lora_id": "a/../b"}, 422, "lora_id"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from tests.bot.conftest import Heed, StartHeed
 
@@ -131,3 +132,10 @@ async def test_a_revision_needs_words(heed: Heed, kind: str) -> None:
 async def test_the_profiles_are_listed(heed: Heed) -> None:
     """There is one."""
     assert await heed.get("/api/profiles") == (200, {"profiles": ["default"]})
+
+
+@pytest.mark.parametrize(("name", "status"), [("nothing", 404), ("%00", 422), ("x" * 65, 422)])
+async def test_an_unknown_session_is_not_there(heed: Heed, name: str, status: int) -> None:
+    """Nor is what could be none."""
+    found, answer = await heed.get(URL(f"{PATH}/{name}", encoded=True))
+    assert (found, answer["error"]["param"]) == (status, "id")
