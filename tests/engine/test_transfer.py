@@ -132,10 +132,10 @@ async def test_what_does_not_fit_changes_nothing(live: Live) -> None:
     good = await live.engine.export_adapter(user_id, outcome.adapter_version)
     tensors = load(adapter_zips.contents(good)[TENSORS_FILE])
     first = next(name for name in tensors if ".lora_A." in name)
-    higher = {n: np.zeros((32, t.shape[1]) if ".lora_A." in n else (t.shape[0], 32), "f4") for n, t in tensors.items()}
+    higher = {n: np.zeros((64, t.shape[1]) if ".lora_A." in n else (t.shape[0], 64), "f4") for n, t in tensors.items()}
     wrong = {
         "another base model": repacked(good, base_model="0123456789abcdef"),
-        "rank 32, above": repacked(good, tensors=save(higher), config={"r": 32}),
+        "rank 64, above": repacked(good, tensors=save(higher), config={"r": 64}),
         "not of rank 8": repacked(good, config={"r": 8}),
         "lm_head are not trained": repacked(good, config={"target_modules": ["q_proj", "lm_head"]}),
         "not those of its modules": repacked(good, config={"target_modules": ["q_proj"]}),
