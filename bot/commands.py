@@ -29,6 +29,7 @@ from storage.errors import VersionNotFound, VersionStateError
 from storage.tables import BetterAnswer, Completion, ConsentChoice, FeedbackStatus, Note, NoteState
 
 VERSION = re.compile(r"v?[0-9]{1,9}")
+COUNT = re.compile(r"[0-9]{1,9}")
 NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
@@ -139,7 +140,7 @@ async def _notes(context: Context) -> Said:
 
 async def _delete_note(context: Context, live: list[Note]) -> Said:
     number = context.argument.removeprefix("delete").strip()
-    if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(live):
+    if not COUNT.fullmatch(number) or not 1 <= int(number) <= len(live):
         raise InvalidField(f"/notes delete takes a number from 1 to {len(live)}, as /notes lists them", "text")
     note = live[int(number) - 1]
     await context.core.engine.delete_note(context.user_id, note.id)

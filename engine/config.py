@@ -5,6 +5,7 @@ project's own measurements on models of this kind; the evaluation harness is wha
 """
 
 import math
+import sys
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -119,6 +120,7 @@ class LearnConfig:
         _require_range("learn.mini_batch_samples", self.mini_batch_samples, 1, 1000)
         _require(0 < self.learning_rate <= 1, f"learn.learning_rate is {self.learning_rate}: set it in (0, 1]")
         _require(len(self.adam_betas) == 2, "learn.adam_betas needs two numbers")
+        _require(all(0 <= beta < 1 for beta in self.adam_betas), f"learn.adam_betas is {self.adam_betas}: use [0, 1)")
         _require_range("learn.weight_decay", self.weight_decay, 0, 1)
         _require(self.max_grad_norm > 0, "learn.max_grad_norm must be above 0")
         _require_choice("learn.schedule", self.schedule, get_args(Schedule))
@@ -137,6 +139,12 @@ class LearnConfig:
         _require_range("learn.lora_rank", self.lora_rank, 1, 512)
         _require(set(self.target_modules) <= set(LORA_TARGET_MODULES), f"learn.target_modules: {LORA_TARGET_MODULES}")
         _require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
+        _require_range("learn.max_sequence_tokens", self.max_sequence_tokens, 16, 1 << 20)
+        _require_range("learn.max_rollout_tokens", self.max_rollout_tokens, 1, 1 << 14)
+        _require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
+        for name in ("num_counterfactuals", "num_teacher_rollouts", "num_anchors"):
+            _require_range(f"learn.{name}", getattr(self, name), 0, 1000)
+        _require(0 <= self.seed < 1 << 63, "learn.seed does not fit into 63 bits")
 
     @property
     def is_teacher_bare(self) -> bool:
@@ -453,13 +461,15 @@ class EngineConfig:
 
 
 def _require_type(name: str, value: Any, default: Any) -> None:
-    """A value must be of its default's type; an integer also counts as a float, and `top_k` may be left out."""
+    """A value must be of its default's type, also within a list; an integer also counts as a float, None as `top_k`."""
     wanted: tuple[type, ...] = (int, type(None)) if default is None else (type(default),)
     if wanted == (float,):
         wanted = (int, float)
     is_bool_for_number = isinstance(value, bool) and bool not in wanted
     _require(isinstance(value, wanted) and not is_bool_for_number, f"{name} has the wrong type: {value!r}")
-    _require(not isinstance(value, float) or math.isfinite(value), f"{name} must be a finite number")
+    _require(float not in wanted or abs(value) <= sys.float_info.max, f"{name} must be a finite number")
+    for entry in value if isinstance(value, tuple) else ():
+        _require_type(name, entry, default[0])
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

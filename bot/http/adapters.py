@@ -4,12 +4,14 @@ from aiohttp import web
 
 from bot import consolidating
 from bot.errors import NotFound
-from bot.http import bodies, views
+from bot.http import answers, bodies, views
 from bot.http.auth import author
+from bot.http.openapi import gives
 from bot.http.services import SERVICES
 from storage import versions
 
 
+@gives(answers.Versions)
 async def list_versions(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters`, newest first; version 0 is the base model and always there."""
     services = request.app[SERVICES]
@@ -17,9 +19,10 @@ async def list_versions(request: web.Request) -> web.Response:
     user_id = user.id
     known = await services.database.read(lambda s: versions.lineage(s, user_id))
     data = [views.version(*entry) for entry in known]
-    return web.json_response({"object": "list", "active_version": user.active_version, "data": data})
+    return web.json_response(answers.Versions(object="list", active_version=user.active_version, data=data))
 
 
+@gives("application/zip", refuses=(404,))
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters/{version}/export`: one version as a zip file that PEFT reads once unpacked."""
     services = request.app[SERVICES]
@@ -31,6 +34,7 @@ async def export(request: web.Request) -> web.Response:
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
 
+@gives("application/zip", refuses=(404,))
 async def export_batch(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters/{version}/batch`: what one version was trained on, as JSONL in a zip file."""
     services = request.app[SERVICES]
@@ -42,6 +46,7 @@ async def export_batch(request: web.Request) -> web.Response:
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
 
+@gives(answers.Serving, takes="application/zip")
 async def import_version(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/adapters` with such a zip file as its body: it answers from now on."""
     services = request.app[SERVICES]
@@ -50,36 +55,40 @@ async def import_version(request: web.Request) -> web.Response:
     content = await bodies.read_bytes(request, services.settings.versions.max_import_bytes)
     package = await services.engine.check_adapter(content)
     number = await services.engine.import_adapter(await services.gateway.person(who), package)
-    return web.json_response({"adapter_version": number})
+    return web.json_response(answers.Serving(adapter_version=number))
 
 
+@gives(answers.Serving, takes=bodies.RollbackBody, refuses=(404,))
 async def roll_back(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/rollback` `{version}`: an earlier version answers again."""
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.RollbackBody)
     user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
     version = await services.engine.rollback(user_id, body.version)
-    return web.json_response({"adapter_version": version})
+    return web.json_response(answers.Serving(adapter_version=version))
 
 
+@gives(answers.Consolidation, refuses=(404,))
 async def consolidate(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
     core, user_id = request.app[SERVICES].core, await _known(request)
     return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
 
 
+@gives(answers.Consolidation, refuses=(404,))
 async def rebuild(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
     core, user_id = request.app[SERVICES].core, await _known(request)
     return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
 
 
+@gives(answers.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/undo`: take back the last lesson, version and note together."""
     services = request.app[SERVICES]
     user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
     undone = await services.engine.undo(user_id)
-    return web.json_response({"adapter_version": undone.version, "note": undone.note})
+    return web.json_response(answers.Undone(adapter_version=undone.version, note=undone.note))
 
 
 async def _known(request: web.Request) -> str:

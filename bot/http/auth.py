@@ -75,10 +75,17 @@ def _check_host(request: web.Request, settings: HttpSettings) -> None:
 
 def _check_origin(request: web.Request, settings: HttpSettings) -> None:
     origin = request.headers.get("Origin")
-    is_same = origin is None or urlsplit(origin).netloc == request.host or _hostname(origin) in settings.allowed_hosts
+    is_same = origin is None or _is_of(origin, request.host) or _hostname(origin) in settings.allowed_hosts
     is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method not in ("GET", "HEAD")
     if not is_same or is_cross_site:
         raise OriginRefused("heed takes requests from its own page only")
+
+
+def _is_of(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
 
 
 def _hostname(url: str) -> str:

@@ -15,6 +15,8 @@ Name = Annotated[str, StringConstraints(max_length=64)]
 OWN_MODELS = ("heed", "heed-base")
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 MAX_CHOICES = 8
+UNREADABLE = "the body is not what its Content-Encoding or Transfer-Encoding says"
+MAX_TURNS = 200  # of a conversation, in one answer
 
 
 class Body(BaseModel):
@@ -158,17 +160,27 @@ class CommandBody(Body):
     completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
 
 
+class HistoryQuery(Body):
+    """The query of `GET /v1/users/{user}/history`."""
+
+    chat: Name = "web"
+    limit: Annotated[int, Field(ge=1, le=MAX_TURNS)] = 50
+
+
 BodyT = TypeVar("BodyT", bound=Body)
 
 
 async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
-    """The request's body as it is. Raises TooLarge before more than `limit_bytes` of it are kept."""
+    """The request's body as it is. Raises MalformedRequest, or TooLarge before more than `limit_bytes` are kept."""
     parts, size_bytes = [], 0
-    async for part in request.content.iter_any():
-        size_bytes += len(part)
-        if size_bytes > limit_bytes:
-            raise TooLarge(f"the file is larger than {limit_bytes} bytes")
-        parts.append(part)
+    try:
+        async for part in request.content.iter_any():
+            size_bytes += len(part)
+            if size_bytes > limit_bytes:
+                raise TooLarge(f"the file is larger than {limit_bytes} bytes")
+            parts.append(part)
+    except web.RequestPayloadError:
+        raise MalformedRequest(UNREADABLE) from None
     return b"".join(parts)
 
 
@@ -179,9 +191,10 @@ async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
 
 async def read_object(request: web.Request) -> dict[str, Any]:
     """The request's body, unchecked; it can be read again. Raises MalformedRequest."""
-    raw = await request.read()
     try:
-        data = json.loads(raw)
+        data = json.loads(await request.read())
+    except web.RequestPayloadError:
+        raise MalformedRequest(UNREADABLE) from None
     except (ValueError, RecursionError):
         raise MalformedRequest("the body is not JSON") from None
     if not isinstance(data, dict):
@@ -194,6 +207,18 @@ def checked(kind: type[BodyT], data: dict[str, Any]) -> BodyT:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        param = ".".join(str(part) for part in first["loc"])
-        raise InvalidField(f"{param}: {first['msg'][:1].lower()}{first['msg'][1:]}", param) from None
+        raise _refusal(error) from None
+
+
+def query(request: web.Request, kind: type[BodyT]) -> BodyT:
+    """The request's query as `kind`. Raises InvalidField."""
+    try:
+        return kind.model_validate_strings(dict(request.query))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> InvalidField:
+    first = error.errors()[0]
+    param = ".".join(str(part) for part in first["loc"])
+    return InvalidField(f"{param}: {first['msg'][:1].lower()}{first['msg'][1:]}", param)

@@ -11,17 +11,19 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.gateway import check_text
-from bot.http import bodies
+from bot.http import bodies, openai_answers
 from bot.http.models import asker
-from bot.http.openai import Call, answered, turns_of
+from bot.http.openai import ANSWERING, Call, answered, turns_of
+from bot.http.openapi import gives
 from bot.http.services import SERVICES
 from engine.requests import Delta
 
 Json = dict[str, Any]
 
 
+@gives(openai_answers.TextCompletion, takes=bodies.TextBody, streams=openai_answers.TextCompletion, refuses=ANSWERING)
 async def completions(request: web.Request) -> web.StreamResponse:
-    """`POST /v1/completions`."""
+    """`POST /v1/completions`: the older form of an answer, whole or as a stream of events."""
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.TextBody)
     services.gateway.require_ready()

@@ -5,6 +5,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.errors import NotFound
+from bot.http.openapi import PARTLY, gives
 
 HERE = Path(__file__).parent
 PAGE = HERE / "templates" / "index.html"
@@ -23,11 +24,13 @@ HEADERS = {
 }
 
 
+@gives("text/html", also=PARTLY)
 async def page(_: web.Request) -> web.FileResponse:
-    """`GET /`."""
+    """`GET /`: the chat page."""
     return web.FileResponse(PAGE)
 
 
+@gives("*/*", also=PARTLY, refuses=(404,))
 async def file(request: web.Request) -> web.FileResponse:
     """`GET /static/{name}`: one of the files known at start, nothing else."""
     name = request.match_info["name"]

@@ -1,12 +1,12 @@
 """Every failure of a call as a status and `{error: {type, message, param, code}}`; never a stack trace."""
 
 import logging
-from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bot.errors import BotError, RequestError
+from bot.http import answers
 from bot.http.request_ids import request_id
 from bot.http.services import SERVICES
 from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
@@ -15,7 +15,6 @@ from storage.errors import IdempotencyConflict, NotFound, NotStorable, StorageEr
 
 log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
 RETRY_AFTER_S = "5"
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (NotFound, 404, "not_found_error"),
@@ -47,7 +46,7 @@ async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
     return response
 
 
-def body_of(request: web.Request, error: Exception) -> tuple[int, Json]:
+def body_of(request: web.Request, error: Exception) -> tuple[int, answers.Refusal]:
     """The status and the body that tell of `error`; an unexpected one is logged and counted."""
     if isinstance(error, RequestError):
         return error.status, _body(error.kind, error.message, error.param)
@@ -63,8 +62,8 @@ def body_of(request: web.Request, error: Exception) -> tuple[int, Json]:
     return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
 
 
-def _body(kind: str, message: str, param: str | None) -> Json:
-    return {"error": {"type": kind, "message": message, "param": param, "code": None}}
+def _body(kind: str, message: str, param: str | None) -> answers.Refusal:
+    return answers.Refusal(error={"type": kind, "message": message, "param": param, "code": None})
 
 
 def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:

@@ -9,17 +9,20 @@ from bot import feedback as mapping
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.gateway import choice_id
-from bot.http import bodies, views
+from bot.http import answers, bodies, views
 from bot.http.auth import author
+from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from engine.config import ConfigError
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 255
+KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS}
 
 
+@gives(answers.Lesson, takes=bodies.FeedbackBody, headers={KEY_HEADER: KEY}, refuses=(404, 429, 504))
 async def give(request: web.Request) -> web.Response:
-    """`POST /v1/feedback`."""
+    """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:

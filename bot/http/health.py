@@ -1,10 +1,13 @@
 """Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/health`, `/metrics`."""
 
 import asyncio
+from typing import Literal
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from bot.http import answers
+from bot.http.openapi import gives
 from bot.http.services import PLATFORMS, SERVICES
 from storage import audits
 from storage.errors import StorageError
@@ -12,32 +15,37 @@ from storage.errors import StorageError
 LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no answers either
 
 
+@gives(answers.Alive)
 async def healthz(_: web.Request) -> web.Response:
     """200 as long as the event loop turns."""
-    return web.json_response({"status": "ok"})
+    return web.json_response(answers.Alive(status="ok"))
 
 
+@gives(answers.Readiness, also={503: answers.Readiness})
 async def readyz(request: web.Request) -> web.Response:
     """200 once answers can be given, else 503; each part with its state. A platform that is down is "degraded"."""
     services = request.app[SERVICES]
+    model = services.settings.model_name
     drift, database = await _look(request)
     parts = {**_parts(request), "database": database}
     is_ready = services.engine.is_ready and database == "ok"
-    status = "not ready"
+    status: Literal["ready", "degraded", "not ready"] = "not ready"
     if is_ready:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
-    body = {"status": status, "model": services.settings.model_name, "parts": parts, "drift": drift}
+    body = answers.Readiness(status=status, model=model, parts=parts, drift=drift)
     return web.json_response(body, status=200 if is_ready else 503)
 
 
+@gives(answers.Health)
 async def health(request: web.Request) -> web.Response:
     """CLaaS's `/v1/health` and `/health`: always 200, "degraded" while no answer can be given."""
     engine = request.app[SERVICES].engine
     wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
-    worker = {"status": "healthy" if engine.is_ready else "unhealthy", "error": wrong or None}
-    return web.json_response({"status": "healthy" if engine.is_ready else "degraded", "worker": worker})
+    worker = answers.Worker(status="healthy" if engine.is_ready else "unhealthy", error=wrong or None)
+    return web.json_response(answers.Health(status="healthy" if engine.is_ready else "degraded", worker=worker))
 
 
+@gives("text/plain")
 async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format."""
     services = request.app[SERVICES]

@@ -6,26 +6,28 @@ slashes.
 """
 
 import re
-from typing import Any
 
 from aiohttp import web
 
 from bot.errors import InvalidField, NotFound
 from bot.events import Author
+from bot.http import openai_answers
 from bot.http.auth import author
 from bot.http.bodies import OWN_MODELS, ModelBody
 from bot.http.lora import canonical, names_of
+from bot.http.openapi import gives
 from bot.http.services import SERVICES
 
-Json = dict[str, Any]
 
-
+@gives(openai_answers.Models)
 async def list_models(request: web.Request) -> web.Response:
     """`GET /v1/models`: the person's own adapter, the base model, and adapters by their names."""
     names = [*OWN_MODELS, *await _adapters(request)]
-    return web.json_response({"object": "list", "data": [_model(request, name) for name in names]})
+    data = [_model(request, name) for name in names]
+    return web.json_response(openai_answers.Models(object="list", data=data))
 
 
+@gives(openai_answers.Model, refuses=(404,))
 async def one_model(request: web.Request) -> web.Response:
     """`GET /v1/models/{model}`."""
     name = request.match_info["model"]
@@ -66,5 +68,6 @@ def as_in_vllm(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 
-def _model(request: web.Request, name: str) -> Json:
-    return {"id": name, "object": "model", "created": 0, "owned_by": request.app[SERVICES].settings.model_name}
+def _model(request: web.Request, name: str) -> openai_answers.Model:
+    owner = request.app[SERVICES].settings.model_name
+    return openai_answers.Model(id=name, object="model", created=0, owned_by=owner)

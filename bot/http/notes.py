@@ -2,13 +2,15 @@
 
 from aiohttp import web
 
-from bot.http import views
+from bot.http import answers, views
 from bot.http.auth import author
+from bot.http.openapi import gives
 from bot.http.services import SERVICES
 from engine.notes import prompt_notes
 from storage import notes
 
 
+@gives(answers.Notes)
 async def list_notes(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/notes`, oldest first, with the prompt tokens the learned ones save."""
     services = request.app[SERVICES]
@@ -17,10 +19,12 @@ async def list_notes(request: web.Request) -> web.Response:
     said = prompt_notes(live, has_adapter=True)
     in_prompt = sum(note.num_tokens for note in said)
     saved = sum(note.num_tokens for note in live) - in_prompt
-    body = {"object": "list", "tokens_saved": saved, "tokens_in_prompt": in_prompt}
-    return web.json_response({**body, "data": [views.note(note) for note in live]})
+    data = [views.note(note) for note in live]
+    body = answers.Notes(object="list", tokens_saved=saved, tokens_in_prompt=in_prompt, data=data)
+    return web.json_response(body)
 
 
+@gives(answers.Deleted, refuses=(404,))
 async def delete_note(request: web.Request) -> web.Response:
     """`DELETE /v1/users/{user}/notes/{id}`: the note goes, and heed is rebuilt without it where it was learned."""
     services = request.app[SERVICES]
@@ -28,4 +32,4 @@ async def delete_note(request: web.Request) -> web.Response:
     note_id = request.match_info["id"]
     await services.database.read(lambda s: notes.get(s, user_id, note_id))
     await services.engine.delete_note(user_id, note_id)
-    return web.json_response({"deleted": note_id})
+    return web.json_response(answers.Deleted(deleted=note_id))

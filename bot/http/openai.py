@@ -7,7 +7,7 @@ every choice is stored before the piece that ends it goes out; a client that lea
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
@@ -17,9 +17,10 @@ from aiohttp import web
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from bot.gateway import Turn, check_text, choice_id
-from bot.http import bodies
+from bot.http import bodies, openai_answers
 from bot.http.errors import body_of
 from bot.http.models import asker
+from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from bot.http.tools import tools_of
 from engine.requests import Delta, GenerateResult, Sampling
@@ -27,14 +28,18 @@ from engine.requests import Delta, GenerateResult, Sampling
 T = TypeVar("T")
 Json = dict[str, Any]
 
+ANSWERING = (404, 429, 504)  # what a call for an answer may be refused with
 
+
+@gives(None, refuses=(404,))
 async def embeddings(_: web.Request) -> web.Response:
     """`POST /v1/embeddings`: refused, for heed's model writes."""
     raise NotFound("heed makes no embeddings: its model writes answers")
 
 
+@gives(openai_answers.ChatCompletion, takes=bodies.ChatBody, streams=openai_answers.ChatPiece, refuses=ANSWERING)
 async def chat_completions(request: web.Request) -> web.StreamResponse:
-    """`POST /v1/chat/completions`."""
+    """`POST /v1/chat/completions`: an answer to a conversation, whole or as a stream of events."""
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.ChatBody)
     services.gateway.require_ready()
@@ -117,17 +122,17 @@ class Call:
         """The piece with the token counts."""
         return {**self._head(self.piece_kind), "choices": [], "usage": self.usage()}
 
-    def usage(self) -> Json:
+    def usage(self) -> openai_answers.Usage:
         """Token counts; the prompt is counted once, as OpenAI does."""
         first = self.results[0]
         prompt = len(first.prompt_token_ids)
         completion = sum(len(result.completion_token_ids) for result in self.results.values())
-        return {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": first.num_cached_tokens},
-        }
+        return openai_answers.Usage(
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            total_tokens=prompt + completion,
+            prompt_tokens_details={"cached_tokens": first.num_cached_tokens},
+        )
 
     def _piece(self, choice: Json) -> Json:
         return {**self._head(self.piece_kind), "choices": [choice]}
@@ -145,24 +150,24 @@ class Call:
         return entries
 
 
-def token_entry(token_id: int, logprob: float) -> Json:
+def token_entry(token_id: int, logprob: float) -> openai_answers.Token:
     """One token in OpenAI's `logprobs`, by its id as vLLM's return_tokens_as_token_ids has it: ids are exact."""
-    return {"token": f"token_id:{token_id}", "logprob": logprob, "bytes": None}
+    return openai_answers.Token(token=f"token_id:{token_id}", logprob=logprob, bytes=None)
 
 
-def _thoughts(reasoning: str) -> Json:
+def _thoughts(reasoning: str) -> openai_answers.Thoughts:
     """What was thought, where anything was, as reasoning models' servers name it."""
     return {"reasoning_content": reasoning} if reasoning else {}
 
 
-def heed_info(result: GenerateResult) -> Json:
+def heed_info(result: GenerateResult) -> openai_answers.HeedInfo:
     """What heed tells about an answer beyond OpenAI's fields."""
-    return {
-        "adapter_version": result.adapter_version,
-        "notes": result.notes,
-        "time_to_first_token_s": result.time_to_first_token_s,
-        "duration_s": result.duration_s,
-    }
+    return openai_answers.HeedInfo(
+        adapter_version=result.adapter_version,
+        notes=result.notes,
+        time_to_first_token_s=result.time_to_first_token_s,
+        duration_s=result.duration_s,
+    )
 
 
 def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
@@ -279,5 +284,5 @@ async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, D
         await _send(response, call.last_chunk(index))
 
 
-async def _send(response: web.StreamResponse, data: Json) -> None:
+async def _send(response: web.StreamResponse, data: Mapping[str, Any]) -> None:
     await response.write(f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode())

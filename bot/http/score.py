@@ -3,13 +3,15 @@
 from aiohttp import web
 
 from bot.gateway import check_text
-from bot.http import bodies
+from bot.http import bodies, openai_answers
 from bot.http.models import asker
 from bot.http.openai import messages_of
+from bot.http.openapi import gives
 from bot.http.services import SERVICES
 from engine.requests import GenerateRequest
 
 
+@gives(openai_answers.Score, takes=bodies.ScoreBody)
 async def score(request: web.Request) -> web.Response:
     """Log-probabilities in nats, under the person's adapter or the base model; the answer's end is not among them."""
     services = request.app[SERVICES]
@@ -22,11 +24,11 @@ async def score(request: web.Request) -> web.Response:
     asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
     found = await services.engine.score(asked, body.completion)
     return web.json_response(
-        {
-            "logprobs": found.logprobs,
-            "tokens": found.tokens,
-            "prompt_tokens": found.num_prompt_tokens,
-            "completion_tokens": len(found.tokens),
-            "logprob_sum": sum(found.logprobs),
-        }
+        openai_answers.Score(
+            logprobs=found.logprobs,
+            tokens=found.tokens,
+            prompt_tokens=found.num_prompt_tokens,
+            completion_tokens=len(found.tokens),
+            logprob_sum=sum(found.logprobs),
+        )
     )

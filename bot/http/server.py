@@ -14,6 +14,7 @@ from bot.http import (
     models,
     notes,
     openai,
+    openapi,
     request_ids,
     score,
     sessions,
@@ -74,6 +75,7 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
             web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),
             web.get("/static/{name}", dashboard.file),
+            web.get("/openapi.json", openapi.openapi),
         ]
     )
     return app

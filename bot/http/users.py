@@ -2,7 +2,6 @@
 
 import time
 from base64 import b64encode
-from typing import Any
 
 from aiohttp import web
 
@@ -10,18 +9,18 @@ from bot import commands
 from bot.errors import InvalidField, NotFound
 from bot.events import Command, Place
 from bot.feedback import REASONS
-from bot.http import bodies, views
+from bot.http import answers, bodies, views
 from bot.http.auth import author
+from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from bot.lessons import stored_outcome
 from storage import better_answers, consent, feedback, holdings, updates
 from storage.tables import User
 
-Json = dict[str, Any]
-MAX_TURNS = 200
 MAX_BETTER = 20  # newest tries of teachers that a summary lists
 
 
+@gives(answers.Person)
 async def summary(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}`: who this is to heed."""
     services = request.app[SERVICES]
@@ -30,37 +29,39 @@ async def summary(request: web.Request) -> web.Response:
     tries = await services.database.read(lambda s: better_answers.recent(s, user.id, MAX_BETTER))
     has_follow_ups = await services.database.read(lambda s: consent.allows_follow_ups(s, user.id))
     return web.json_response(
-        {
-            "user": who.display_name,
-            "is_learning": user.is_learning,
-            "learns_from_follow_ups": user.is_learning and has_follow_ups,
-            "active_version": user.active_version,
-            "persona": user.persona,
-            "model": services.settings.model_name,
-            "reasons": list(REASONS),  # for the buttons under a thumb down
-            "better_answers": [views.better_answer(row) for row in tries],
-        }
+        answers.Person(
+            user=who.display_name,
+            is_learning=user.is_learning,
+            learns_from_follow_ups=user.is_learning and has_follow_ups,
+            active_version=user.active_version,
+            persona=user.persona,
+            model=services.settings.model_name,
+            reasons=list(REASONS),  # for the buttons under a thumb down
+            better_answers=[views.better_answer(row) for row in tries],
+        )
     )
 
 
+@gives(answers.History, asks=bodies.HistoryQuery)
 async def history(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/history?chat=web&limit=50`: a conversation heed keeps, oldest turn first."""
     services = request.app[SERVICES]
-    limit = _limit(request)
+    asked = bodies.query(request, bodies.HistoryQuery)
     user = await services.gateway.known(author(request, request.match_info["user"]))
     if not user.id:
-        return web.json_response({"object": "list", "data": []})
-    chat = await services.gateway.chat(user.id, Place("http", request.query.get("chat", "web")[:64]))
-    about: dict[str, list[Json]] = {}
-    for entry in await _feedback(services, user, limit * 4):
+        return web.json_response(answers.History(object="list", data=[]))
+    chat = await services.gateway.chat(user.id, Place("http", asked.chat))
+    about: dict[str, list[answers.Given]] = {}
+    for entry in await _feedback(services, user, asked.limit * 4):
         about.setdefault(entry["completion_id"] or "", []).append(entry)
-    turns = await services.gateway.history(chat.id, limit)
-    ids = [row.id for answers in turns for row in answers]
+    turns = await services.gateway.history(chat.id, asked.limit)
+    ids = [row.id for turn in turns for row in turn]
     better = await services.database.read(lambda s: better_answers.about(s, user.id, ids))
-    data = [[views.turn(row, about.get(row.id, []), better.get(row.id)) for row in answers] for answers in turns]
-    return web.json_response({"object": "list", "data": data})
+    data = [[views.turn(row, about.get(row.id, []), better.get(row.id)) for row in turn] for turn in turns]
+    return web.json_response(answers.History(object="list", data=data))
 
 
+@gives(answers.Told, takes=bodies.CommandBody, refuses=(404, 409, 429, 504))
 async def command(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
     services = request.app[SERVICES]
@@ -75,16 +76,17 @@ async def command(request: web.Request) -> web.Response:
     about = Command(given.name, given.argument, body.completion_id)
     said = await commands.run(services.core, user_id, Place("http", body.chat), about, who)
     return web.json_response(
-        {
-            "command": given.name,
-            "text": said.text,
-            "feedback": views.lesson(said.lesson) if said.lesson else None,
-            "answer": views.retry(said.answer) if said.answer else None,
-            "files": [{"name": name, "base64": b64encode(content).decode()} for name, content in said.files],
-        }
+        answers.Told(
+            command=given.name,
+            text=said.text,
+            feedback=views.lesson(said.lesson) if said.lesson else None,
+            answer=views.retry(said.answer) if said.answer else None,
+            files=[answers.File(name=name, base64=b64encode(content).decode()) for name, content in said.files],
+        )
     )
 
 
+@gives(answers.Holdings)
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
     services = request.app[SERVICES]
@@ -94,6 +96,7 @@ async def export(request: web.Request) -> web.Response:
     return web.json_response(data, headers={"Content-Disposition": 'attachment; filename="heed-export.json"'})
 
 
+@gives(answers.Forgotten, refuses=(404,))
 async def forget(request: web.Request) -> web.Response:
     """`DELETE /v1/users/{user}`: erase the person."""
     services = request.app[SERVICES]
@@ -101,19 +104,12 @@ async def forget(request: web.Request) -> web.Response:
     if not user.id:
         raise NotFound("heed does not know this person", "user")
     await services.gateway.forget(user.id)
-    return web.json_response({"forgotten": True})
+    return web.json_response(answers.Forgotten(forgotten=True))
 
 
-async def _feedback(services: Services, user: User, limit: int) -> list[Json]:
+async def _feedback(services: Services, user: User, limit: int) -> list[answers.Given]:
     rows = await services.database.read(lambda s: feedback.history(s, user.id, limit))
     runs = await services.database.read(lambda s: updates.recent(s, user.id, limit))
     ran = {run.feedback_id: run for run in reversed(runs)}
     ordered = sorted(rows, key=lambda row: row.seq or 0)
     return [views.feedback(row, stored_outcome(row, ran.get(row.id), user.active_version)) for row in ordered]
-
-
-def _limit(request: web.Request) -> int:
-    text = request.query.get("limit", "50")
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_TURNS):
-        raise InvalidField(f"limit is a number from 1 to {MAX_TURNS}", "limit")
-    return int(text)

@@ -1,18 +1,17 @@
 """What is stored, as the JSON that goes out: pure functions, one per kind of thing."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 from bot import consolidating
 from bot.gateway import question
+from bot.http import answers
 from bot.lessons import Lesson
 from engine.requests import ConsolidationOutcome, LearnOutcome
 from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
 
-Json = dict[str, Any]
 
-
-def lesson(given: Lesson) -> Json:
+def lesson(given: Lesson) -> answers.Lesson:
     """The answer to a piece of feedback."""
     outcome = given.outcome
     optional = {
@@ -24,15 +23,15 @@ def lesson(given: Lesson) -> Json:
         "update": update(outcome),
         "retry": retry(given.retry) if given.retry else None,
     }
-    return {
+    told: answers.Lesson = {
         "feedback_id": given.feedback.id,
         "status": outcome.status,
         "adapter_version": outcome.adapter_version,
-        **{name: value for name, value in optional.items() if value},
     }
+    return cast(answers.Lesson, told | {name: value for name, value in optional.items() if value})
 
 
-def update(outcome: LearnOutcome) -> Json | None:
+def update(outcome: LearnOutcome) -> answers.Update | None:
     """What one update did, or None where none ran."""
     if outcome.update_id is None and not outcome.steps:
         return None
@@ -44,11 +43,11 @@ def update(outcome: LearnOutcome) -> Json | None:
         "duration_ms": outcome.duration_ms,
         "phases_ms": outcome.phases_ms,
         "gate": outcome.gate,
-        "heat": [[text, weight] for text, weight in outcome.heat],
+        "heat": outcome.heat,
     }
 
 
-def retry(answer: Completion) -> Json:
+def retry(answer: Completion) -> answers.Retry:
     """An answer given again."""
     return {
         "completion_id": answer.id,
@@ -58,7 +57,7 @@ def retry(answer: Completion) -> Json:
     }
 
 
-def turn(row: Completion, given: list[Json], better: BetterAnswer | None = None) -> Json:
+def turn(row: Completion, given: list[answers.Given], better: BetterAnswer | None = None) -> answers.Turn:
     """One stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
     return {
         "completion_id": row.id,
@@ -75,7 +74,7 @@ def turn(row: Completion, given: list[Json], better: BetterAnswer | None = None)
     }
 
 
-def better_answer(row: BetterAnswer) -> Json:
+def better_answer(row: BetterAnswer) -> answers.Better:
     """A teacher's try at an answer that was not good."""
     return {
         "completion_id": row.completion_id,
@@ -88,7 +87,7 @@ def better_answer(row: BetterAnswer) -> Json:
     }
 
 
-def feedback(row: Feedback, outcome: LearnOutcome) -> Json:
+def feedback(row: Feedback, outcome: LearnOutcome) -> answers.Given:
     """One piece of feedback with what became of it."""
     return {
         "feedback_id": row.id,
@@ -105,7 +104,7 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> Json:
     }
 
 
-def note(row: Note) -> Json:
+def note(row: Note) -> answers.Note:
     """One standing note."""
     return {
         "id": row.id,
@@ -118,7 +117,7 @@ def note(row: Note) -> Json:
     }
 
 
-def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> Json:
+def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> answers.Version:
     """One adapter version with what taught it."""
     return {
         "version": row.number,
@@ -133,8 +132,8 @@ def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None)
     }
 
 
-def consolidation(outcome: ConsolidationOutcome | None) -> Json:
+def consolidation(outcome: ConsolidationOutcome | None) -> answers.Consolidation:
     """What became of a consolidation; None: it still waits or runs."""
     if outcome is None:
         return {"status": "queued", "text": consolidating.line(outcome)}
-    return {**asdict(outcome), "text": consolidating.line(outcome)}
+    return cast(answers.Consolidation, asdict(outcome) | {"text": consolidating.line(outcome)})

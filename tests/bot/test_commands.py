@@ -86,7 +86,7 @@ async def test_notes_are_listed_and_deleted(heed: Heed) -> None:
     assert "no notes yet" in (await do(heed, "/notes")).text
 
 
-@pytest.mark.parametrize("argument", ["delete", "delete 0", "delete 2", "delete x", "delete ²"])
+@pytest.mark.parametrize("argument", ["delete", "delete 0", "delete 2", "delete x", "delete ²", "delete " + "9" * 5000])
 async def test_a_wrong_note_number_is_refused(heed: Heed, argument: str) -> None:
     """Only a number from the list is taken."""
     await do(heed, "/note call me Ana")

@@ -89,7 +89,7 @@ async def test_a_named_host_is_answered(start_heed: StartHeed) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://["}, {"Origin": "http://127.0.0.1:1"},
      {"Sec-Fetch-Site": "cross-site"}],
 )  # fmt: skip
 async def test_another_sites_page_cannot_post(heed: Heed, headers: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.http.bodies import ChatBody, FeedbackBody, MessageBody
+from tests.bot.conftest import Heed
 
 
 def test_fields_of_other_servers_are_ignored() -> None:
@@ -40,3 +41,10 @@ def test_feedback_waits_by_default() -> None:
     """wait is true and retry false unless the body says otherwise."""
     body = FeedbackBody.model_validate({"kind": "note", "text": "x"})
     assert (body.wait, body.retry) == (True, False)
+
+
+@pytest.mark.parametrize("path", ["/v1/feedback", "/v1/users/local/adapters"])
+async def test_a_body_that_is_not_packed_as_it_says_is_refused(heed: Heed, path: str) -> None:
+    """400, not a server error."""
+    response = await heed.client.post(path, data=b"not deflated", headers={"Content-Encoding": "deflate"})
+    assert (response.status, (await response.json())["error"]["type"]) == (400, "invalid_request_error")

@@ -59,7 +59,7 @@ async def test_conversations_have_names(heed: Heed) -> None:
     assert [answers[0]["question"] for answers in history["data"]] == ["wasps"]
 
 
-@pytest.mark.parametrize("limit", ["0", "201", "x", "-1", "1" * 30, "²"])
+@pytest.mark.parametrize("limit", ["0", "201", "x", "-1", "1" * 30, "²", "000000001" + "9" * 5000, "0000000011200"])
 async def test_a_limit_is_a_number(heed: Heed, limit: str) -> None:
     """Anything else is refused."""
     status, answer = await heed.get(f"{ME}/history", params={"limit": limit})

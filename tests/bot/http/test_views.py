@@ -18,7 +18,7 @@ def test_an_update_shows_its_heat() -> None:
     outcome = LearnOutcome("fb-1", "learned", 1, steps=3, heat=[("a", 0.5), (" b", -1.0)], update_id="upd-1")
     update = views.update(outcome)
     assert update is not None
-    assert update["heat"] == [["a", 0.5], [" b", -1.0]]
+    assert update["heat"] == [("a", 0.5), (" b", -1.0)]
 
 
 def test_a_turn_shows_its_question() -> None:

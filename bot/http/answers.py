@@ -1,0 +1,307 @@
+"""What heed's HTTP calls answer with: the shapes that handlers fill and that `/openapi.json` describes.
+
+Invariant: nothing stands in an answer that is not here; the contract tests hold every answer against its shape.
+"""
+
+from typing import Any, Literal, NotRequired
+
+from pydantic import ConfigDict
+from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on only
+
+LessonStatus = Literal["learned", "queued", "kept", "rejected"]
+StoredRow = dict[str, Any]  # a row of a table, as storage has it
+
+
+class Answer(TypedDict):
+    """A JSON object with the fields named and no others."""
+
+
+# Outside of the class, where mypy would take it for a field; what is made of the class has it, too.
+Answer.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+
+
+class Fault(Answer):
+    """What was wrong: its kind, a sentence, and the field at fault where it is one."""
+
+    type: str
+    message: str
+    param: str | None
+    code: None
+
+
+class Refusal(Answer):
+    """Every answer with a status of 400 or more."""
+
+    error: Fault
+
+
+# -- health ----------------------------------------------------------------------------------------------------------
+
+
+class Alive(Answer):
+    """heed's event loop turns."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Answer):
+    """Whether answers can be given, the state of each part, and what drift audits found of how many people."""
+
+    status: Literal["ready", "degraded", "not ready"]
+    model: str
+    parts: dict[str, str]
+    drift: dict[str, int]
+
+
+class Worker(Answer):
+    """The model behind the calls; `error` names what is wrong with it."""
+
+    status: Literal["healthy", "unhealthy"]
+    error: str | None
+
+
+class Health(Answer):
+    """Readiness as CLaaS tells it."""
+
+    status: Literal["healthy", "degraded"]
+    worker: Worker
+
+
+# -- learning --------------------------------------------------------------------------------------------------------
+
+
+class Update(Answer):
+    """What one update did. `heat` has the answer's tokens, each with log p_teacher - log p_student in nats."""
+
+    id: str | None
+    steps: int
+    divergence_before: float | None
+    divergence_after: float | None
+    duration_ms: float
+    phases_ms: dict[str, float]
+    gate: dict[str, Any]
+    heat: list[tuple[str, float]]
+
+
+class Retry(Answer):
+    """An answer given again."""
+
+    completion_id: str
+    text: str
+    retry_of: str | None
+    adapter_version: int
+
+
+class Lesson(Answer):
+    """What became of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason."""
+
+    feedback_id: str
+    status: LessonStatus
+    adapter_version: int
+    note: NotRequired[str]
+    note_id: NotRequired[str]
+    reason: NotRequired[str]
+    ask: NotRequired[str]
+    taken_back: NotRequired[bool]
+    update: NotRequired[Update]
+    retry: NotRequired[Retry]
+
+
+class Given(Answer):
+    """A piece of feedback that is stored, with what became of it."""
+
+    feedback_id: str
+    completion_id: str | None
+    kind: str
+    text: str
+    value: str
+    created_at: float
+    state: str
+    status: LessonStatus
+    adapter_version: int
+    reason: str
+    update: Update | None
+
+
+class Consolidation(Answer):
+    """What became of a consolidation or rebuild; `queued` where it still waits or runs, then without figures."""
+
+    status: LessonStatus
+    text: str
+    adapter_version: NotRequired[int]
+    reason: NotRequired[str]
+    num_new: NotRequired[int]
+    num_rehearsed: NotRequired[int]
+    num_weak: NotRequired[int]
+    num_better: NotRequired[int]
+    steps: NotRequired[int]
+    duration_ms: NotRequired[float]
+    gate: NotRequired[dict[str, Any]]
+    update_id: NotRequired[str | None]
+    is_rebuild: NotRequired[bool]
+
+
+# -- adapters and notes ----------------------------------------------------------------------------------------------
+
+
+class TaughtBy(Answer):
+    """The feedback that a version was made from."""
+
+    feedback_id: str
+    kind: str
+    text: str
+
+
+class Work(Answer):
+    """What making a version took."""
+
+    steps: int
+    duration_ms: float
+
+
+class Version(Answer):
+    """One version of a person's adapter; 0, the base model, is always there and not listed."""
+
+    version: int
+    parent: int
+    state: str
+    created_at: float
+    size_bytes: int
+    sha256: str
+    base_model: str
+    taught_by: TaughtBy | None
+    update: Work | None
+
+
+class Versions(Answer):
+    """The versions of a person's adapter, newest first."""
+
+    object: Literal["list"]
+    active_version: int
+    data: list[Version]
+
+
+class Serving(Answer):
+    """The version that answers from now on."""
+
+    adapter_version: int
+
+
+class Undone(Answer):
+    """The version that answers from now on, and the note that went with the lesson."""
+
+    adapter_version: int
+    note: str | None
+
+
+class Note(Answer):
+    """A standing note: where it lives, how much of it the weights hold by the last probe, what it costs in a prompt."""
+
+    id: str
+    text: str
+    state: str
+    probe: float | None
+    num_tokens: int
+    learned_version: int | None
+    created_at: float
+
+
+class Notes(Answer):
+    """A person's standing notes, oldest first, and the tokens of those in the prompt and of those that are not."""
+
+    object: Literal["list"]
+    tokens_saved: int
+    tokens_in_prompt: int
+    data: list[Note]
+
+
+class Deleted(Answer):
+    """The note that is gone."""
+
+    deleted: str
+
+
+# -- people ----------------------------------------------------------------------------------------------------------
+
+
+class Better(Answer):
+    """What a teacher wrote in place of an answer that was not good."""
+
+    completion_id: str
+    text: str
+    source: str
+    state: str
+    preserved: float | None
+    reason: str
+    created_at: float
+
+
+class Person(Answer):
+    """Who this is to heed."""
+
+    user: str
+    is_learning: bool
+    learns_from_follow_ups: bool
+    active_version: int
+    persona: str | None
+    model: str
+    reasons: list[str]
+    better_answers: list[Better]
+
+
+class Turn(Answer):
+    """A stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
+
+    completion_id: str
+    question: str
+    text: str
+    retry_of: str | None
+    adapter_version: int
+    created_at: float
+    finish_reason: str
+    is_gold: bool
+    notes: list[str]
+    feedback: list[Given]
+    better: Better | None
+
+
+class History(Answer):
+    """A conversation, oldest turn first; each with all its answers, the one that counts last."""
+
+    object: Literal["list"]
+    data: list[list[Turn]]
+
+
+class File(Answer):
+    """A file that came with what was said."""
+
+    name: str
+    base64: str
+
+
+class Told(Answer):
+    """What a command said, and what came of it."""
+
+    command: str
+    text: str
+    feedback: Lesson | None
+    answer: Retry | None
+    files: list[File]
+
+
+class Holdings(TypedDict):
+    """Everything heed holds about a person, table by table: these, and more."""
+
+    exported_at: float
+    user: StoredRow
+    completions: list[StoredRow]
+    feedback: list[StoredRow]
+    notes: list[StoredRow]
+    adapter_versions: list[StoredRow]
+    updates: list[StoredRow]
+
+
+class Forgotten(Answer):
+    """The person is erased."""
+
+    forgotten: Literal[True]
