@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "parked", "latency", "throughput", "gaps")
+PARTS = ("start", "intake", "parked", "latency", "throughput", "gaps", "http")
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class BenchConfig:
     rounds: int = described(5, "how often the streams are timed without and with adapters, in turns")
     questions: int = described(8, "questions each stream asks one after the other in a round")
     watched: int = described(3, "overlapping streams of the other person while an update runs")
+    readers: int = described(32, "streams open at once while heed's share of the first event is timed")
     chats: int = described(50, "conversations on a chat platform that send a message at once")
     seed: int = described(0, "which questions and corrections")
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
@@ -31,6 +32,7 @@ class BenchConfig:
             _require_range(key, getattr(self, key), high)
         for key in ("streams", "watched"):
             _require_range(key, getattr(self, key), 16)
+        _require_range("readers", self.readers, 256, low=2)  # a percentile needs two samples
         _require_range("chats", self.chats, 1000, low=2)  # one that waits, and others
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:

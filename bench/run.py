@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import gaps, intake, latency, parked, start, table, throughput
+from bench import gaps, http, intake, latency, parked, start, table, throughput
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, server
@@ -29,6 +29,7 @@ PARTS: dict[str, ModuleType] = {
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
+    "http": http,
 }
 
 BY_THEMSELVES = ("start", "intake", "parked")  # need no running heed: they start their own

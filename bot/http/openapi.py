@@ -183,7 +183,7 @@ def _answers(call: Call, schemas: dict[tuple[Any, str], Json]) -> Json:
     found = {200: _content(call.gives, schemas, "serialization")} if call.gives is not None else {}
     if call.streams is not None:
         event = schemas[call.streams, "serialization"]
-        found[200][EVENTS] = {"schema": {"type": "string"}, "x-event-schema": event}
+        found[200][EVENTS] = {"x-event-schema": event}  # 3.1 has no word for what the events of a stream are
     found |= {status: _content(shape, schemas, "serialization") for status, shape in (call.also or {}).items()}
     head = {HEADER: {"$ref": f"#/components/headers/{HEADER}"}}
     return {

@@ -35,6 +35,7 @@ CHECKS = [
     checks.response_schema_conformance,
 ]
 TIMEOUT_S = 60.0
+MAX_EVENTS = 10_000  # of one stream: all of them
 ANSWERING = ("/v1/chat/completions", "/v1/completions", "/v1/score")
 WRONG_SHARE = 0.25  # of the cases that break the document on purpose, where a call can be broken
 USERS = ("local", "ana", "Zoë")
@@ -119,7 +120,8 @@ class Explorer:
         self.url = url
         self.session = requests.Session()
         self.document: Json = self.session.get(f"{url}/openapi.json", timeout=TIMEOUT_S).json()
-        schema = schemathesis.openapi.from_dict(self.document)
+        config = schemathesis.Config.from_dict({"max-stream-events": MAX_EVENTS})
+        schema = schemathesis.openapi.from_dict(self.document, config=config)
         self.operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
         self.tallies = {label: Tally() for label in self.operations}
         self.findings: dict[tuple[str, str, str], Finding] = {}
@@ -203,7 +205,7 @@ class Explorer:
 
     def _ask_about_known(self, case: Case, pick: random.Random) -> None:
         """In place: the case asks about somebody and something that heed knows."""
-        user, answer = pick.choice(self._answers) if self._answers else (USERS[0], "cmpl-none")
+        user, answer = pick.choice([*self._answers, (pick.choice(USERS), "cmpl-none")])
         known = {
             "user": user,
             "version": pick.randrange(4),

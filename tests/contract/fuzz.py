@@ -101,8 +101,10 @@ async def run(config: FuzzConfig, console: Console) -> int:
     return 1 if found["server_errors"] or found["violations"] else 0
 
 
-def _order(label: str) -> tuple[bool, bool, str]:
-    return label.startswith("DELETE"), not label.startswith("POST /v1/chat"), label
+def _order(label: str) -> tuple[int, int]:
+    method, path = label.split(" ", 1)
+    first = {"/v1/chat/completions": 0, "/v1/feedback": 1}.get(path, 2)
+    return first + ["POST", "GET", "DELETE"].index(method) * (first == 2), -len(path)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ is measured: `perfect` holds every lesson, `deaf` none, `newest` the last one on
 lesson, `muddled` forgets its facts, `blank` its skills, `stubborn` never takes a lesson back.
 """
 
+import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -78,6 +79,7 @@ class FakeHeed:
         self.breaks_after: int | None = None  # corrections: the next one is learned, and nobody is told
         self.is_ready = True
         self.logprob = -0.1  # of every token
+        self.first_token_s: float | None = 0.001  # what it says that its engine took; None: nothing
 
     def application(self) -> web.Application:
         """The HTTP side."""
@@ -181,6 +183,9 @@ class FakeHeed:
         await response.prepare(request)
         for word in text.split():
             await response.write(f'data: {{"choices": [{{"delta": {{"content": "{word} "}}}}]}}\n\n'.encode())
+        if self.first_token_s is not None:
+            told = {"choices": [{"delta": {}}], "heed": {"time_to_first_token_s": self.first_token_s}}
+            await response.write(f"data: {json.dumps(told)}\n\n".encode())
         await response.write(b"data: [DONE]\n\n")
         return response
 
