@@ -15,13 +15,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from bot.batch import Batch
 from bot.config import ChatSettings, Settings
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from bot.metrics import Metrics
 from engine.requests import TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
 from storage import chats, completions, people
+from storage.batch import Batch
 from storage.chats import Context
 from storage.database import Database, Session
 from storage.tables import Chat, Completion, User, new_id

@@ -15,12 +15,12 @@ from bisect import insort
 from collections.abc import Awaitable, Callable, Collection
 from itertools import chain, repeat
 
-from bot.batch import Batch
 from bot.errors import NotReady, Overloaded
 from bot.metrics import Metrics
 from bot.slots import Slots
 from engine.errors import EngineRestarting
 from storage import inbox
+from storage.batch import Batch
 from storage.database import Database, Session
 from storage.errors import PASSING, StorageError
 from storage.tables import Inbox

@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from typing import Literal
@@ -151,14 +151,16 @@ class Engine:
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
-        ref = await self._adapter_for(request)
+        ref, live = await self._served_to(request)
         with self._served.using(ref):
-            async with aclosing(self._answer(request, ref)) as deltas:  # a reader who leaves ends the stream at once
+            async with aclosing(self._answer(request, ref, live)) as deltas:  # who leaves ends the stream at once
                 async for delta in deltas:
                     yield delta
 
-    async def _answer(self, request: GenerateRequest, ref: AdapterRef) -> AsyncGenerator[Delta, None]:
-        standing = await self._notes_for(request, ref)
+    async def _answer(
+        self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note]
+    ) -> AsyncGenerator[Delta, None]:
+        standing = self._said(live, ref)
         self._answered_s = time.monotonic()
         longest = request.sampling.max_tokens
         prompt = self._prompts.prompt_token_ids(
@@ -177,28 +179,27 @@ class Engine:
 
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
         """How likely `answer` is where `request` asks. Raises PromptTooLongError or EngineRestarting."""
-        ref = await self._adapter_for(request)
+        ref, live = await self._served_to(request)
         with self._served.using(ref):
-            messages = with_notes(request.messages, await self._notes_for(request, ref))
+            messages = with_notes(request.messages, self._said(live, ref))
             return await likelihood(self._host, self._prompts, messages, answer, ref)
 
     async def given(self, request: GenerateRequest, text: str) -> GenerateResult:
         """`text` as the answer to `request`, as if heed had written it. Raises PromptTooLongError, EngineRestarting."""
-        ref = await self._adapter_for(request)
+        ref, live = await self._served_to(request)
         with self._served.using(ref):
-            return await given(self._host, self._prompts, request, await self._notes_for(request, ref), text, ref)
+            return await given(self._host, self._prompts, request, self._said(live, ref), text, ref)
 
-    async def _notes_for(self, request: GenerateRequest, ref: AdapterRef) -> list[str]:
-        if request.notes == "off" or request.adapter == "base":
-            return []
-        live = await self._database.read(lambda s: note_rows.live(s, request.user_id))
+    async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, list[Note]]:
+        """The adapter a request is answered with, and the notes that hold beside it."""
+        if request.adapter == "base":
+            return ZERO_ADAPTER, []
+        ref, live = await self._served.active_with_notes(request.user_id)
+        return ref, live if request.notes == "auto" else []
+
+    def _said(self, live: Sequence[Note], ref: AdapterRef) -> list[str]:
         wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
         return notes.said(wanted, self.config.note, self._host.max_model_len)
-
-    async def _adapter_for(self, request: GenerateRequest) -> AdapterRef:
-        if request.adapter == "base":
-            return ZERO_ADAPTER
-        return await self._served.active(request.user_id)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 

@@ -16,10 +16,12 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import AdapterStore
 from engine.errors import AdapterDamaged, AdapterLoadError, EngineError
 from engine.vllm_host import VllmHost
-from storage import people, versions
+from storage import versions
+from storage.batch import Batch
 from storage.database import Database, Session
-from storage.errors import StorageError
-from storage.tables import AdapterVersion
+from storage.errors import PersonNotFound, StorageError
+from storage.standing import Standing, standing
+from storage.tables import AdapterVersion, Note
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +38,23 @@ class ServedAdapters:
         self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
         self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
         self._retiring: set[asyncio.Task[None]] = set()
+        self._standing: Batch[str, Standing | None] = Batch(self._read_standing, "standing")
 
     async def active(self, user_id: str) -> AdapterRef:
         """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
+        return (await self.active_with_notes(user_id))[0]
+
+    async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, list[Note]]:
+        """As `active`, with the notes that hold beside that version, oldest first."""
         while True:
-            version = await self._database.read(lambda s: _active_version(s, user_id))
+            now = await self._standing.ask(user_id)
+            if now is None:
+                raise PersonNotFound(f"no person {user_id!r}")
+            version = now.version
             if version is None or version.base_model != self.base_model:
-                return ZERO_ADAPTER
+                return ZERO_ADAPTER, now.notes
             try:
-                return await self.ready(version)
+                return await self.ready(version), now.notes
             except (AdapterDamaged, AdapterLoadError) as error:
                 log.warning("version %d of a person cannot be served: %s", version.number, error)
                 number = version.number
@@ -105,6 +115,9 @@ class ServedAdapters:
         """Returns when nothing retires any more."""
         await asyncio.gather(*self._retiring)
 
+    async def _read_standing(self, user_ids: list[str]) -> list[Standing | None]:
+        return await self._database.read(lambda s: standing(s, user_ids))
+
     async def _retire(self, version: AdapterVersion) -> None:
         ref = self._store.ref(version)
         self._verified.discard(ref.lora_int_id)
@@ -114,8 +127,3 @@ class ServedAdapters:
             await self._store.remove(version)
         except (OSError, StorageError) as error:
             log.warning("the files of a pruned version stay until the next start: %s", error)
-
-
-def _active_version(s: Session, user_id: str) -> AdapterVersion | None:
-    number = people.get(s, user_id).active_version
-    return versions.get(s, user_id, number) if number else None

@@ -187,6 +187,11 @@ def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
 
 async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
     """The items of several streams as they come, each with its stream's index; closing it closes them all."""
+    if len(streams) == 1:  # nothing to wait for side by side: a task and a queue would only delay every piece
+        async with aclosing(streams[0]) as only:
+            async for piece in only:
+                yield 0, piece
+        return
     queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
 
     async def pump(index: int, stream: AsyncGenerator[T, None]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.batch import Batch
+from storage.batch import Batch
 
 
 class Doubling:
