@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "parked", "latency", "throughput", "gaps", "http")
+PARTS = ("start", "intake", "parked", "dashboards", "latency", "throughput", "gaps", "http")
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class BenchConfig:
     watched: int = described(3, "overlapping streams of the other person while an update runs")
     readers: int = described(32, "streams open at once while heed's share of the first event is timed")
     chats: int = described(50, "conversations on a chat platform that send a message at once")
+    completions: int = described(100_000, "answers stored where the dashboards are measured")
+    stored: int = described(10_000, "updates stored there")
     seed: int = described(0, "which questions and corrections")
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
     url: str = described("", "a running heed to measure (empty: its own; `start` always starts its own)")
@@ -33,6 +35,8 @@ class BenchConfig:
         for key in ("streams", "watched"):
             _require_range(key, getattr(self, key), 16)
         _require_range("readers", self.readers, 256, low=2)  # a percentile needs two samples
+        _require_range("completions", self.completions, 10_000_000, low=2)
+        _require_range("stored", self.stored, self.completions // 2)
         _require_range("chats", self.chats, 1000, low=2)  # one that waits, and others
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:

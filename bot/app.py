@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from bot import admin_password
 from bot.channel import Channel
 from bot.channels import Channels, switched_on
 from bot.config import Settings
@@ -30,6 +31,7 @@ from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.gateway import Gateway
 from bot.http.server import application
 from bot.http.services import Platforms, Services
+from bot.keys import Keys
 from bot.lessons import Lessons
 from bot.metrics import Metrics
 from bot.pausing import PAUSE_FILE, PauseFile
@@ -81,6 +83,7 @@ class App:
     ) -> None:
         self.settings = settings
         self.url = ""
+        self.key = ""  # what the terminal chat in this process calls with
         self.stopping = asyncio.Event()
         self._progress = progress
         self._engine_factory = engine_factory
@@ -119,6 +122,7 @@ class App:
         stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
         stack.push_async_callback(database.close)
+        await Keys(database, settings.http).require_some()
         engine = self._engine_factory(config, database)
         stack.push_async_callback(engine.stop)
         metrics = Metrics()
@@ -126,6 +130,7 @@ class App:
         lessons = Lessons(gateway, engine, database, settings, metrics)
         stack.push_async_callback(lessons.drain)
         services = Services(settings, database, engine, gateway, lessons, metrics)
+        self.key = services.keys.own
         channels = Channels(self._channel_factory(settings, database), services.core, metrics)
         timeout_s = settings.chat.drain_timeout_s
         http = application(services, Platforms(channels.health, tuple(channels.routes)))
@@ -137,6 +142,7 @@ class App:
         return Parts(services, channels)
 
     async def _serve(self, stack: AsyncExitStack, parts: Parts, foreground: Foreground | None) -> None:
+        await self._tell_password(parts.services.database)
         pausing = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.services.lessons)
         await parts.services.core.consent.start()
         await pausing.look()
@@ -155,6 +161,12 @@ class App:
             await self.stopping.wait()
         else:
             await self._unless_stopping(foreground(self))
+
+    async def _tell_password(self, database: Database) -> None:
+        """At the first start only: from then on nobody knows it but who has read it here."""
+        password = await admin_password.first(database)
+        if password is not None:
+            self._progress(f"the password of the dashboards at {self.url}/admin, shown this once: {password}")
 
     async def _unless_stopping(self, work: Awaitable[None]) -> bool:
         """Await `work`; True if it ended by itself, False if heed was told to stop before."""

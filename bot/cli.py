@@ -48,6 +48,8 @@ cli = typer.Typer(
 adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
 cli.add_typer(adapters, name="adapters")
 cli.add_typer(backups.commands)
+keys = typer.Typer(help="API keys: who may call heed over HTTP, what for, and how much a day.", no_args_is_help=True)
+cli.add_typer(keys, name="keys")
 
 
 def main() -> None:
@@ -133,6 +135,48 @@ def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
         fail(BotError(f"{file} cannot be read: {error.strerror}"))
     done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
     console.print(f"v{done['adapter_version']} answers now")
+
+
+@keys.command("add")
+def add_key(
+    person: Annotated[str, typer.Argument(help="Whose it is: 1 to 32 letters, digits, '_', '.' or '-'.")],
+    scopes: Annotated[str, typer.Option(help="What it may do, with commas between.")] = "chat,feedback,adapters,person",
+    messages_per_day: Annotated[int | None, typer.Option(min=0, help="Answers a day (UTC); unset: any number.")] = None,
+    updates_per_day: Annotated[int | None, typer.Option(min=0, help="Lessons a day (UTC); unset: any number.")] = None,
+) -> None:
+    """Make an API key and show it, this once. A running heed takes it at once."""
+    from bot import operating
+
+    wanted = operating.NewKey(person, scopes, messages_per_day, updates_per_day)
+    token, key = guarded(operating.add_key(settings(), wanted))
+    console.print(Text(token), soft_wrap=True)
+    console.print(Text(f"{key.id} of {key.account}; heed does not keep the key itself: note it down now", style="dim"))
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """List the API keys, with what each may do and has done today."""
+    from bot import operating
+
+    for line in guarded(operating.list_keys(settings())):
+        console.print(Text(line), soft_wrap=True)
+
+
+@keys.command("revoke")
+def revoke_key(key: Annotated[str, typer.Argument(help="Its id, as `heed keys list` shows it.")]) -> None:
+    """Let an API key open nothing any more, from the next call on."""
+    from bot import operating
+
+    row = guarded(operating.revoke_key(settings(), key))
+    console.print(Text(f"{row.id} of {row.account} is revoked"))
+
+
+@cli.command("admin-password")
+def make_admin_password() -> None:
+    """Make another password for the dashboards at /admin and show it, this once; the one before ends."""
+    from bot import operating
+
+    console.print(Text(guarded(operating.new_password(settings()))), soft_wrap=True)
 
 
 @cli.command()
@@ -246,7 +290,7 @@ class _Interrupt:
         from bot.platforms.terminal import PromptLines, TerminalChat
 
         keys = app.settings.http.api_keys
-        key = next(iter(keys.values())).get_secret_value() if keys else ""
+        key = next(iter(keys.values())).get_secret_value() if keys else app.key
         async with HeedClient(app.url, "" if keys else "local", key) as client:
             self._chat = TerminalChat(client, console, PromptLines())
             await self._chat.run()
@@ -283,6 +327,8 @@ def _client(user: str, url: str) -> Callable[[], HeedClient]:
     http = settings().http
     host = "127.0.0.1" if http.host in ("0.0.0.0", "::") else http.host  # noqa: S104  compared, not bound
     key = http.api_keys[user].get_secret_value() if user in http.api_keys else ""
+    if not key and http.key is not None:
+        key = http.key.get_secret_value()
     return lambda: HeedClient(url or f"http://{host}:{http.port}", user, key)
 
 
@@ -290,7 +336,7 @@ def _admin() -> str:
     """The user whose commands are an admin's: with API keys, one that the settings name."""
     chosen = settings()
     named = [name for name in chosen.http.api_keys if f"http:{name}" in chosen.access.admins]
-    if chosen.http.api_keys and not named:
+    if chosen.http.api_keys and not named and chosen.http.key is None:
         fail(BotError('no API key belongs to an admin; add "http:<its name>" to HEED_ACCESS_ADMINS, and restart heed'))
     return named[0] if named else "local"
 

@@ -50,6 +50,9 @@ class HttpSettings(BaseModel):
     api_keys: dict[str, SecretStr] = Field(
         default_factory=dict, description='names with keys of 16 characters or more: {"ana": "a long random text"}'
     )
+    key: SecretStr | None = Field(
+        default=None, description="the API key that heed's own commands use, if one is needed"
+    )
     allowed_hosts: tuple[str, ...] = Field(default=(), description="further names a browser may use to reach heed")
     body_limit_bytes: int = Field(default=256 * 1024, ge=1024, description="the largest request, in bytes")
     max_streams: int = Field(default=32, ge=1, description="answers written at the same time, over all people")
@@ -73,15 +76,6 @@ class HttpSettings(BaseModel):
             if len(key.get_secret_value()) < 16:
                 raise ValueError(f"the key of {name} is shorter than 16 characters")
         return keys
-
-    @model_validator(mode="after")
-    def _check_exposure(self) -> Self:
-        if self.is_loopback or self.api_keys:
-            return self
-        raise ValueError(
-            f"host {self.host} can be reached from other machines and there is no API key: "
-            'set HEED_HTTP_API_KEYS=\'{"you": "a long random text"}\' or HEED_HTTP_HOST=127.0.0.1'
-        )
 
 
 class ChatSettings(BaseModel):

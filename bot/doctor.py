@@ -17,7 +17,8 @@ from bot.errors import ModelNotFound, ServerError
 from bot.stats import drifted
 from engine.endpoint import Endpoint
 from engine.errors import TeacherError
-from storage.database import schema_at
+from storage import keys
+from storage.database import Database, schema_at
 from storage.errors import StorageError
 
 PYTHONS = ((3, 11), (3, 14))  # from, and below
@@ -58,6 +59,7 @@ async def examine(settings: Settings) -> list[Finding]:
         _disk(settings),
         _retention(settings),
         *(_running(ready) if ready else [_port(settings)]),
+        *await _exposure(settings),
         *await _telegram(settings),
         *await _discord(settings),
         *_access(settings),
@@ -165,6 +167,28 @@ def _drift(levels: dict[str, int]) -> Finding:
     remedy = "/updates says who and in what; an earlier version of theirs (/rollback <account> <version>) undoes it"
     is_bad = bool(levels.get("critical"))
     return Finding("drift", drifted(levels), remedy if is_bad else "", is_hint=True)
+
+
+async def _exposure(settings: Settings) -> list[Finding]:
+    """Whether somebody has a key, where other machines can reach heed."""
+    http = settings.http
+    if http.is_loopback:
+        return []
+    if http.api_keys or await _has_keys(settings):
+        return [Finding("API keys", f"needed, for {http.host} can be reached from other machines")]
+    remedy = "make one with `heed keys add you`, or set HEED_HTTP_HOST=127.0.0.1: heed does not start without"
+    return [Finding("API keys", f"none, and {http.host} can be reached from other machines", remedy)]
+
+
+async def _has_keys(settings: Settings) -> bool:
+    try:
+        database = await asyncio.to_thread(Database.join, settings.data_dir, settings.database_url)
+    except StorageError:
+        return False  # nothing is there yet, or not of this heed: no key of ours
+    try:
+        return await database.read(keys.is_any)
+    finally:
+        await database.close()
 
 
 async def _telegram(settings: Settings) -> list[Finding]:

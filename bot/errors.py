@@ -14,11 +14,13 @@ BotError
     ├── NotAuthorised                      401: no or an unknown API key
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── ModelRefused                       403: another base model than the one that runs
+    ├── ScopeMissing                       403: the API key may not do this
     ├── NotFound (LookupError)             404
     ├── ShapeTaken                         409: an adapter that has learned something has another shape
     ├── TooLarge                           413: more bytes than are taken
     ├── InvalidField                       422: one field is wrong
     ├── Overloaded                         429: too many answers at once
+    ├── QuotaUsed                          429: the API key's day is spent
     ├── NotReady                           503: still starting, or the engine is down
     └── AnswerTimeout (TimeoutError)       504: the model gave nothing for too long
 """
@@ -107,6 +109,13 @@ class ModelRefused(RequestError):
     kind = "permission_error"
 
 
+class ScopeMissing(RequestError):
+    """The API key is known, and what it may do is not this."""
+
+    status = 403
+    kind = "permission_error"
+
+
 class NotFound(RequestError, LookupError):
     """There is no such thing for this person."""
 
@@ -138,6 +147,18 @@ class Overloaded(RequestError):
     status = 429
     kind = "rate_limit_error"
     retryable = True
+
+
+class QuotaUsed(RequestError):
+    """An API key's messages or updates of a day are used up; more come in `retry_after_s` seconds."""
+
+    status = 429
+    kind = "rate_limit_error"
+    retryable = True
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class NotReady(RequestError):

@@ -14,6 +14,7 @@ class Author:
     platform: str
     account: str
     display_name: str = ""
+    is_admin: bool | None = None  # what the caller's API key says of it; None: nothing
 
     def __post_init__(self) -> None:
         # Names come from strangers: no line breaks, no bidi controls, nothing that storage cannot hold.

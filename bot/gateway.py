@@ -67,6 +67,11 @@ class Gateway:
         """How heed talks where a request does not say."""
         return self._chat
 
+    @property
+    def num_streams(self) -> int:
+        """Answers being written now."""
+        return self._num_streams
+
     async def person(self, author: Author, *, is_learning: bool = True) -> str:
         """The id of the person behind an account, made on first sight (`is_learning` is its first value)."""
         key = (author.platform, author.account)

@@ -40,6 +40,7 @@ class Trained:
     is_finite: bool = True
     heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
     figures: dict[str, float | None] = field(default_factory=dict)  # `engine.readings`
+    curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step
 
     @classmethod
     def of(cls, record: Record) -> "Trained":
@@ -52,6 +53,7 @@ class Trained:
             record["finite"],
             record["heat"],
             record["figures"],
+            {"loss": record["losses"], "divergence": record["agreement"]},
         )
 
     def without(self, names: Iterable[str]) -> "Trained":

@@ -142,7 +142,7 @@ class Consolidator:
         live = await self._facts.examine(user_id)
         said = notes.said(notes.showing(live), self._config.note, self._max_len)
         parent = await self._served.active(user_id)
-        run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number)
+        run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number, notes=said)
         return _Night(await self._database.write(lambda s: updates.start(s, run)), parent, material, live, said)
 
     async def _run(self, night: _Night) -> ConsolidationOutcome:
@@ -235,6 +235,7 @@ def _record(s: Session, night: _Night, outcome: ConsolidationOutcome, version: i
         divergence_before=night.trained.divergence_before,
         divergence_after=night.trained.divergence_after,
         gate=outcome.gate or None,
+        curves=night.trained.curves or None,
         version=version,
         error=outcome.reason,
     )

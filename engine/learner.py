@@ -35,7 +35,7 @@ from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState
 
 _RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
-_SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version"}
+_SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
 
 Status = Literal["learned", "kept", "rejected"]
 
@@ -70,6 +70,7 @@ class _Update(Timed):
             phases_ms=self.phases_ms,
             gate=verdict.to_dict() if verdict else {},
             heat=self.heat,
+            curves=self.trained.curves,
             update_id=self.run.id,
         )
 
@@ -167,12 +168,15 @@ class Learner:
         parent = await self._served.active(row.user_id)
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         learn = self._config.learn.merged((user.lora_shape or {}) | (row.training or {}))
-        run = UpdateRun(user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number)
+        shown = self._said([n for n in live if n.feedback_id != lesson.feedback_id]) if learn.reads_notes else []
+        run = UpdateRun(
+            user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number, notes=shown
+        )
         update = _Update(
             run=await self._database.write(lambda s: updates.start(s, run)),
             parent=parent,
             learn=learn,
-            notes=self._said([n for n in live if n.feedback_id != lesson.feedback_id]) if learn.reads_notes else [],
+            notes=shown,
             facts=[n for n in live if n.questions and n.state == NoteState.IN_WEIGHTS],
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
@@ -269,6 +273,7 @@ class Learner:
                 divergence_before=update.trained.divergence_before,
                 divergence_after=update.trained.divergence_after,
                 gate=verdict.to_dict(),
+                curves=update.trained.curves or None,
                 error=verdict.reason,
             )
             return updates.start(s, again)
@@ -371,6 +376,7 @@ def _record(s: Session, outcome: LearnOutcome, version: int | None = None) -> No
         divergence_after=outcome.divergence_after,
         gate=outcome.gate or None,
         heat=outcome.heat,
+        curves=outcome.curves or None,
         version=version,
         error=outcome.reason,
     )

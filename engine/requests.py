@@ -92,6 +92,7 @@ class LearnOutcome:
     gate: dict[str, Any] = field(default_factory=dict)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
     update_id: str | None = None
+    curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step: "loss", "divergence"
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ class TrainerExtension:
         }
         if run.is_done:
             record |= {"heat": measured.heat, "is_weights": measured.importance, "losses": measured.losses}
-            record["figures"] = measured.figures
+            record |= {"figures": measured.figures, "agreement": measured.agreement}
         return record
 
     @_guarded

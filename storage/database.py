@@ -27,11 +27,11 @@ from storage.errors import (
     NotStorable,
     StorageError,
 )
-from storage.sqlite import SqliteStore
+from storage.sqlite import RunningSqliteStore, SqliteStore
 from storage.writer import Writer
 
 if TYPE_CHECKING:
-    from storage.postgres import PostgresServer
+    from storage.postgres import PostgresServer, RunningPostgresServer
 
 T = TypeVar("T")
 
@@ -82,6 +82,16 @@ class Database:
         and DatabaseLocked; then nothing was changed.
         """
         store = _store(data_dir, url)
+        store.prepare()
+        return cls(store)
+
+    @classmethod
+    def join(cls, data_dir: Path, url: str | None = None) -> "Database":
+        """Open the database of a heed that is running: nothing is checked, migrated, locked or marked as closed.
+
+        Blocking. Raises DatabaseMissing, SchemaUnknown, DatabaseBusy, DatabaseRefused, DriverMissing.
+        """
+        store = _running_store(data_dir, url)
         store.prepare()
         return cls(store)
 
@@ -181,6 +191,15 @@ def _store(data_dir: Path, url: str | None) -> "SqliteStore | PostgresServer":
     from storage.postgres import PostgresServer  # its driver is loaded only where a server is used
 
     return PostgresServer(address, NUM_READERS)
+
+
+def _running_store(data_dir: Path, url: str | None) -> "RunningSqliteStore | RunningPostgresServer":
+    address = _parse(url) if url else URL.create("sqlite")
+    if address.get_backend_name() == "sqlite":
+        return RunningSqliteStore(Path(address.database or data_dir / sqlite.FILE_NAME), 1)
+    from storage.postgres import RunningPostgresServer  # as in _store
+
+    return RunningPostgresServer(address, 1)
 
 
 def file_of(data_dir: Path, url: str | None = None) -> Path:

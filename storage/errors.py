@@ -33,6 +33,8 @@
         ├── CompletionNotFound
         ├── FeedbackNotFound
         ├── NoteNotFound
+        ├── KeyNotFound
+        ├── EvalRunNotFound
         ├── VersionNotFound
         └── UpdateNotFound
 
@@ -240,6 +242,14 @@ class FeedbackNotFound(NotFound):
 
 class NoteNotFound(NotFound):
     """There is no such note."""
+
+
+class KeyNotFound(NotFound):
+    """There is no such API key."""
+
+
+class EvalRunNotFound(NotFound):
+    """There is no such run of the evaluation harness."""
 
 
 class VersionNotFound(NotFound):

@@ -12,6 +12,8 @@ from sqlmodel import Session, SQLModel, col, select
 from storage.tables import (
     Access,
     AdapterVersion,
+    AdminView,
+    ApiKey,
     BetterAnswer,
     Chat,
     Completion,
@@ -41,6 +43,7 @@ _BY_USER: dict[str, Any] = {
     "better_answers": BetterAnswer,
     "message_roles": MessageRole,
     "waiting_to_be_shown": Outbox,
+    "looked_at_by_the_operator": AdminView,
 }
 _BY_ACCOUNT: dict[str, Any] = {"waiting_to_be_read": Inbox, "access": Access, "pairing": Pairing}
 
@@ -53,6 +56,9 @@ def everything(s: Session, user_id: str) -> dict[str, Rows]:
     accounts = select(Identity.platform, Identity.account).where(Identity.user_id == user_id)
     for name, table in _BY_ACCOUNT.items():
         tables[name] = _rows(s, table, tuple_(col(table.platform), col(table.account)).in_(accounts))
+    on_http = select(Identity.account).where(Identity.user_id == user_id, Identity.platform == "http")
+    keys = _rows(s, ApiKey, col(ApiKey.account).in_(on_http))
+    tables["api_keys"] = [{name: value for name, value in key.items() if name != "sha256"} for key in keys]
     return tables
 
 

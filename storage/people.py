@@ -14,6 +14,7 @@ from storage.tables import (
     Access,
     AccessState,
     AdapterVersion,
+    AdminView,
     BetterAnswer,
     Chat,
     Completion,
@@ -35,6 +36,7 @@ from storage.tables import (
 _HOLDING = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED)
 # In the order in which the references between them allow.
 _TABLES_BY_USER = (
+    AdminView,
     Outbox,
     MessageRole,
     Consent,
@@ -117,7 +119,7 @@ def forget(s: Session, user_id: str) -> bool:
     """Remove every row of a person; False if there is no such person.
 
     Platform updates keep their keys, without content: a late redelivery must not bring anything back. That an account
-    was blocked stays: it is the operator's decision, and says nothing about the person but a number.
+    was blocked stays: it is the operator's decision, and says nothing about the person but a number. So do API keys.
     """
     user = s.get(User, user_id)
     if user is None:

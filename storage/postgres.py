@@ -197,6 +197,24 @@ class PostgresServer:
             cursor.close()
 
 
+class RunningPostgresServer(PostgresServer):
+    """The database of a heed that runs, which holds the lock, upgrades it, and alone leaves marks."""
+
+    def prepare(self) -> None:
+        """Look whether it is of this heed. Blocking. Raises DatabaseUnreachable, DatabaseRefused, SchemaUnknown."""
+        try:
+            migrations.check_is_newest(self._first(lambda: self.reading(migrations.current_on)), self.place)
+        except BaseException:
+            _aside(self.close)
+            raise
+
+    def _lock(self, connection: Any) -> None:
+        """In place: the running heed has it."""
+
+    def _leave_mark(self, connection: Connection) -> None:
+        """In place: by its marks the running heed tells which of its own transactions were kept."""
+
+
 def _last_mark(connection: Connection) -> object:
     return connection.execute(_LAST_MARK, {"key": MARK_KEY}).scalar()
 

@@ -183,6 +183,22 @@ class SqliteStore:
         self._file.mark_clean()
 
 
+class RunningSqliteStore(SqliteStore):
+    """The file of a heed that runs, which checks, upgrades and closes it."""
+
+    def prepare(self) -> None:
+        """Look whether it is there and of this heed. Blocking. Raises DatabaseMissing, SchemaUnknown, DatabaseBusy."""
+        if not self._file.path.exists():
+            raise DatabaseMissing(f"{self._file.path} is not there yet")
+        with naming_errors(self._file.path):
+            migrations.check_is_newest(self.reading(migrations.current_on), str(self._file.path))
+
+    def close(self) -> None:
+        """Close every connection. Blocking."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+
 def named_error(error: BaseException, path: Path | str, *, is_reader: bool = False) -> StorageError | None:
     """The storage error for an error of SQLite, None for one that is a fault of ours or not SQLite's at all.
 

@@ -13,7 +13,7 @@ import uuid
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import JSON, Column, UniqueConstraint
+from sqlalchemy import JSON, Column, Index, UniqueConstraint
 from sqlalchemy.orm.attributes import manager_of_class
 from sqlmodel import Field, SQLModel
 
@@ -183,7 +183,8 @@ class Chat(SQLModel, table=True):
 class Completion(SQLModel, table=True):
     """One generated answer with everything a later update needs."""
 
-    __table_args__ = (_NEVER_REUSED,)
+    # The index has what a list of conversations needs: counting them in the table itself reads every answer.
+    __table_args__ = (Index(None, "chat_id", "user_id"), _NEVER_REUSED)
     seq: int | None = Field(default=None, primary_key=True)  # order of creation
     id: str = Field(default_factory=lambda: f"cmpl-{new_id()}", unique=True, index=True)
     user_id: str = Field(foreign_key="user.id", index=True)
@@ -324,6 +325,8 @@ class UpdateRun(SQLModel, table=True):
     divergence_after: float | None = None
     gate: dict[str, Any] | None = _json(nullable=True)
     heat: list[Any] | None = _json(nullable=True)  # [[token text, log p_teacher - log p_student], ...]
+    curves: dict[str, list[float]] | None = _json(nullable=True)  # per step: "loss", "divergence" (nats per token)
+    notes: list[str] | None = _json(nullable=True)  # the standing notes in the teacher's view, oldest first
     parent_version: int = 0
     version: int | None = None
     error: str = ""
@@ -363,6 +366,36 @@ class Pairing(SQLModel, table=True):
     place: str  # where to tell them that they are in
     created_at: float = Field(default_factory=now_s)
     expires_at: float
+
+
+class ApiKey(SQLModel, table=True):
+    """What opens heed's HTTP calls to somebody, by its digest. Quotas are None where there is none."""
+
+    __tablename__ = "api_key"
+    id: str = Field(default_factory=lambda: f"key-{new_id()[:12]}", primary_key=True)
+    sha256: str = Field(unique=True, index=True)
+    account: str = Field(index=True)  # whose it is: the person's account on the platform "http"
+    scopes: list[str] = _json()
+    messages_per_day: int | None = None
+    updates_per_day: int | None = None
+    created_at: float = Field(default_factory=now_s)
+    last_used_at: float | None = None  # to the minute
+    revoked_at: float | None = None
+    counted_on: str = ""  # the UTC day of the two counts
+    num_messages: int = 0
+    num_updates: int = 0
+
+
+class AdminView(SQLModel, table=True):
+    """One look of the operator at what a person wrote."""
+
+    __tablename__ = "admin_view"
+    __table_args__ = (_NEVER_REUSED,)
+    seq: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    page: str
+    about: str = ""  # the id of the conversation, update or version that was shown
+    created_at: float = Field(default_factory=now_s)
 
 
 class EvalRun(SQLModel, table=True):

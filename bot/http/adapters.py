@@ -5,7 +5,7 @@ from aiohttp import web
 from bot import consolidating
 from bot.errors import NotFound
 from bot.http import answers, bodies, views
-from bot.http.auth import author
+from bot.http.auth import author, spend
 from bot.http.openapi import gives
 from bot.http.services import SERVICES
 from storage import versions
@@ -72,6 +72,7 @@ async def roll_back(request: web.Request) -> web.Response:
 async def consolidate(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
     core, user_id = request.app[SERVICES].core, await _known(request)
+    await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
 
 
@@ -79,6 +80,7 @@ async def consolidate(request: web.Request) -> web.Response:
 async def rebuild(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
     core, user_id = request.app[SERVICES].core, await _known(request)
+    await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
 
 

@@ -1,11 +1,12 @@
 """Every failure of a call as a status and `{error: {type, message, param, code}}`; never a stack trace."""
 
 import logging
+import math
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bot.errors import BotError, RequestError
+from bot.errors import BotError, QuotaUsed, RequestError
 from bot.http import answers
 from bot.http.request_ids import request_id
 from bot.http.services import SERVICES
@@ -41,7 +42,7 @@ async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise  # the client left
     except Exception as error:  # noqa: BLE001  the HTTP edge
         status, body = body_of(request, error)
-        response = web.json_response(body, status=status, headers=_headers(status))
+        response = web.json_response(body, status=status, headers=_headers(status, error))
     _count(request, response.status)
     return response
 
@@ -80,9 +81,11 @@ def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
     return web.json_response(body, status=error.status, headers=headers)
 
 
-def _headers(status: int) -> dict[str, str]:
+def _headers(status: int, error: Exception) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, QuotaUsed):
+        return {"Retry-After": str(math.ceil(error.retry_after_s))}
     return {"Retry-After": RETRY_AFTER_S} if status in (429, 503) else {}
 
 

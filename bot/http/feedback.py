@@ -10,9 +10,10 @@ from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.gateway import choice_id
 from bot.http import answers, bodies, views
-from bot.http.auth import author
+from bot.http.auth import author, spend
 from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
+from bot.lessons import TRAINING
 from engine.config import ConfigError
 
 KEY_HEADER = "Idempotency-Key"
@@ -29,6 +30,8 @@ async def give(request: web.Request) -> web.Response:
         raise InvalidField("retry needs wait: true", "retry")
     record = mapping.record(event(body))
     training = training_of(services, body.training)
+    if record.kind in TRAINING:
+        await spend(request, "updates")
     user_id = await services.gateway.person(author(request, body.user))
     lesson = await services.lessons.teach(
         user_id, record, idempotency_key=key_of(request), training=training, wait=body.wait, retry=body.retry

@@ -27,7 +27,7 @@ async def readyz(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     model = services.settings.model_name
     drift, database = await _look(request)
-    parts = {**_parts(request), "database": database}
+    parts = {**health_of(request), "database": database}
     is_ready = services.engine.is_ready and database == "ok"
     status: Literal["ready", "degraded", "not ready"] = "not ready"
     if is_ready:
@@ -50,7 +50,7 @@ async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format."""
     services = request.app[SERVICES]
     _, database = await _look(request)
-    for part, state in {**_parts(request), "database": database}.items():
+    for part, state in {**health_of(request), "database": database}.items():
         services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
     return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
@@ -66,5 +66,6 @@ async def _look(request: web.Request) -> tuple[dict[str, int], str]:
         return {}, "down: no answer"
 
 
-def _parts(request: web.Request) -> dict[str, str]:
+def health_of(request: web.Request) -> dict[str, str]:
+    """Every part of heed but its database with its state, "ok" where it works."""
     return {**request.app[SERVICES].engine.health(), **request.app[PLATFORMS].health()}

@@ -18,6 +18,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from bot.gateway import Turn, check_text, choice_id
 from bot.http import bodies, openai_answers
+from bot.http.auth import spend
 from bot.http.errors import body_of
 from bot.http.models import asker
 from bot.http.openapi import gives
@@ -48,6 +49,7 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 
 async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
     """The response to a call: a stream of events, or everything at once."""
+    await spend(request, "messages")
     streams = [call.services.gateway.stream(turn) for turn in call.turns]
     async with aclosing(interleave(streams)) as pieces:
         if call.body.stream:

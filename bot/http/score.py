@@ -4,6 +4,7 @@ from aiohttp import web
 
 from bot.gateway import check_text
 from bot.http import bodies, openai_answers
+from bot.http.auth import spend
 from bot.http.models import asker
 from bot.http.openai import messages_of
 from bot.http.openapi import gives
@@ -20,6 +21,7 @@ async def score(request: web.Request) -> web.Response:
     limit_chars = services.gateway.settings.text_limit_chars
     messages = messages_of(body.messages, limit_chars)
     check_text(body.completion, limit_chars, "completion")
+    await spend(request, "messages")
     user_id = await services.gateway.person(await asker(request, body))
     asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
     found = await services.engine.score(asked, body.completion)

@@ -20,15 +20,21 @@ from bot.http import (
     sessions,
     users,
 )
-from bot.http.services import PLATFORMS, SERVICES, Platforms, Services
+from bot.http.admin import live
+from bot.http.admin import routes as admin
+from bot.http.admin.attempts import Attempts
+from bot.http.admin.gate import gate
+from bot.http.admin.sessions import Sessions
+from bot.http.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, PLATFORMS, SERVICES, Platforms, Services
 
 
 def application(services: Services, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
     """The whole HTTP side over the given parts; a platform's routes check their callers themselves."""
     limit = services.settings.http.body_limit_bytes
-    app = web.Application(middlewares=[errors.as_json, auth.guard], client_max_size=limit)
+    app = web.Application(middlewares=[errors.as_json, auth.guard, gate], client_max_size=limit)
     app[SERVICES] = services
     app[PLATFORMS] = platforms
+    app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = Sessions(), Attempts()
     app.add_routes(platforms.routes)
     app.on_response_prepare.append(dashboard.harden)
     app.on_response_prepare.append(request_ids.sign)
@@ -78,4 +84,7 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.get("/openapi.json", openapi.openapi),
         ]
     )
+    app.add_routes(admin.ROUTES)
+    live.prepare(app)
+    app.on_shutdown.append(live.end)
     return app

@@ -12,6 +12,9 @@ from bot.config import Settings
 from bot.consent import Consent
 from bot.context import Core
 from bot.gateway import Gateway
+from bot.http.admin.attempts import Attempts
+from bot.http.admin.sessions import Sessions
+from bot.keys import Keys
 from bot.lessons import Lessons
 from bot.metrics import Metrics
 from storage.database import Database
@@ -38,6 +41,11 @@ class Services:
         consent = Consent(self.database, self.engine, self.settings)
         return Core(self.gateway, self.lessons, self.engine, self.database, self.settings, access, consent)
 
+    @cached_property
+    def keys(self) -> Keys:
+        """Who may call, and how much; one, since it remembers things."""
+        return Keys(self.database, self.settings.http)
+
 
 @dataclass(frozen=True)
 class Platforms:
@@ -48,4 +56,6 @@ class Platforms:
 
 
 SERVICES = web.AppKey("services", Services)
+ADMIN_SESSIONS = web.AppKey("admin_sessions", Sessions)
+ADMIN_ATTEMPTS = web.AppKey("admin_attempts", Attempts)
 PLATFORMS = web.AppKey("platforms", Platforms)

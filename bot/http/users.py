@@ -9,14 +9,18 @@ from bot import commands
 from bot.errors import InvalidField, NotFound
 from bot.events import Command, Place
 from bot.feedback import REASONS
-from bot.http import answers, bodies, views
-from bot.http.auth import author
+from bot.http import answers, bodies, scopes, views
+from bot.http.auth import author, holder, spend
 from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from bot.lessons import stored_outcome
 from storage import better_answers, consent, feedback, holdings, updates
+from storage.keys import Spending
 from storage.tables import User
 
+SPENT_BY: dict[str, Spending] = {
+    "retry": "messages", "feedback": "updates", "consolidate": "updates", "rebuild": "updates"
+}  # fmt: skip
 MAX_BETTER = 20  # newest tries of teachers that a summary lists
 
 
@@ -69,6 +73,9 @@ async def command(request: web.Request) -> web.Response:
     given = commands.parse(body.text)
     if given is None:
         raise InvalidField("a command starts with a slash; /help lists them", "text")
+    scopes.require(holder(request), "chat", "feedback", "adapters")  # a command can be any of it
+    if given.name in SPENT_BY:
+        await spend(request, SPENT_BY[given.name])
     if given.name in ("retry", "feedback"):
         services.gateway.require_ready()
     who = author(request, request.match_info["user"])

@@ -46,6 +46,12 @@ def current_on(connection: Connection) -> str | None:
     return revision
 
 
+def check_is_newest(revision: str | None, place: str) -> None:
+    """Raises SchemaUnknown where a database that a running heed uses is another heed's."""
+    if revision != head():
+        raise SchemaUnknown(f"{place} is used by a running heed of another version")
+
+
 def upgrade(
     engine: Engine, *, before_commit: Callable[[Connection], None] | None = None, revision: str = "head"
 ) -> None:

@@ -14,9 +14,10 @@ import aiohttp
 import pytest
 
 from bot import app as composition
+from bot import operating
 from bot.app import App, ChannelFactory, engine_config, listen, model_path
 from bot.client import HeedClient
-from bot.config import Settings
+from bot.config import HttpSettings, Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.errors import EngineStartError, ModelNotFoundError
@@ -103,6 +104,17 @@ async def test_old_answers_are_looked_for_where_that_is_set(settings: Settings, 
     async with running(settings.model_copy(update={"keep_completions_days": days})):
         assert ("heed-retention" in {task.get_name() for task in asyncio.all_tasks()}) is (days is not None)
     assert "heed-retention" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_beyond_loopback_a_start_needs_a_key(settings: Settings) -> None:
+    """Without one nothing is left on disk; one that `heed keys` made will do."""
+    exposed = settings.model_copy(update={"http": HttpSettings(host="0.0.0.0", port=0)})  # noqa: S104
+    with pytest.raises(StartError, match="heed keys add you"):
+        await Started(exposed).app.run()
+    assert not settings.data_dir.exists()
+    await operating.add_key(exposed, operating.NewKey("ana", "chat"))
+    async with running(exposed) as started:
+        assert any(line.startswith("ready") for line in started.lines)
 
 
 async def test_http_answers_while_the_model_loads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

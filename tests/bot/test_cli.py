@@ -13,8 +13,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bot import admin_password
 from bot.cli import cli
 from bot.events import Author, Place
+from storage.lock import DataDirectoryLock
 from tests.bot.conftest import Heed, StartHeed
 from tests.patience import PATIENCE_S
 
@@ -207,6 +209,30 @@ async def test_an_admins_key_pairs(start_heed: StartHeed, monkeypatch: pytest.Mo
     monkeypatch.setenv("HEED_HTTP_API_KEYS", json.dumps(keys))
     monkeypatch.setenv("HEED_ACCESS_ADMINS", '["http:ben"]')
     assert "nobody waits" in (await invoke("pair", "ABCDEFGH")).stderr
+
+
+async def test_keys_and_passwords_are_made_beside_a_running_heed(
+    heed: Heed, port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shown once and in force at once; commands use the key that HEED_HTTP_KEY names."""
+    monkeypatch.setenv("HEED_HTTP_PORT", port)
+    monkeypatch.setenv("HEED_DATA_DIR", str(heed.services.settings.data_dir))
+    with DataDirectoryLock(heed.services.settings.data_dir):
+        made = await invoke("keys", "add", "ana", "--messages-per-day", "3")
+        token, about = made.stdout.splitlines()
+        assert token.startswith("heed_")
+        assert (await invoke("notes")).exit_code == 2
+        monkeypatch.setenv("HEED_HTTP_KEY", token)
+        assert "0 tokens saved" in (await invoke("notes")).stdout
+        listed = (await invoke("keys", "list")).stdout
+        assert "0 of 3 messages" in listed
+        assert token not in listed
+        wrong = await invoke("keys", "add", "ana", "--scopes", "fly")
+        assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
+        assert "is revoked" in (await invoke("keys", "revoke", about.split()[0])).stdout
+        assert (await invoke("keys", "revoke", "key-none")).exit_code == 2
+        password = (await invoke("admin-password")).stdout.strip()
+    assert await admin_password.current(heed.services.database) == admin_password.digest(password)
 
 
 async def test_doctor_reports_a_running_heed(port: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot import doctor
+from bot import doctor, operating
 from bot.config import Settings
 from bot.doctor import Finding
 from bot.events import Author
@@ -45,6 +45,19 @@ async def test_a_well_machine_needs_nothing(tmp_path: Path, free_port: int) -> N
     names = ["python", "vllm", "torch", "data directory", "disk", "port"]
     assert [found[name].remedy for name in names] == [""] * len(names)
     assert not (tmp_path / "data").exists()
+
+
+async def test_beyond_loopback_a_key_is_asked_for(tmp_path: Path, free_port: int) -> None:
+    """Named with the command that makes one; nothing is made on the way. Once there is one it is well."""
+    http = {"host": "0.0.0.0", "port": free_port}  # noqa: S104
+    exposed = on(free_port, tmp_path, http=http)
+    assert "heed keys add" in (await examine(exposed))["API keys"].remedy
+    assert not (tmp_path / "data").exists()
+    await operating.add_key(exposed, operating.NewKey("ana", "chat"))
+    assert (await examine(exposed))["API keys"].is_ok
+    by_settings = on(free_port, tmp_path / "x", http={**http, "api_keys": {"ana": "a" * 20}})
+    assert (await examine(by_settings))["API keys"].is_ok
+    assert "API keys" not in await examine(on(free_port, tmp_path))
 
 
 async def test_a_taken_port_is_found(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ async def test_a_correction_makes_version_one_active(live: Live) -> None:
     assert (run.id, run.status, run.version, run.parent_version) == (outcome.update_id, "accepted", 1, 0)
     assert run.phases_ms is not None
     assert run.phases_ms | {"activate": outcome.phases_ms["activate"]} == outcome.phases_ms
+    assert run.notes == []
+    assert run.curves == outcome.curves
+    assert [len(outcome.curves[name]) for name in ("loss", "divergence")] == [outcome.steps] * 2
+    assert outcome.curves["divergence"][-1] < outcome.curves["divergence"][0]
 
 
 async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learned(

@@ -2,8 +2,8 @@
 
 from sqlmodel import SQLModel
 
-from storage import access, holdings, roles
-from storage.tables import AccessState, MessageRole, Pairing
+from storage import access, holdings, keys, roles
+from storage.tables import AccessState, ApiKey, MessageRole, Pairing
 from tests.storage.conftest import Store
 from tests.storage.test_people import fill
 
@@ -13,7 +13,7 @@ ABOUT_NOBODY = {"eval_run", "setting"}
 def test_no_table_is_forgotten() -> None:
     """Each table of heed is exported, or is about nobody."""
     exported = {table.__tablename__ for table in (*holdings._BY_USER.values(), *holdings._BY_ACCOUNT.values())}
-    assert exported | {"user", "platform_message"} | ABOUT_NOBODY == set(SQLModel.metadata.tables)
+    assert exported | {"user", "platform_message", "api_key"} | ABOUT_NOBODY == set(SQLModel.metadata.tables)
 
 
 def test_every_row_about_a_person_and_no_other(store: Store, ana: str, ben: str) -> None:
@@ -24,10 +24,12 @@ def test_every_row_about_a_person_and_no_other(store: Store, ana: str, ben: str)
     store.write(lambda s: roles.put(s, role))
     asked = Pairing(code="A" * 8, platform="http", account="ana", place="1", expires_at=9.0)
     store.write(lambda s: access.wait(s, asked, now_s=1.0, limit=3))
+    store.write(lambda s: keys.add(s, ApiKey(account="ana", sha256="5ec2e7", scopes=["chat"])))
     tables = store.read(lambda s: holdings.everything(s, ana))
     assert [name for name, rows in tables.items() if not rows] == []
     assert "word of ana" in str(tables)
     assert "word of ben" not in str(tables)
+    assert "5ec2e7" not in str(tables)
     assert [row["state"] for row in tables["access"]] == [AccessState.ALLOWED]
 
 

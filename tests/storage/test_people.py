@@ -17,6 +17,7 @@ from storage import (
     people,
     updates,
     versions,
+    views,
 )
 from storage.errors import PersonNotFound
 from storage.tables import (
@@ -55,6 +56,7 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     inbox.mark_done(s, done.seq or 0)
     outbox.add(s, rows.outbox(f"{user_id} out", user_id=user_id, payload={"text": word}))
     people.set_persona(s, user_id, word)
+    views.note(s, user_id, "conversations", word)
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording="1", platform="http", place=word)
     consent.record(s, step, is_permitted=True)
     access.decide(s, "http", account, AccessState.ALLOWED, word)

@@ -17,6 +17,7 @@ WITHOUT_USER = {
     "inbox": "through its account",
     "access": "through its account",
     "pairing": "through its account",
+    "api_key": "through its account",
     "eval_run": "about the model",
     "setting": "about the installation",
 }

@@ -6,6 +6,8 @@ from urllib.parse import quote
 import pytest
 from yarl import URL
 
+from storage import keys
+from storage.tables import ApiKey
 from tests.bot.conftest import Heed, StartHeed
 
 KEYS = {"api_keys": {"ana": "a" * 20, "bob": "b" * 20}}
@@ -120,3 +122,72 @@ async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> No
     body: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}], "user": name}
     status, answer = await heed.post("/v1/chat/completions", body)
     assert (status, answer["error"]["param"]) == (422, "user")
+
+
+async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
+    """The header with a new key of ana that `heed keys` would have made."""
+    token = keys.new_token()
+    row = ApiKey(account="ana", sha256=keys.digest(token), scopes=list(scopes), **fields)
+    await heed.services.database.write(lambda s: keys.add(s, row))
+    return bearer(token)
+
+
+async def test_a_stored_key_closes_heed_and_opens_what_it_may(heed: Heed) -> None:
+    """Without a restart; what it may not is 403 by name, and changes nothing."""
+    assert (await heed.get("/v1/models"))[0] == 200
+    header = await stored_key(heed, "chat")
+    assert (await heed.get("/v1/models"))[0] == 401
+    assert (await heed.get("/v1/models", headers=header))[0] == 200
+    body = {"kind": "note", "text": "x"}
+    status, answer = await heed.post("/v1/feedback", body, headers=header)
+    assert (status, answer["error"]["type"]) == (403, "permission_error")
+    assert "'feedback'" in answer["error"]["message"]
+    assert (await heed.post("/v1/users/ana/rollback", {"version": 0}, headers=header))[0] == 403
+    assert (await heed.client.get("/metrics", headers=header)).status == 403
+    full = await stored_key(heed, "feedback")
+    assert (await heed.get("/v1/users/ana/notes", headers=full))[1]["data"] == []
+
+
+async def test_commands_need_every_everyday_scope(heed: Heed) -> None:
+    """For a command can be any of it; an admin's need the scope admin, too."""
+    chat = await stored_key(heed, "chat", "person")
+    assert (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=chat))[0] == 403
+    full = await stored_key(heed, "chat", "person", "feedback", "adapters")
+    assert (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=full))[0] == 200
+    assert "/stats" not in (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=full))[1]["text"]
+    admin = await stored_key(heed, "chat", "person", "feedback", "adapters", "admin")
+    assert "/stats" in (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=admin))[1]["text"]
+
+
+async def test_a_spent_quota_is_429_with_the_time(heed: Heed) -> None:
+    """Answers and lessons count apart, and what is refused has no effect."""
+    header = await stored_key(heed, "chat", "feedback", "person", messages_per_day=1, updates_per_day=1)
+    asked = {"messages": [{"role": "user", "content": "bees"}]}
+    status, answer = await heed.post("/v1/chat/completions", asked, headers=header)
+    assert status == 200
+    response = await heed.client.post("/v1/chat/completions", json=asked, headers=header)
+    assert (response.status, (await response.json())["error"]["type"]) == (429, "rate_limit_error")
+    assert 0 < int(response.headers["Retry-After"]) <= 86_400
+    taught = {"completion_id": answer["id"], "kind": "correction", "text": "too long"}
+    assert (await heed.post("/v1/feedback", taught, headers=header))[0] == 200
+    assert (await heed.post("/v1/feedback", taught | {"text": "no emoji"}, headers=header))[0] == 429
+    assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=header))[0] == 200
+    _, export = await heed.get("/v1/users/ana/export", headers=header)
+    assert len(export["completions"]) == 1
+    assert [row["kind"] for row in export["feedback"]] == ["correction", "note"]
+
+
+async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:
+    """From the next call on."""
+    header = await stored_key(heed, "chat")
+    await stored_key(heed, "chat")
+    assert (await heed.get("/v1/models", headers=header))[0] == 200
+    key = (await heed.services.database.read(keys.everything))[0]
+    await heed.services.database.write(lambda s: keys.revoke(s, key.id))
+    assert (await heed.get("/v1/models", headers=header))[0] == 401
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//"])
+async def test_an_origin_that_is_no_address_is_refused(heed: Heed, origin: str) -> None:
+    """403, not an error of ours."""
+    assert (await heed.get("/v1/models", headers={"Origin": origin}))[0] == 403

@@ -1,0 +1,1 @@
+"""The operator's dashboards below /admin: rendered here, signed in to with a password, never without."""

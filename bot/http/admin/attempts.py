@@ -1,0 +1,45 @@
+"""How often somebody may try to sign in: a few tries at once, then pauses that grow.
+
+By address, so that a stranger's tries do not keep the operator out; in memory, and of a bounded number of addresses.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FREE_TRIES = 3
+MAX_PAUSE_S = 300.0
+KNOWN_ADDRESSES = 10_000
+
+
+@dataclass
+class _Tries:
+    number: int = 0
+    next_at_s: float = 0.0
+
+
+class Attempts:
+    """The tries of everybody."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: OrderedDict[str, _Tries] = OrderedDict()
+
+    def begin(self, address: str) -> float:
+        """Count a try before it is looked at; the seconds to wait where it comes too early, and is not counted."""
+        tries = self._known.setdefault(address, _Tries())
+        self._known.move_to_end(address)
+        while len(self._known) > KNOWN_ADDRESSES:
+            self._known.popitem(last=False)
+        now_s = self._clock()
+        if now_s < tries.next_at_s:
+            return tries.next_at_s - now_s
+        tries.number += 1
+        if tries.number >= FREE_TRIES:
+            tries.next_at_s = now_s + min(2.0 ** min(tries.number - FREE_TRIES, 20), MAX_PAUSE_S)
+        return 0.0
+
+    def passed(self, address: str) -> None:
+        """The last try was right: the next one is the first again."""
+        self._known.pop(address, None)

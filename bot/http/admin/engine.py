@@ -1,0 +1,85 @@
+"""`GET /admin/engine`: when heed wrote answers and when it trained, what waits, and what it uses."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from bot import stats
+from bot.errors import InvalidField
+from bot.http.admin import paging, plots, render
+from bot.http.health import health_of
+from bot.http.services import SERVICES
+from storage import dashboards, statistics
+from storage.database import Session
+from storage.statistics import Queue
+
+MINUTES = (5, 15, 60, 360)
+MAX_SPANS = 2000  # of each kind in the picture
+WEEK_S = 7 * 86_400.0
+NEWEST = 1000  # answers and updates behind a percentile
+CSV_HEAD = ("what", "began_at", "ended_at")
+Spans = list[tuple[float, float]]
+
+
+async def page(request: web.Request) -> web.StreamResponse:
+    """`GET /admin/engine?minutes=15`."""
+    services, now_s, minutes = request.app[SERVICES], time.time(), _minutes(request)
+    start_s = now_s - minutes * 60
+    decoded, trained = await services.database.read(lambda s: dashboards.spans(s, start_s, MAX_SPANS))
+    if paging.wants_csv(request):
+        return await paging.as_csv(request, "timeline", CSV_HEAD, _rows(decoded, trained))
+    queue, answers_s, updates_ms = await services.database.read(lambda s: _figures(s, now_s))
+    host = services.engine.config.host
+    return render.page(
+        request,
+        "engine.html",
+        "Engine",
+        minutes=minutes,
+        choices=MINUTES,
+        decoded=plots.spans(decoded, start_s, now_s, 10, 40),
+        trained=plots.spans(trained, start_s, now_s, 70, 40),
+        num_decoded=len(decoded),
+        num_trained=len(trained),
+        start_s=start_s,
+        now_s=now_s,
+        queue=queue,
+        waits_s=now_s - queue.oldest_at_s if queue.oldest_at_s else None,
+        times=_percentiles(answers_s, updates_ms),
+        machine=await stats.machine(),
+        parts=health_of(request),
+        slots={"answers at once": host.max_num_seqs, "adapters ready in memory": host.max_cpu_loras},
+        num_writing=services.gateway.num_streams,
+        max_writing=services.settings.http.max_streams,
+    )
+
+
+def _minutes(request: web.Request) -> int:
+    text = request.query.get("minutes", str(MINUTES[1]))
+    if text not in map(str, MINUTES):
+        raise InvalidField(f"minutes is one of {', '.join(map(str, MINUTES))}", "minutes")
+    return int(text)
+
+
+def _figures(s: Session, now_s: float) -> tuple[Queue, list[tuple[float, float]], list[float]]:
+    return (
+        statistics.queue(s),
+        statistics.answer_times(s, now_s - WEEK_S, NEWEST),
+        statistics.update_times_ms(s, now_s - WEEK_S, NEWEST),
+    )
+
+
+def _percentiles(answers_s: list[tuple[float, float]], updates_ms: list[float]) -> list[tuple[str, float, float]]:
+    """Each time with its median and 95th percentile in ms."""
+    measured = {
+        "first token": [first_s * 1000 for first_s, _ in answers_s],
+        "whole answer": [whole_s * 1000 for _, whole_s in answers_s],
+        "update": updates_ms,
+    }
+    return [(name, stats.percentile(values, 0.5), stats.percentile(values, 0.95)) for name, values in measured.items()]
+
+
+async def _rows(decoded: Spans, trained: Spans) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    yield [("decode", *span) for span in decoded]
+    yield [("train", *span) for span in trained]

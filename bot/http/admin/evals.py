@@ -1,0 +1,105 @@
+"""`GET /admin/evals` and one of them: what `heed eval` has measured, from the summary.json that it writes."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from bot.errors import InvalidField
+from bot.http.admin import paging, plots, render
+from bot.http.services import SERVICES
+from storage import eval_runs
+from storage.tables import EvalRun
+
+MAX_RUNS = 200
+LIST_HEAD = ("id", "stored_at", "finished_at", "model", "figure", "unit", "arm", "median", "worst")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a run, as the page draws it: for each arm its median, its worst and the length of its bar."""
+
+    name: str
+    unit: str
+    target: float | None
+    arms: list[tuple[str, float, float | None, float]]
+
+
+async def page(request: web.Request) -> web.StreamResponse:
+    """`GET /admin/evals`: every run, and the form that takes one in."""
+    runs = await request.app[SERVICES].database.read(lambda s: eval_runs.recent(s, MAX_RUNS))
+    if paging.wants_csv(request):
+        return await paging.as_csv(request, "evals", LIST_HEAD, _rows(runs))
+    return render.page(request, "evals.html", "Evaluations", runs=runs, trends=trends(runs))
+
+
+async def one(request: web.Request) -> web.StreamResponse:
+    """`GET /admin/evals/{id}`."""
+    run_id = request.match_info["id"]
+    run = await request.app[SERVICES].database.read(lambda s: eval_runs.get(s, run_id))
+    if paging.wants_csv(request):
+        return await paging.as_csv(request, "eval", LIST_HEAD, _rows([run]))
+    return render.page(request, "eval.html", "Evaluation", run=run, figures=figures(run))
+
+
+async def add(request: web.Request) -> web.StreamResponse:
+    """`POST /admin/evals` with the form's file `summary`."""
+    given = (await request.post()).get("summary")
+    content = given.file.read() if isinstance(given, web.FileField) else b""
+    try:
+        summary = json.loads(content)
+        checked(summary)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise InvalidField("this is no summary.json that `heed eval` has written", "summary") from None
+    config = summary.pop("config")
+    run = await request.app[SERVICES].database.write(lambda s: eval_runs.add(s, config, summary))
+    return render.see_other(f"/admin/evals/{run.id}")
+
+
+def checked(summary: dict[str, Any]) -> None:
+    """Raises ValueError, TypeError, KeyError or AttributeError on what is no summary of an evaluation."""
+    if not isinstance(summary["config"], dict):
+        raise TypeError("config")
+    for figure in summary["figures"]:
+        for name in ("median", "worst"):
+            if not all(math.isfinite(value) for value in figure[name].values() if value is not None):
+                raise ValueError(name)
+        if not isinstance(figure["name"], str) or not isinstance(figure["unit"], str):
+            raise TypeError("name")
+
+
+def figures(run: EvalRun) -> list[Figure]:
+    """The figures of a run."""
+    return [_figure(entry) for entry in (run.summary or {}).get("figures", [])]
+
+
+def trends(runs: Sequence[EvalRun]) -> list[plots.Curve]:
+    """Each figure that several runs have, with the weights alone where they were measured, the oldest run first."""
+    known: dict[str, list[float]] = {}
+    for run in reversed(runs):
+        for figure in figures(run):
+            medians = {arm: median for arm, median, _, _ in figure.arms}
+            if medians:
+                known.setdefault(figure.name, []).append(medians.get("weights", next(iter(medians.values()))))
+    return [plot for name, values in known.items() if (plot := plots.curve(name, values))]
+
+
+def _figure(entry: dict[str, Any]) -> Figure:
+    medians = {arm: value for arm, value in entry["median"].items() if value is not None}
+    longest = max([1.0 if entry["unit"] == "%" else 0.0, *(abs(value) for value in medians.values())]) or 1.0
+    arms = [(arm, value, entry["worst"].get(arm), plots.WIDTH * abs(value) / longest) for arm, value in medians.items()]
+    return Figure(entry["name"], entry["unit"], entry.get("target"), arms)
+
+
+async def _rows(runs: Sequence[EvalRun]) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    for run in runs:
+        summary = run.summary or {}
+        made = (run.id, run.created_at, summary.get("finished_at", ""), summary.get("model", ""))
+        yield [
+            (*made, figure.name, figure.unit, arm, median, worst)
+            for figure in figures(run)
+            for arm, median, worst, _ in figure.arms
+        ]

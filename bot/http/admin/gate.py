@@ -1,0 +1,76 @@
+"""What stands before every dashboard: a session for each page, and for whatever changes something a token, too.
+
+Invariants: nothing below /admin is answered to somebody who is not signed in but the page to sign in; whatever is not a
+GET must come from a page of ours by its Origin and carry the token of its session; a refusal changes nothing.
+"""
+
+import hmac
+from urllib.parse import quote
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bot import admin_password
+from bot.errors import NotAuthorised, OriginRefused, RequestError
+from bot.http.admin import render
+from bot.http.admin.sessions import Session
+from bot.http.errors import body_of
+from bot.http.services import ADMIN_SESSIONS, SERVICES
+from storage.errors import StorageError
+
+COOKIE = "heed_admin"
+VISITOR_COOKIE = "heed_visitor"
+LOGIN = "/admin/login"
+CSRF_FIELD = "csrf"
+LIVE_HEADER = "X-Heed-Live"  # of a page that loads itself anew: nobody need sit before it
+
+
+@web.middleware
+async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let the operator through to the dashboards, and everybody to what is none."""
+    if request.path != "/admin" and not request.path.startswith("/admin/"):
+        return await handler(request)
+    try:
+        return await _answer(request, handler)
+    except (RequestError, StorageError, web.HTTPNotFound) as error:
+        return _refusal(request, error)
+
+
+async def session_of(request: web.Request, *, is_use: bool = True) -> Session | None:
+    """The open session that a request belongs to."""
+    password = await admin_password.current(request.app[SERVICES].database)
+    token = request.cookies.get(COOKIE, "")
+    return request.app[ADMIN_SESSIONS].find(token, password, is_use=is_use) if token else None
+
+
+async def check_token(request: web.Request, expected: str) -> None:
+    """Raises OriginRefused where a form does not carry the token it should."""
+    given = (await request.post()).get(CSRF_FIELD, "")
+    if not isinstance(given, str) or not hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode()):
+        raise OriginRefused("this form is not of this session; load the page again")
+
+
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    is_change = request.method not in ("GET", "HEAD")
+    if is_change and request.headers.get("Origin") is None:
+        raise OriginRefused("a form of the dashboards comes with its Origin")
+    if request.path == LOGIN:
+        return await handler(request)
+    session = await session_of(request, is_use=request.headers.get(LIVE_HEADER) is None)
+    if session is None:
+        if is_change:
+            raise NotAuthorised("sign in first")
+        return render.see_other(f"{LOGIN}?next={quote(request.path_qs, safe='')}")
+    request[render.SESSION] = session
+    if is_change:
+        await check_token(request, session.csrf)
+    return await handler(request)
+
+
+def _refusal(request: web.Request, error: Exception) -> web.Response:
+    if isinstance(error, web.HTTPNotFound):
+        status, message = 404, "there is no such page"
+    else:
+        status, body = body_of(request, error)
+        message = body["error"]["message"]
+    return render.page(request, "error.html", "Not done", status=status, message=message)

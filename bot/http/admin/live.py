@@ -1,0 +1,58 @@
+"""`GET /admin/events`: tells an open dashboard that there is something new, as server-sent events without content.
+
+A stream ends with its session, and at once when heed ends.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from aiohttp import web
+
+from bot.http.admin.gate import session_of
+from bot.http.admin.render import HEADERS
+from bot.http.services import SERVICES
+from storage import dashboards
+from storage.errors import DatabaseClosed
+
+LOOK_EVERY_S = 2.0
+MAX_WATCHERS = 20
+_WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("admin_watchers", set)
+
+
+def prepare(app: web.Application) -> None:
+    """In place: nobody watches yet."""
+    app[_WATCHERS] = set()
+
+
+async def events(request: web.Request) -> web.StreamResponse:
+    """One event whenever an answer, a piece of feedback or an update came or ended."""
+    watchers = request.app[_WATCHERS]
+    if len(watchers) >= MAX_WATCHERS:
+        return web.Response(status=204, headers=HEADERS)  # tells the browser not to come back
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **HEADERS})
+    await response.prepare(request)
+    watcher = asyncio.create_task(_watch(request, response), name="dashboard")
+    watchers.add(watcher)
+    try:
+        await asyncio.wait({watcher})
+    finally:
+        watcher.cancel()
+        watchers.discard(watcher)
+    return response
+
+
+async def end(app: web.Application) -> None:
+    """End every stream: heed ends."""
+    for watcher in app[_WATCHERS].copy():
+        watcher.cancel()
+
+
+async def _watch(request: web.Request, response: web.StreamResponse) -> None:
+    database = request.app[SERVICES].database
+    seen = await database.read(dashboards.newest)
+    with suppress(ConnectionResetError, DatabaseClosed):  # the browser left, or heed ends
+        while await session_of(request, is_use=False):
+            found = await database.read(dashboards.newest)
+            await response.write(b": nothing new\n\n" if found == seen else b"data: new\n\n")
+            seen = found
+            await asyncio.sleep(LOOK_EVERY_S)

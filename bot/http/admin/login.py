@@ -1,0 +1,76 @@
+"""Signing in to the dashboards and out again."""
+
+import hmac
+import re
+import secrets
+
+from aiohttp import web
+
+from bot import admin_password
+from bot.http.admin import render
+from bot.http.admin.gate import COOKIE, LOGIN, VISITOR_COOKIE, check_token
+from bot.http.admin.sessions import LIFETIME_S
+from bot.http.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, SERVICES
+
+OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
+
+
+async def page(request: web.Request) -> web.Response:
+    """`GET /admin/login`."""
+    return _form(request, request.query.get("next", ""))
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    """`POST /admin/login`: a session for the right password; pauses grow with the tries that were wrong."""
+    sessions, attempts = request.app[ADMIN_SESSIONS], request.app[ADMIN_ATTEMPTS]
+    await check_token(request, sessions.form_token(request.cookies.get(VISITOR_COOKIE, "")))
+    form = await request.post()
+    next_page, password = str(form.get("next", "")), str(form.get("password", "")).strip()
+    address = request.remote or ""
+    wait_s = attempts.begin(address)
+    if wait_s:
+        return _refused(request, next_page, wait_s)
+    expected = await admin_password.current(request.app[SERVICES].database)
+    if not hmac.compare_digest(admin_password.digest(password), expected):
+        return _form(request, next_page, "That is not the password.", status=403)
+    attempts.passed(address)
+    sessions.close(request.cookies.get(COOKIE, ""))
+    response = render.see_other(_own(next_page))
+    _set(request, response, COOKIE, sessions.open(expected), int(LIFETIME_S))
+    return response
+
+
+async def sign_out(request: web.Request) -> web.Response:
+    """`POST /admin/logout`."""
+    request.app[ADMIN_SESSIONS].close(request.cookies.get(COOKIE, ""))
+    response = render.see_other(LOGIN)
+    response.del_cookie(COOKIE, path="/admin")
+    return response
+
+
+def _refused(request: web.Request, next_page: str, wait_s: float) -> web.Response:
+    seconds = int(wait_s) + 1
+    response = _form(request, next_page, f"Too many tries. The next one counts in {seconds} s.", status=429)
+    response.headers["Retry-After"] = str(seconds)
+    return response
+
+
+def _form(request: web.Request, next_page: str, message: str = "", status: int = 200) -> web.Response:
+    visitor = request.cookies.get(VISITOR_COOKIE) or secrets.token_urlsafe(32)
+    token = request.app[ADMIN_SESSIONS].form_token(visitor)
+    values = {"csrf": token, "next_page": _own(next_page), "message": message}
+    response = render.page(request, "login.html", "Sign in", status=status, **values)
+    _set(request, response, VISITOR_COOKIE, visitor, int(LIFETIME_S))
+    return response
+
+
+def _own(address: str) -> str:
+    """An address of a dashboard, and nothing else."""
+    return address if OF_OURS.fullmatch(address) and not address.startswith(LOGIN) else "/admin"
+
+
+def _set(request: web.Request, response: web.Response, name: str, value: str, max_age_s: int) -> None:
+    is_https = request.secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+    response.set_cookie(
+        name, value, max_age=max_age_s, path="/admin", httponly=True, samesite="Strict", secure=is_https
+    )

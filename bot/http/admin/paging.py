@@ -1,0 +1,75 @@
+"""How a list is asked for: its page by key, and all of it as CSV."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from bot.errors import InvalidField
+from bot.http.admin.render import HEADERS
+from bot.http.services import SERVICES
+from storage.dashboards import Page
+from storage.database import Session
+
+T = TypeVar("T")
+ROWS = 50  # of a page that is looked at
+CSV_ROWS = 1000  # that are read at once for a file
+_RUNS_AS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def before(request: web.Request) -> int | None:
+    """The key that the asked page begins below. Raises InvalidField."""
+    text = request.query.get("before", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise InvalidField("before is the number of a row", "before")
+    return int(text)
+
+
+def wants_csv(request: web.Request) -> bool:
+    """Whether the list is asked for as a file."""
+    return request.query.get("format") == "csv"
+
+
+async def as_csv(
+    request: web.Request, name: str, head: Sequence[str], pages: AsyncIterator[Sequence[Sequence[Any]]]
+) -> web.StreamResponse:
+    """A file of rows, written page by page, so that a long one needs no memory."""
+    disposition = {"Content-Disposition": f'attachment; filename="heed-{name}.csv"'}
+    response = web.StreamResponse(headers={"Content-Type": "text/csv; charset=utf-8", **disposition, **HEADERS})
+    await response.prepare(request)
+    await response.write(lines([head]))
+    async for rows in pages:
+        await response.write(lines(rows))
+    await response.write_eof()
+    return response
+
+
+def lines(rows: Sequence[Sequence[Any]]) -> bytes:
+    """Rows of a CSV file; a text that a spreadsheet would run as a formula gets a quote before it."""
+    file = io.StringIO()
+    csv.writer(file).writerows([_harmless(cell) for cell in row] for row in rows)
+    return file.getvalue().encode("utf-8", "replace")
+
+
+def _harmless(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_RUNS_AS_FORMULA) else cell
+
+
+async def every(
+    request: web.Request, read: Callable[[Session, int, int | None], Page[T]]
+) -> AsyncIterator[Sequence[T]]:
+    """All rows of a list that has pages by key, CSV_ROWS at a time."""
+    before: int | None = None
+    while True:
+        below = before
+        found = await request.app[SERVICES].database.read(
+            lambda s: read(s, CSV_ROWS, below)  # noqa: B023  it is awaited here
+        )
+        yield found.rows
+        if found.older is None:
+            return
+        before = found.older

@@ -1,0 +1,81 @@
+"""From a template and its values to a response: everything is escaped, and nothing on a page may run but admin.js."""
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bot import stats
+from bot.http.admin.sessions import Session
+from bot.http.services import SERVICES
+
+TEMPLATES = Path(__file__).parent.parent / "templates" / "admin"
+SESSION = web.RequestKey("admin_session", Session)
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser would send its forms with the origin "null"
+}
+PAGES = {
+    "/admin": "Overview",
+    "/admin/conversations": "Conversations",
+    "/admin/updates": "Updates",
+    "/admin/people": "People",
+    "/admin/evals": "Evaluations",
+    "/admin/engine": "Engine",
+}
+NOTHING = "-"
+
+
+def page(request: web.Request, template: str, title: str, status: int = 200, **values: Any) -> web.Response:
+    """A page as a response."""
+    session = request.get(SESSION)
+    frame = {
+        "title": title,
+        "pages": PAGES,
+        "here": "/" + "/".join(request.path.split("/")[1:3]),
+        "model": request.app[SERVICES].settings.model_name,
+        "csrf": session.csrf if session else "",
+        "is_signed_in": session is not None,
+        "address": request.path,
+    }
+    text = ENVIRONMENT.get_template(template).render(frame | values)
+    return web.Response(text=text, content_type="text/html", status=status, headers=HEADERS)
+
+
+def see_other(address: str) -> web.Response:
+    """The way to another page, after something was done."""
+    return web.Response(status=303, headers={"Location": address, **HEADERS})
+
+
+def when(at_s: float | None) -> str:
+    """A moment: "22 Nov 14:05:09", UTC."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%d %b %H:%M:%S") if at_s else NOTHING
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A figure with thousands apart; a dash where nothing was measured."""
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def took(value_ms: float | None) -> str:
+    """How long something took: "120 ms", "1.2 s"."""
+    return NOTHING if value_ms is None else stats.seconds(value_ms / 1000)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"when": when, "number": number, "took": took, "size": stats.size, "span": stats.span}
+    return environment
+
+
+ENVIRONMENT = _environment()

@@ -1,0 +1,70 @@
+"""Who is signed in to the dashboards. In memory: a restart signs everybody out.
+
+Invariants: a cookie's value is random and kept as its digest; a session ends by its age, by standing idle, by signing
+out, and when the password it was opened with is another one now.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+LIFETIME_S = 12 * 3600.0
+IDLE_S = 3600.0
+MAX_SESSIONS = 100
+
+
+@dataclass
+class Session:
+    """One signed-in browser. `csrf` is the token that every form of its pages carries."""
+
+    password: str  # the digest it was opened with
+    opened_s: float
+    used_s: float
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+
+class Sessions:
+    """Every open session of one heed."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._secret = secrets.token_bytes(32)
+        self._open: OrderedDict[str, Session] = OrderedDict()
+
+    def open(self, password: str) -> str:
+        """Open a session with the password of this digest; what its cookie is to hold."""
+        token = secrets.token_urlsafe(32)
+        now_s = self._clock()
+        self._open[_digest(token)] = Session(password, now_s, now_s)
+        while len(self._open) > MAX_SESSIONS:
+            self._open.popitem(last=False)
+        return token
+
+    def find(self, token: str, password: str, *, is_use: bool = True) -> Session | None:
+        """The session of a cookie, if it is open still and the password's digest is the same; a use keeps it open."""
+        session = self._open.get(_digest(token))
+        if session is None:
+            return None
+        now_s = self._clock()
+        is_over = now_s - session.opened_s >= LIFETIME_S or now_s - session.used_s >= IDLE_S
+        if is_over or not hmac.compare_digest(session.password, password):
+            self.close(token)
+            return None
+        session.used_s = now_s if is_use else session.used_s
+        return session
+
+    def close(self, token: str) -> None:
+        """End a session; harmless where there is none."""
+        self._open.pop(_digest(token), None)
+
+    def form_token(self, visitor: str) -> str:
+        """What the form of a visitor who is not signed in carries; `visitor` is the value of their own cookie."""
+        return hmac.new(self._secret, visitor.encode(), hashlib.sha256).hexdigest()
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

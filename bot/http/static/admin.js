@@ -1,0 +1,34 @@
+// The dashboards are whole without this: it follows the chat page's choice of light or dark, and loads a live page anew
+// when heed says that there is something new. It adds nothing to a page but what heed has rendered.
+
+const theme = localStorage.getItem("heed-theme");
+if (theme) document.documentElement.dataset.theme = theme;
+
+const WAIT_MS = 1000; // between two loads, however much happens
+let isLoading = false;
+let isStale = false;
+
+async function refresh() {
+  if (isLoading) {
+    isStale = true;
+    return;
+  }
+  isLoading = true;
+  const response = await fetch(location.href, { headers: { "X-Heed-Live": "1" } }).catch(() => null);
+  if (response?.ok && !response.redirected) {
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const main = page.getElementById("main");
+    if (main && !document.activeElement?.closest("main select, main input")) document.getElementById("main").replaceWith(main);
+  }
+  setTimeout(() => {
+    isLoading = false;
+    if (isStale) refresh();
+    isStale = false;
+  }, WAIT_MS);
+}
+
+if (document.querySelector("[data-live]")) {
+  const events = new EventSource("/admin/events");
+  events.addEventListener("message", refresh);
+  addEventListener("pagehide", () => events.close());
+}

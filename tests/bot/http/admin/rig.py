@@ -1,0 +1,53 @@
+"""Somebody who is signed in to the dashboards of a heed, over plain HTTP."""
+
+import re
+from typing import Any
+
+from aiohttp import ClientResponse
+
+from bot import admin_password
+from tests.bot.conftest import Heed
+
+TOKEN = re.compile(r'name="csrf" value="([^"]*)"')
+
+
+class Operator:
+    """A client with cookies of its own; `csrf` is the token of its session once it has signed in."""
+
+    def __init__(self, heed: Heed) -> None:
+        self.heed = heed
+        self.csrf = ""
+        self.origin = str(heed.client.make_url("/")).rstrip("/")
+
+    async def get(self, path: str, **options: Any) -> ClientResponse:
+        """GET; redirects are not followed."""
+        response = await self.heed.client.get(path, allow_redirects=False, **options)
+        await response.read()
+        return response
+
+    async def text(self, path: str) -> str:
+        """The page at a path."""
+        response = await self.get(path)
+        assert response.status == 200, (path, response.status, await response.text())
+        return await response.text()
+
+    async def post(self, path: str, fields: dict[str, Any], **headers: str) -> ClientResponse:
+        """POST a form as a browser on our page would; `headers` go over what it sends."""
+        given = {"Origin": self.origin, **headers}
+        response = await self.heed.client.post(path, data=fields, headers=given, allow_redirects=False)
+        await response.read()
+        return response
+
+    async def act(self, path: str, **fields: Any) -> ClientResponse:
+        """POST a form with the token of the session."""
+        return await self.post(path, {"csrf": self.csrf, **fields})
+
+    async def sign_in(self, password: str | None = None, next_page: str = "") -> ClientResponse:
+        """Fill in the page to sign in; without a password, with a new one that is right."""
+        password = password or await admin_password.another(self.heed.services.database)
+        form = await self.text(f"/admin/login?next={next_page}")
+        fields = {"csrf": TOKEN.findall(form)[0], "password": password, "next": next_page}
+        response = await self.post("/admin/login", fields)
+        if response.status == 303:
+            self.csrf = TOKEN.findall(await self.text("/admin"))[0]
+        return response

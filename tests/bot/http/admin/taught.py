@@ -1,0 +1,31 @@
+"""People who have said and taught things, as the dashboards show them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from storage import people, updates
+from tests.bot.conftest import Heed
+
+CURVES = {"loss": [1.5, 1.0, 0.2], "divergence": [2.0, 1.0, 0.1]}
+GATE: dict[str, Any] = {"accepted": True, "reason": "", "checks": {"is_finite": True}, "figures": {"update_norm": 0.5}}
+
+
+@dataclass(frozen=True)
+class Pupil:
+    """Somebody with one lesson, given again; `update_id` is its update."""
+
+    id: str
+    update_id: str
+
+
+async def pupil(heed: Heed, name: str = "ana", said: str = "bees", correction: str = "too long") -> Pupil:
+    """One answer, one correction, the answer once more, and every figure that an update can have."""
+    answer = await heed.ask(said, user=name)
+    await heed.correct(answer["id"], correction, user=name, retry=True)
+    found = await heed.services.database.read(lambda s: people.find(s, "http", name))
+    assert found is not None
+    user_id = found.id
+    run = (await heed.services.database.read(lambda s: updates.recent(s, user_id, 1)))[0]
+    figures: dict[str, Any] = {"curves": CURVES, "notes": [f"a note of {name}"], "gate": GATE}
+    await heed.services.database.write(lambda s: updates.finish(s, run.id, **figures))
+    return Pupil(user_id, run.id)

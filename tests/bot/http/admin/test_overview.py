@@ -1,0 +1,25 @@
+"""bot.http.admin.overview: what heed has done and how its parts are."""
+
+from tests.bot.http.admin.rig import Operator
+from tests.bot.http.admin.taught import pupil
+
+
+async def test_figures_parts_and_the_newest_updates(operator: Operator) -> None:
+    """Counts of today, health per part, a link to each update."""
+    known = await pupil(operator.heed)
+    page = await operator.text("/admin")
+    assert '2 <span class="soft">today' in page
+    assert "1 in 7 days, 1 in all" in page
+    assert f"/admin/updates/{known.update_id}" in page
+    assert "<span>trainer</span>" in page
+    assert "learning is running" in page
+    operator.heed.engine.is_ready = False
+    assert "starting" in await operator.text("/admin")
+
+
+async def test_the_days_as_a_file(operator: Operator) -> None:
+    """Fourteen of them, the last one today."""
+    await pupil(operator.heed)
+    lines = (await operator.text("/admin?format=csv")).splitlines()
+    assert (lines[0], len(lines)) == ("day,answers,feedback,updates", 15)
+    assert lines[-1].endswith(",2,1,1")

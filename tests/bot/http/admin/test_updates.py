@@ -1,0 +1,59 @@
+"""bot.http.admin.updates: the list, and one update with all that is stored about it."""
+
+import pytest
+
+from bot.http.admin import paging
+from storage import people, views
+from tests.bot.http.admin.rig import Operator
+from tests.bot.http.admin.taught import pupil
+
+
+async def test_an_update_opens_to_everything(operator: Operator) -> None:
+    """Question, answers before and after, feedback, teacher's view, heat map, curves, phases, gates and figures."""
+    known = await pupil(operator.heed)
+    page = await operator.text(f"/admin/updates/{known.update_id}")
+    for words in ("You asked about bees", "Feedback: correction", "Before, v0", "After, v1", "What the teacher saw",
+                  "- a note of ana", "[Feedback of this person on an earlier attempt at this answer: too long]",
+                  "<polyline", "<span>publish</span>", "34 ms", "is_finite", "update_norm", "0.5", "down heat-",
+                  "1.5000 nats per token before, 0.0200 after"):  # fmt: skip
+        assert words in page, words
+    looked = await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 5))
+    assert [(look.page, look.about) for look in looked] == [("updates", known.update_id)]
+
+
+async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(operator: Operator) -> None:
+    """Figures stay; then there is nothing to write down either."""
+    known = await pupil(operator.heed)
+    await operator.heed.services.database.write(lambda s: people.set_learning(s, known.id, False))
+    page = await operator.text(f"/admin/updates/{known.update_id}")
+    assert "what they wrote is not shown" in page
+    assert "<polyline" in page
+    for words in ("bees", "too long", "a note of ana", "subject"):
+        assert words not in page, words
+    assert await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 5)) == []
+
+
+async def test_the_list_goes_on_by_key(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next page begins where this one ends; filters go along."""
+    monkeypatch.setattr(paging, "ROWS", 2)
+    for said in ("bees", "wasps", "ants"):
+        await pupil(operator.heed, said=said)
+    first = await operator.text("/admin/updates?status=accepted")
+    assert first.count("/admin/updates/upd-") == 2
+    assert "/admin/updates?status=accepted&amp;person=&amp;before=2" in first
+    second = await operator.text("/admin/updates?status=accepted&before=2")
+    assert second.count("/admin/updates/upd-") == 1
+    assert ">Older<" not in second
+    assert (await operator.text("/admin/updates?status=failed")).count("/admin/updates/upd-") == 0
+
+
+async def test_the_list_as_a_file(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, read in pieces, of one person where that is asked for."""
+    monkeypatch.setattr(paging, "CSV_ROWS", 2)
+    for said in ("bees", "wasps", "ants"):
+        known = await pupil(operator.heed, said=said)
+    await pupil(operator.heed, name="ben")
+    assert len((await operator.text("/admin/updates?format=csv")).splitlines()) == 5
+    lines = (await operator.text(f"/admin/updates?format=csv&person={known.id}")).splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith(known.update_id)

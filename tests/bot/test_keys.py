@@ -1,0 +1,98 @@
+"""bot.keys: who a key stands for, how its day is spent, and when one is needed."""
+
+import pytest
+
+from bot.config import HttpSettings
+from bot.errors import QuotaUsed, StartError
+from bot.keys import OF_SETTINGS, OPERATOR, Holder, Keys
+from storage import keys
+from storage.database import Database
+from storage.tables import ApiKey
+
+NOON_S = 1_795_348_800.0  # 2026-11-22 12:00 UTC
+
+
+class Clock:
+    """Says what it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = NOON_S
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+async def add(database: Database, **fields: object) -> tuple[str, ApiKey]:
+    """A stored key of ana."""
+    token = keys.new_token()
+    row = ApiKey(**{"account": "ana", "sha256": keys.digest(token), "scopes": ["chat"], **fields})
+    return token, await database.write(lambda s: keys.add(s, row))
+
+
+async def test_a_key_counts_from_the_next_call_on(database: Database) -> None:
+    """Made or revoked by another process meanwhile, it holds at once."""
+    known = Keys(database, HttpSettings())
+    assert not await known.is_needed()
+    token, row = await add(database, scopes=["chat", "admin"])
+    assert await known.is_needed()
+    assert await known.holder(token) == Holder("ana", frozenset({"chat", "admin"}), is_admin=True, key_id=row.id)
+    await database.write(lambda s: keys.revoke(s, row.id))
+    assert await known.holder(token) is None
+    assert not await known.is_needed()
+
+
+@pytest.mark.parametrize("token", ["", "heed_", "heed_" + "a" * 43, "é", "\udcff"])
+async def test_what_is_no_key_stands_for_nobody(database: Database, token: str) -> None:
+    """Whatever is sent."""
+    await add(database)
+    assert await Keys(database, HttpSettings()).holder(token) is None
+
+
+async def test_keys_of_the_settings_and_of_the_process(database: Database) -> None:
+    """Both keep working beside stored ones; whether a key of the settings is an admin's, the settings say."""
+    known = Keys(database, HttpSettings(api_keys={"ben": "b" * 20}))  # type: ignore[dict-item]
+    assert await known.holder("b" * 20) == Holder("ben", OF_SETTINGS)
+    assert await known.holder(known.own) is OPERATOR
+    assert known.own != Keys(database, HttpSettings()).own
+
+
+async def test_the_last_use_is_stored_at_most_once_a_minute(database: Database) -> None:
+    """A key that is used all the time costs one write a minute."""
+    clock = Clock()
+    known = Keys(database, HttpSettings(), clock)
+    token, _ = await add(database)
+    before = database.num_commits
+    for _ in range(21):
+        await known.holder(token)
+        clock.now_s += 3.1
+    assert database.num_commits - before == 2
+    assert (await database.read(keys.everything))[0].last_used_at == pytest.approx(NOON_S + 62, abs=3.1)
+
+
+async def test_a_spent_day_says_when_there_is_more(database: Database) -> None:
+    """429 until midnight UTC; then the next day is new."""
+    clock = Clock()
+    known = Keys(database, HttpSettings(), clock)
+    token, _ = await add(database, messages_per_day=1)
+    who = await known.holder(token)
+    assert who is not None
+    await known.spend(who, "messages")
+    await known.spend(who, "updates")
+    with pytest.raises(QuotaUsed, match="messages of the day are used up; there are more in 12 hours") as refused:
+        await known.spend(who, "messages")
+    assert refused.value.retry_after_s == 12 * 3600
+    clock.now_s += 12 * 3600
+    await known.spend(who, "messages")
+
+
+async def test_beyond_loopback_a_key_is_always_needed(database: Database) -> None:
+    """Without any heed does not start there; once the last one is revoked nobody is let in."""
+    exposed = HttpSettings(host="0.0.0.0")  # noqa: S104
+    known = Keys(database, exposed)
+    with pytest.raises(StartError, match="there is no API key: make one with `heed keys add you`"):
+        await known.require_some()
+    _, row = await add(database)
+    await known.require_some()
+    await database.write(lambda s: keys.revoke(s, row.id))
+    assert await known.is_needed()
+    await Keys(database, HttpSettings()).require_some()
