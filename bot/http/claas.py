@@ -17,6 +17,7 @@ from bot.errors import BatchRefused, InvalidField
 from bot.events import Reply
 from bot.gateway import Turn, check_text, completion_row
 from bot.http import bodies, feedback, views
+from bot.http.auth import spend
 from bot.http.claas_bodies import BatchBody, ItemBody
 from bot.http.lora import canonical, person
 from bot.http.request_ids import request_id
@@ -60,6 +61,8 @@ class _Batch:
         started_s = time.perf_counter()
         training = self._checked()
         self.services.gateway.require_ready()
+        for _ in self.items:
+            await spend(self.request, "updates")
         user_id = (await person(self.request, self.items[0].lora_id)).id
         answers = await self._answers(user_id)
         read_s = time.perf_counter() - started_s

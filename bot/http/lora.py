@@ -13,9 +13,10 @@ from aiohttp import web
 from bot.errors import InvalidField, ModelRefused, NotFound, ShapeTaken
 from bot.events import Author
 from bot.http import bodies
-from bot.http.auth import author
+from bot.http.auth import author, holder
 from bot.http.claas_bodies import InitBody
 from bot.http.services import SERVICES, Services
+from bot.keys import OPERATOR
 from storage import people
 from storage.tables import User
 
@@ -106,7 +107,7 @@ def _query(request: web.Request) -> str:
 
 
 def _names(request: web.Request, accounts: Iterable[str]) -> list[str]:
-    if not request.app[SERVICES].settings.http.api_keys:
+    if holder(request) is OPERATOR:
         return list(accounts)
     key = author(request).account
     return [key if account == key else account.removeprefix(f"{key}/") for account in accounts if _is_of(key, account)]

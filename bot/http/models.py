@@ -12,11 +12,12 @@ from aiohttp import web
 from bot.errors import InvalidField, NotFound
 from bot.events import Author
 from bot.http import openai_answers
-from bot.http.auth import author
+from bot.http.auth import author, holder
 from bot.http.bodies import OWN_MODELS, ModelBody
 from bot.http.lora import canonical, names_of
 from bot.http.openapi import gives
 from bot.http.services import SERVICES
+from bot.keys import OPERATOR
 
 
 @gives(openai_answers.Models)
@@ -59,8 +60,9 @@ async def _adapter(request: web.Request, model: str) -> str | None:
 
 
 async def _adapters(request: web.Request) -> list[str]:
-    is_operator = not request.app[SERVICES].settings.http.api_keys
-    return [name for name in await names_of(request) if name not in OWN_MODELS] if is_operator else []
+    if holder(request) is not OPERATOR:
+        return []
+    return [name for name in await names_of(request) if name not in OWN_MODELS]
 
 
 def as_in_vllm(name: str) -> str:

@@ -1,6 +1,6 @@
 """What an API key needs to be allowed for each call: one table, by method and route.
 
-Invariant: a call below /v1 that is not in the table is an admin's, so that a new one is closed before it is opened.
+Invariant: a call below /v1 or /api that is not in the table is an admin's: a new one is closed before it is opened.
 """
 
 from aiohttp import web
@@ -9,6 +9,7 @@ from bot.errors import ScopeMissing
 from bot.keys import Holder, Scope
 
 _USER = "/v1/users/{user}"
+_SESSIONS = "/api/sessions"
 _NEEDED: dict[tuple[str, str], Scope] = {
     ("GET", "/metrics"): "metrics",
     ("GET", "/v1/models"): "chat",
@@ -28,6 +29,19 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", f"{_USER}/consolidate"): "adapters",
     ("POST", f"{_USER}/rebuild"): "adapters",
     ("POST", f"{_USER}/undo"): "adapters",
+    ("GET", "/v1/health"): "chat",
+    ("GET", "/v1/lora"): "adapters",
+    ("POST", "/v1/lora/init"): "adapters",
+    ("GET", "/v1/lora/export"): "adapters",
+    ("DELETE", "/v1/lora"): "person",
+    ("GET", "/api/profiles"): "chat",
+    ("GET", _SESSIONS): "chat",
+    ("POST", _SESSIONS): "chat",
+    ("GET", f"{_SESSIONS}/{{id}}"): "chat",
+    ("DELETE", f"{_SESSIONS}/{{id}}"): "chat",
+    ("POST", f"{_SESSIONS}/{{id}}/clear"): "chat",
+    ("POST", f"{_SESSIONS}/{{id}}/prompt"): "chat",
+    ("POST", f"{_SESSIONS}/{{id}}/feedback"): "feedback",
     ("GET", _USER): "person",
     ("DELETE", _USER): "person",
     ("GET", f"{_USER}/history"): "person",

@@ -14,9 +14,10 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.gateway import check_text, question
 from bot.http import bodies, views
-from bot.http.auth import author
+from bot.http.auth import author, spend
 from bot.http.credit import metrics_of
 from bot.http.services import SERVICES, Services
+from bot.lessons import TRAINING
 from storage import chats
 from storage.tables import Chat, Completion, new_id
 
@@ -100,6 +101,7 @@ async def prompt(request: web.Request) -> web.Response:
     services.gateway.require_ready()
     if not body.text.strip():
         raise InvalidField("the text is empty", "text")
+    await spend(request, "messages")
     turn = await services.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
     answer = await services.gateway.answer(turn)
     return web.json_response({"response": answer.text, "completion_id": answer.id, "session_id": _id(chat)})
@@ -112,6 +114,8 @@ async def feedback(request: web.Request) -> web.Response:
     services.gateway.require_ready()
     answer = await _last(services, chat)
     record = mapping.record(_event(body, answer.id))
+    if record.kind in TRAINING:
+        await spend(request, "updates")
     lesson = await services.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
     shown = lesson.retry or answer
     metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
