@@ -5,6 +5,7 @@ on, for storage is asked each time; beyond loopback nobody is let in without a k
 Quotas are of UTC days and are counted in storage, so that a restart gives nothing back.
 """
 
+import contextlib
 import hmac
 import math
 import secrets
@@ -18,6 +19,7 @@ from bot.config import HttpSettings
 from bot.errors import QuotaUsed, StartError
 from storage import keys
 from storage.database import Database
+from storage.errors import StorageError
 from storage.keys import Spending
 from storage.tables import ApiKey
 
@@ -57,17 +59,21 @@ class Keys:
         self._database = database
         self._settings = settings
         self._clock = clock
+        self._is_any = True  # until storage has said whether there are keys
         self._noted_s: dict[str, float] = {}  # when the last use of each key was stored
 
     async def is_needed(self) -> bool:
-        """Whether a call must bring a key."""
+        """Whether a call must bring a key. While storage cannot tell, what it said last holds."""
         if self._settings.api_keys or not self._settings.is_loopback:
             return True
-        return await self._database.read(keys.is_any)
+        with contextlib.suppress(StorageError):
+            self._is_any = await self._database.read(keys.is_any)
+        return self._is_any
 
     async def require_some(self) -> None:
         """Raises StartError where heed can be reached from other machines and nobody has a key."""
-        if self._settings.is_loopback or self._settings.api_keys or await self._database.read(keys.is_any):
+        self._is_any = await self._database.read(keys.is_any)
+        if self._settings.is_loopback or self._settings.api_keys or self._is_any:
             return
         raise StartError(
             f"HEED_HTTP_HOST: {self._settings.host} can be reached from other machines and there is no API key: "

@@ -41,6 +41,18 @@ async def test_a_key_counts_from_the_next_call_on(database: Database) -> None:
     assert not await known.is_needed()
 
 
+@pytest.mark.parametrize("has_keys", [False, True])
+async def test_while_storage_is_away_what_it_said_last_holds(database: Database, has_keys: bool) -> None:
+    """Nobody comes in for whom there was a key before; who needed none sees what is wrong. At first it is closed."""
+    known, unasked = Keys(database, HttpSettings()), Keys(database, HttpSettings())
+    if has_keys:
+        await add(database)
+    await known.require_some()
+    await database.close()
+    assert await known.is_needed() is has_keys
+    assert await unasked.is_needed()
+
+
 @pytest.mark.parametrize("token", ["", "heed_", "heed_" + "a" * 43, "é", "\udcff"])
 async def test_what_is_no_key_stands_for_nobody(database: Database, token: str) -> None:
     """Whatever is sent."""

@@ -25,6 +25,7 @@ async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: 
     with postgres.database() as name:
         heed = await start_heed(database_url=postgres.url(name))
         assert (await heed.get("/readyz"))[1]["parts"]["database"] == "ok"
+        assert 'heed_part_up{part="database"} 1.0' in await (await heed.client.get("/metrics")).text()
         await asyncio.to_thread(postgres.stop)
         status, body = await heed.get("/readyz")
         assert (status, body["status"], body["parts"]["database"]) == (503, "not ready", "down: DatabaseLost")
