@@ -160,6 +160,12 @@ class CommandBody(Body):
     completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
 
 
+class UserQuery(Body):
+    """The query of the calls below `/api/sessions`: whose."""
+
+    user: Name = ""
+
+
 class HistoryQuery(Body):
     """The query of `GET /v1/users/{user}/history`."""
 

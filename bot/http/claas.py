@@ -16,10 +16,11 @@ from bot import feedback as mapping
 from bot.errors import BatchRefused, InvalidField
 from bot.events import Reply
 from bot.gateway import Turn, check_text, completion_row
-from bot.http import bodies, feedback, views
+from bot.http import answers, bodies, claas_answers, feedback, views
 from bot.http.auth import spend
 from bot.http.claas_bodies import BatchBody, ItemBody
 from bot.http.lora import canonical, person
+from bot.http.openapi import gives
 from bot.http.request_ids import request_id
 from bot.http.services import SERVICES, Services
 from bot.lessons import Lesson
@@ -28,11 +29,16 @@ from storage import completions
 from storage.tables import Completion
 
 Json = dict[str, Any]
-NOT_MEASURED = ("kl_reg", "mean_is_ratio", "clip_fraction", "grad_norm", "teacher_scored_texts")
 
 
+@gives(
+    answers.Lesson | claas_answers.BatchTaught,
+    takes=bodies.FeedbackBody | BatchBody | ItemBody,
+    headers={feedback.KEY_HEADER: feedback.KEY},
+    refuses=(404, 504),
+)
 async def give(request: web.Request) -> web.Response:
-    """`POST /v1/feedback`, in either form."""
+    """`POST /v1/feedback`: what was said about an answer, in heed's form; or about several, in CLaaS's."""
     data = await bodies.read_object(request)
     if not is_claas(data):
         return await feedback.give(request)
@@ -56,16 +62,16 @@ class _Batch:
     def services(self) -> Services:
         return self.request.app[SERVICES]
 
-    async def taught(self) -> Json:
+    async def taught(self) -> claas_answers.BatchTaught:
         """Teaches every item and returns CLaaS's answer."""
         started_s = time.perf_counter()
         training = self._checked()
         self.services.gateway.require_ready()
-        for _ in self.items:
-            await spend(self.request, "updates")
         user_id = (await person(self.request, self.items[0].lora_id)).id
         answers = await self._answers(user_id)
         read_s = time.perf_counter() - started_s
+        for _ in self.items:
+            await spend(self.request, "updates")
         lessons = [await self._taught(place, user_id, answer, training) for place, answer in enumerate(answers)]
         total_s = time.perf_counter() - started_s
         return self._answer(lessons, answers, training, _timing(lessons, read_s, total_s))
@@ -126,13 +132,18 @@ class _Batch:
         )
 
     def _answer(
-        self, lessons: Sequence[Lesson], answers: Sequence[Completion], training: Json | None, timing_ms: Json
-    ) -> Json:
+        self,
+        lessons: Sequence[Lesson],
+        answers: Sequence[Completion],
+        training: Json | None,
+        timing_ms: claas_answers.Timing,
+    ) -> claas_answers.BatchTaught:
         lora_id = canonical(self.items[0].lora_id)
-        metadata = figures(lessons, answers) | {
+        metadata: claas_answers.Metadata = {
+            **figures(lessons, answers),
             "training": training or {},
             "ignored": self.items[0].training.ignored(),
-            "items": [views.lesson(lesson) | {"completion_id": lesson.feedback.completion_id} for lesson in lessons],
+            "items": [{**views.lesson(lesson), "completion_id": lesson.feedback.completion_id} for lesson in lessons],
         }
         is_waiting = any(lesson.outcome.status == "queued" for lesson in lessons)
         return {
@@ -147,7 +158,7 @@ class _Batch:
         }
 
 
-def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> Json:
+def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> claas_answers.Figures:
     """What was measured under CLaaS's names; what heed does not measure is null.
 
     The loss is the mean divergence between teacher and student before the steps, in nats per token, as CLaaS's is.
@@ -157,7 +168,11 @@ def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> Json:
     return {
         "total_loss": loss,
         "distill_loss": loss,
-        **dict.fromkeys(NOT_MEASURED),
+        "kl_reg": None,
+        "mean_is_ratio": None,
+        "clip_fraction": None,
+        "grad_norm": None,
+        "teacher_scored_texts": None,
         "tokens_processed": sum(len(answer.completion_token_ids) for answer in answers),
         "batch_size": len(lessons),
         "steps_per_batch_applied": sum(lesson.outcome.steps for lesson in lessons),
@@ -165,7 +180,7 @@ def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> Json:
     }
 
 
-def _timing(lessons: Sequence[Lesson], read_s: float, total_s: float) -> Json:
+def _timing(lessons: Sequence[Lesson], read_s: float, total_s: float) -> claas_answers.Timing:
     """Whole milliseconds, as CLaaS counts them; heed neither sleeps nor wakes."""
     save_ms = sum(lesson.outcome.phases_ms.get("publish", 0.0) for lesson in lessons)
     distill_ms = sum(lesson.outcome.duration_ms for lesson in lessons) - save_ms

@@ -89,6 +89,18 @@ class BatchBody(Body):
     orchestration: OrchestrationBody = OrchestrationBody()
 
 
+class LoraQuery(Body):
+    """Which adapter."""
+
+    lora_id: LoraId
+
+
+class PrefixQuery(Body):
+    """Which adapters: those whose names begin so."""
+
+    prefix: str = ""
+
+
 class InitBody(Body):
     """`POST /v1/lora/init`; what is left out is heed's own."""
 

@@ -6,15 +6,13 @@ The advantage of a token is log p_teacher - log p_student before the steps, in n
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
+from bot.http.session_answers import Metrics
 from engine.requests import LearnOutcome
 from storage.tables import UpdateRun
 
-Json = dict[str, Any]
 
-
-def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Json:
+def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Metrics:
     """Step, divergences in nats per token, tokens, and how the advantages of the corrected answer are spread."""
     advantages = [float(weight) for _, weight in measured.heat or []]
     return {
@@ -29,7 +27,7 @@ def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Json
     }
 
 
-def credit(advantages: Sequence[float]) -> Json:
+def credit(advantages: Sequence[float]) -> Metrics:
     """How the advantages are spread; empty for none. Sparsity: the share above twice the median size."""
     if not advantages:
         return {}

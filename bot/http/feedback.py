@@ -9,9 +9,8 @@ from bot import feedback as mapping
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.gateway import choice_id
-from bot.http import answers, bodies, views
+from bot.http import bodies, views
 from bot.http.auth import author, spend
-from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from bot.lessons import TRAINING
 from engine.config import ConfigError
@@ -21,7 +20,6 @@ MAX_KEY_CHARS = 255
 KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS}
 
 
-@gives(answers.Lesson, takes=bodies.FeedbackBody, headers={KEY_HEADER: KEY}, refuses=(404, 429, 504))
 async def give(request: web.Request) -> web.Response:
     """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
     services = request.app[SERVICES]

@@ -12,9 +12,10 @@ from aiohttp import web
 
 from bot.errors import InvalidField, ModelRefused, NotFound, ShapeTaken
 from bot.events import Author
-from bot.http import bodies
+from bot.http import bodies, claas_answers
 from bot.http.auth import author, holder
-from bot.http.claas_bodies import InitBody
+from bot.http.claas_bodies import InitBody, LoraQuery, PrefixQuery
+from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
 from bot.keys import OPERATOR
 from storage import people
@@ -45,6 +46,7 @@ async def person(request: web.Request, lora_id: str) -> User:
     return user
 
 
+@gives(claas_answers.Lora, takes=InitBody, refuses=(409,))
 async def init(request: web.Request) -> web.Response:
     """`POST /v1/lora/init`: an adapter by that name from now on; one that is there stays as it is."""
     services = request.app[SERVICES]
@@ -60,14 +62,15 @@ async def init(request: web.Request) -> web.Response:
     user_id = await services.gateway.person(who)
     if _is_shaped(body):
         await services.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
-    return web.json_response({"lora_id": canonical(body.lora_id)})
+    return web.json_response(claas_answers.Lora(lora_id=canonical(body.lora_id)))
 
 
+@gives(claas_answers.Loras, asks=PrefixQuery)
 async def list_loras(request: web.Request) -> web.Response:
     """`GET /v1/lora?prefix=`: the caller's adapters by name."""
-    prefix = request.query.get("prefix", "").lstrip("/")
+    prefix = bodies.query(request, PrefixQuery).prefix.lstrip("/")
     names = [name for name in await names_of(request) if name.startswith(prefix)]
-    return web.json_response({"loras": names})
+    return web.json_response(claas_answers.Loras(loras=names))
 
 
 async def names_of(request: web.Request) -> list[str]:
@@ -76,20 +79,22 @@ async def names_of(request: web.Request) -> list[str]:
     return sorted(filter(_is_name, _names(request, accounts)))
 
 
+@gives(claas_answers.LoraDeleted, asks=LoraQuery)
 async def delete(request: web.Request) -> web.Response:
     """`DELETE /v1/lora?lora_id=`: erases the adapter with everything held about its person; harmless to repeat."""
     services = request.app[SERVICES]
-    user = await services.gateway.known(owner(request, _query(request)))
+    user = await services.gateway.known(owner(request, bodies.query(request, LoraQuery).lora_id))
     if user.id:
         await services.gateway.forget(user.id)
-    return web.json_response({"deleted": bool(user.id)})
+    return web.json_response(claas_answers.LoraDeleted(deleted=bool(user.id)))
 
 
+@gives("application/zip", asks=LoraQuery, refuses=(404,))
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/lora/export?lora_id=`: the version that answers now, as a zip file without optimizer state."""
     services = request.app[SERVICES]
     services.gateway.require_ready()
-    lora_id = _query(request)
+    lora_id = bodies.query(request, LoraQuery).lora_id
     user = await person(request, lora_id)
     if not user.active_version:
         raise NotFound(f"{canonical(lora_id)} has learned nothing yet: it is the model as it came", "lora_id")
@@ -99,17 +104,10 @@ async def export(request: web.Request) -> web.Response:
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
 
-def _query(request: web.Request) -> str:
-    lora_id = request.query.get("lora_id", "")
-    if not lora_id:
-        raise InvalidField("lora_id is missing: which adapter?", "lora_id")
-    return lora_id
-
-
 def _names(request: web.Request, accounts: Iterable[str]) -> list[str]:
     if holder(request) is OPERATOR:
         return list(accounts)
-    key = author(request).account
+    key = holder(request).account
     return [key if account == key else account.removeprefix(f"{key}/") for account in accounts if _is_of(key, account)]
 
 

@@ -30,7 +30,7 @@ async def list_models(request: web.Request) -> web.Response:
 
 @gives(openai_answers.Model, refuses=(404,))
 async def one_model(request: web.Request) -> web.Response:
-    """`GET /v1/models/{model}`."""
+    """`GET /v1/models/{model}`: one of them."""
     name = request.match_info["model"]
     if name not in OWN_MODELS and await _adapter(request, name) is None:
         raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(OWN_MODELS)}", "model")

@@ -29,7 +29,7 @@ from engine.requests import Delta, GenerateResult, Sampling
 T = TypeVar("T")
 Json = dict[str, Any]
 
-ANSWERING = (404, 429, 504)  # what a call for an answer may be refused with
+ANSWERING = (404, 504)  # what a call for an answer may be refused with
 
 
 @gives(None, refuses=(404,))

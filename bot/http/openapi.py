@@ -8,6 +8,7 @@ comes in there is described by the platform.
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,14 +43,14 @@ EVENTS = "text/event-stream"
 PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # what a file may be answered with, too
 _LEAD = re.compile(r"`[A-Z]+ [^`]*`(?: `[^`]*`)?[,:.]?\s*")  # "`POST /v1/score`: " at the front of a docstring
 _WHY = {
-    400: "the body is not a JSON object",
+    400: "the body is not a JSON object, or what stands in it does not go together",
     401: "no API key, or one that is not known",
-    403: "another site's page, or a host name heed does not answer to",
+    403: "another site's page, a host name heed does not answer to, or an API key that may not do this",
     404: "there is no such thing for this person",
     409: "not in this state",
     413: "more bytes than are taken",
     422: "one field is wrong, `param` says which; nothing was changed",
-    429: "too many answers at once",
+    429: "too many answers at once, or the API key's day is used up",
     500: "heed met an error it did not expect; its log has the details",
     503: "heed is still starting, or something of it is down for now",
     504: "the model gave no word for too long",
@@ -67,6 +68,7 @@ class Call:
 
     gives: Content
     takes: Content = None
+    needs_body: bool = True  # where it takes one
     asks: type[bodies.Body] | None = None  # the query
     headers: Mapping[str, Json] | None = None  # of the request, by name
     refuses: tuple[int, ...] = ()
@@ -109,8 +111,12 @@ def document(routes: Iterable[web.AbstractRoute]) -> Json:
     calls = list(described(routes))
     schemas, components = _schemas(call for *_, call in calls)
     paths: Json = {}
+    names: Counter[str] = Counter()
     for method, path, handler, call in calls:
-        paths.setdefault(path, {})[method.lower()] = _operation(path, handler, call, schemas)
+        operation = paths.setdefault(path, {})[method.lower()] = _operation(path, handler, call, schemas)
+        names[name := operation["operationId"]] += 1
+        if names[name] > 1:  # a handler at several paths
+            operation["operationId"] = f"{name}_{names[name]}"
     return {
         "openapi": "3.1.0",
         "info": {
@@ -155,7 +161,7 @@ def _operation(path: str, handler: Handler, call: Call, schemas: dict[tuple[Any,
         "responses": {**_answers(call, schemas), **_refusals(path, call)},
     }
     if call.takes is not None:
-        given["requestBody"] = {"required": True, "content": _content(call.takes, schemas, "validation")}
+        given["requestBody"] = {"required": call.needs_body, "content": _content(call.takes, schemas, "validation")}
     return given
 
 
@@ -170,8 +176,12 @@ def _path_parameters(path: str) -> list[Json]:
 
 
 def _query(call: Call) -> list[Json]:
-    properties = call.asks.model_json_schema()["properties"] if call.asks else {}
-    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()]
+    asked = call.asks.model_json_schema() if call.asks else {"properties": {}}
+    needed = asked.get("required", ())
+    return [
+        {"name": name, "in": "query", "required": name in needed, "schema": schema}
+        for name, schema in asked["properties"].items()
+    ]
 
 
 def _headers(call: Call) -> list[Json]:
@@ -204,7 +214,7 @@ def _refusals(path: str, call: Call) -> Json:
     """The refusals of every call, those that come with what it takes, and its own."""
     statuses = {403, 500, *call.refuses}
     if path.startswith(GUARDED):
-        statuses |= {401, 503}
+        statuses |= {401, 429, 503}
     if call.takes is not None:
         statuses |= {400, 413, 422}
     if call.asks is not None or "{user}" in path:

@@ -1,6 +1,6 @@
 """What an API key needs to be allowed for each call: one table, by method and route.
 
-Invariant: a call below /v1 or /api that is not in the table is an admin's: a new one is closed before it is opened.
+Invariant: a guarded call that is not in the table is an admin's, so that a new one is closed before it is opened.
 """
 
 from aiohttp import web
@@ -10,6 +10,7 @@ from bot.keys import Holder, Scope
 
 _USER = "/v1/users/{user}"
 _SESSIONS = "/api/sessions"
+_SESSION = f"{_SESSIONS}/{{id}}"
 _NEEDED: dict[tuple[str, str], Scope] = {
     ("GET", "/metrics"): "metrics",
     ("GET", "/v1/models"): "chat",
@@ -19,6 +20,19 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", "/v1/score"): "chat",
     ("POST", "/v1/embeddings"): "chat",
     ("POST", "/v1/feedback"): "feedback",
+    ("GET", "/v1/health"): "chat",
+    ("GET", "/v1/lora"): "adapters",
+    ("DELETE", "/v1/lora"): "person",  # all that is held about it goes, too
+    ("POST", "/v1/lora/init"): "adapters",
+    ("GET", "/v1/lora/export"): "adapters",
+    ("GET", "/api/profiles"): "chat",
+    ("GET", _SESSIONS): "person",
+    ("POST", _SESSIONS): "chat",
+    ("GET", _SESSION): "person",
+    ("DELETE", _SESSION): "person",
+    ("POST", f"{_SESSION}/clear"): "chat",
+    ("POST", f"{_SESSION}/prompt"): "chat",
+    ("POST", f"{_SESSION}/feedback"): "feedback",
     ("GET", f"{_USER}/notes"): "feedback",
     ("DELETE", f"{_USER}/notes/{{id}}"): "feedback",
     ("GET", f"{_USER}/adapters"): "adapters",
@@ -29,19 +43,6 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", f"{_USER}/consolidate"): "adapters",
     ("POST", f"{_USER}/rebuild"): "adapters",
     ("POST", f"{_USER}/undo"): "adapters",
-    ("GET", "/v1/health"): "chat",
-    ("GET", "/v1/lora"): "adapters",
-    ("POST", "/v1/lora/init"): "adapters",
-    ("GET", "/v1/lora/export"): "adapters",
-    ("DELETE", "/v1/lora"): "person",
-    ("GET", "/api/profiles"): "chat",
-    ("GET", _SESSIONS): "chat",
-    ("POST", _SESSIONS): "chat",
-    ("GET", f"{_SESSIONS}/{{id}}"): "chat",
-    ("DELETE", f"{_SESSIONS}/{{id}}"): "chat",
-    ("POST", f"{_SESSIONS}/{{id}}/clear"): "chat",
-    ("POST", f"{_SESSIONS}/{{id}}/prompt"): "chat",
-    ("POST", f"{_SESSIONS}/{{id}}/feedback"): "feedback",
     ("GET", _USER): "person",
     ("DELETE", _USER): "person",
     ("GET", f"{_USER}/history"): "person",

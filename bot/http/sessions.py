@@ -4,7 +4,7 @@ A session is a conversation that heed keeps for its person, and every one of a p
 Profiles are not there: what should hold is said as feedback or `/note`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from aiohttp import web
 from pydantic import ConfigDict, StringConstraints
@@ -13,15 +13,16 @@ from bot import feedback as mapping
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.gateway import check_text, question
-from bot.http import bodies, views
+from bot.http import bodies, session_answers, views
 from bot.http.auth import author, spend
 from bot.http.credit import metrics_of
+from bot.http.openapi import gives
 from bot.http.services import SERVICES, Services
+from bot.http.session_answers import Metrics, Said, Session
 from bot.lessons import TRAINING
 from storage import chats
 from storage.tables import Chat, Completion, new_id
 
-Json = dict[str, Any]
 RECENT = 20  # updates that the last lesson is looked for among
 PREFIX = "session/"  # of the places that sessions are kept at, beside those of heed's own clients
 
@@ -48,52 +49,59 @@ class SessionFeedbackBody(bodies.Body):
     text: str = ""
 
 
+@gives(session_answers.Profiles)
 async def profiles(_: web.Request) -> web.Response:
     """`GET /api/profiles`: the one there is."""
-    return web.json_response({"profiles": ["default"]})
+    return web.json_response(session_answers.Profiles(profiles=["default"]))
 
 
+@gives(session_answers.Sessions, asks=bodies.UserQuery)
 async def list_sessions(request: web.Request) -> web.Response:
     """`GET /api/sessions`: the person's, the newest first."""
     services = request.app[SERVICES]
     user = await services.gateway.known(_who(request))
     found = await services.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
-    return web.json_response({"sessions": [_head(chat) for chat in found]})
+    return web.json_response(session_answers.Sessions(sessions=[_head(chat) for chat in found]))
 
 
+@gives(session_answers.Conversation, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
 async def create(request: web.Request) -> web.Response:
     """`POST /api/sessions`: a new conversation; the body may be left out."""
     services = request.app[SERVICES]
     body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
-    user_id = await services.gateway.person(author(request, body.user or request.query.get("user", "")))
+    user_id = await services.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
     chat = await services.gateway.chat(user_id, Place("http", PREFIX + new_id()))
-    return web.json_response({**_head(chat), "messages": [], "metrics": {}})
+    return web.json_response(session_answers.Conversation(**_head(chat), messages=[], metrics={}))
 
 
+@gives(session_answers.Conversation, asks=bodies.UserQuery, refuses=(404,))
 async def show(request: web.Request) -> web.Response:
     """`GET /api/sessions/{id}`: what was said, and what the person's last lesson measured."""
     services, chat = request.app[SERVICES], await _chat(request)
     said = [message for row in await services.gateway.turns(chat.id) for message in _exchange(row)]
     runs = await services.engine.update_log(chat.user_id, RECENT)
     last = next((run for run in runs if run.feedback_id and run.steps), None)
-    metrics = metrics_of(last.version or last.parent_version, last) if last else {}
-    return web.json_response({**_head(chat), "messages": said, "metrics": metrics})
+    metrics: Metrics = metrics_of(last.version or last.parent_version, last) if last else {}
+    return web.json_response(session_answers.Conversation(**_head(chat), messages=said, metrics=metrics))
 
 
+@gives(session_answers.SessionDeleted, asks=bodies.UserQuery, refuses=(404,))
 async def delete(request: web.Request) -> web.Response:
     """`DELETE /api/sessions/{id}`: the conversation is gone; its answers stay behind what they taught."""
     chat = await _chat(request)
     await request.app[SERVICES].database.write(lambda s: chats.remove(s, chat.id))
-    return web.json_response({"deleted": True})
+    return web.json_response(session_answers.SessionDeleted(deleted=True))
 
 
+@gives(session_answers.Cleared, asks=bodies.UserQuery, refuses=(404,))
 async def clear(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/clear`: the conversation starts anew."""
     chat = await _chat(request)
     await request.app[SERVICES].database.write(lambda s: chats.reset(s, chat.id))
-    return web.json_response({**_head(chat), "messages": []})
+    return web.json_response(session_answers.Cleared(**_head(chat), messages=[]))
 
 
+@gives(session_answers.Prompted, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def prompt(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/prompt` `{text}`: the next turn."""
     services, chat = request.app[SERVICES], await _chat(request)
@@ -101,12 +109,14 @@ async def prompt(request: web.Request) -> web.Response:
     services.gateway.require_ready()
     if not body.text.strip():
         raise InvalidField("the text is empty", "text")
-    await spend(request, "messages")
     turn = await services.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
+    await spend(request, "messages")
     answer = await services.gateway.answer(turn)
-    return web.json_response({"response": answer.text, "completion_id": answer.id, "session_id": _id(chat)})
+    given = session_answers.Prompted(response=answer.text, completion_id=answer.id, session_id=_id(chat))
+    return web.json_response(given)
 
 
+@gives(session_answers.Revised, takes=SessionFeedbackBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def feedback(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/feedback` `{kind, text}`: about the last answer; with the one given instead of it."""
     services, chat = request.app[SERVICES], await _chat(request)
@@ -118,9 +128,11 @@ async def feedback(request: web.Request) -> web.Response:
         await spend(request, "updates")
     lesson = await services.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
     shown = lesson.retry or answer
-    metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
-    given = {"response": shown.text, "completion_id": shown.id, "metrics": metrics}
-    return web.json_response({**given, "feedback": views.lesson(lesson)})
+    metrics: Metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
+    given = session_answers.Revised(
+        response=shown.text, completion_id=shown.id, metrics=metrics, feedback=views.lesson(lesson)
+    )
+    return web.json_response(given)
 
 
 def _event(body: SessionFeedbackBody, completion_id: str) -> FeedbackEvent:
@@ -140,7 +152,7 @@ async def _last(services: Services, chat: Chat) -> Completion:
 
 
 def _who(request: web.Request) -> Author:
-    return author(request, request.query.get("user", ""))
+    return author(request, bodies.query(request, bodies.UserQuery).user)
 
 
 async def _chat(request: web.Request) -> Chat:
@@ -157,9 +169,9 @@ def _id(chat: Chat) -> str:
     return chat.external_id.removeprefix(PREFIX)
 
 
-def _head(chat: Chat) -> Json:
+def _head(chat: Chat) -> Session:
     return {"id": _id(chat), "session_id": _id(chat), "created_at": chat.created_at, "profile": "default"}
 
 
-def _exchange(row: Completion) -> list[Json]:
+def _exchange(row: Completion) -> list[Said]:
     return [{"role": "user", "content": question(row)}, {"role": "assistant", "content": row.text}]

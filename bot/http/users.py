@@ -65,7 +65,7 @@ async def history(request: web.Request) -> web.Response:
     return web.json_response(answers.History(object="list", data=data))
 
 
-@gives(answers.Told, takes=bodies.CommandBody, refuses=(404, 409, 429, 504))
+@gives(answers.Told, takes=bodies.CommandBody, refuses=(404, 409, 504))
 async def command(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
     services = request.app[SERVICES]

@@ -127,6 +127,7 @@ class Explorer:
         self.findings: dict[tuple[str, str, str], Finding] = {}
         self._answers: list[tuple[str, str]] = []  # who asked, the answer's id
         self._notes: list[str] = []
+        self._sessions: list[tuple[str, str]] = []  # whose, the session's id
         self._events = {label: self._event_validator(label) for label in self.operations}
 
     def explore(self, label: str, cases: int, number: int) -> None:
@@ -213,6 +214,11 @@ class Explorer:
             "name": pick.choice(["main.js", "style.css", "nothing"]),
             "model": pick.choice(["heed", "heed-base"]),
         }
+        if case.operation.path.startswith("/api/sessions"):
+            known["user"], known["id"] = pick.choice(self._sessions or [(known["user"], "none")])
+            case.query = {"user": known["user"]}
+        if "lora_id" in (case.query or {}):
+            case.query["lora_id"] = known["user"]
         for name in case.path_parameters or {}:
             case.path_parameters[name] = known[name]
         if isinstance(case.body, dict):
@@ -223,6 +229,9 @@ class Explorer:
     def _fill(self, body: Json, path: str, known: Json, pick: random.Random) -> None:
         for name in [name for name, value in body.items() if isinstance(value, float) and value.is_integer()]:
             body[name] = int(body[name])  # 13.0 as nearly everybody writes it
+        if path.startswith(("/v1/lora", "/api/")) or "requests" in body or "lora_id" in body:
+            self._fill_others(body, path, known, pick)
+            return
         if pick.random() < 0.8:
             body["user"] = known["user"]
         if "completion_id" in body or path == "/v1/feedback":
@@ -238,6 +247,18 @@ class Explorer:
                 body.pop("training", None)
         if path in ANSWERING:
             self._make_answerable(body, path, known, pick)
+
+    def _fill_others(self, body: Json, path: str, known: Json, pick: random.Random) -> None:
+        """In place: the same in CLaaS's and continualcode's forms of a call."""
+        for item in [body, *body.get("requests", [])]:
+            if "lora_id" in item:
+                item["lora_id"] = known["user"]
+                item.pop("training", None)
+            if "feedback" in item:
+                item["prompt"], item["response"], item["feedback"] = "bees", "Bees hum.", pick.choice(TEXTS)
+                item["completion_id"] = pick.choice([None, known["completion_id"]])
+        if path.startswith("/api/") and "text" in body:
+            body["text"] = pick.choice(TEXTS)
 
     def _make_answerable(self, body: Json, path: str, known: Json, pick: random.Random) -> None:
         """In place: what refuses most drawn calls for an answer goes."""
@@ -261,6 +282,9 @@ class Explorer:
         answer = response.text.partition('"id": "')[2].partition('"')[0]
         if case.operation.path.endswith("completions") and answer and asked_for in ("", *USERS):
             self._answers.append((asked_for or USERS[0], answer))
+        if case.operation.path == "/api/sessions":
+            user = asked_for or (case.query or {}).get("user", "") or USERS[0]
+            self._sessions += [(user, response.json()["id"])] * (user in USERS)
         note = response.text.partition('"note_id": "')[2].partition('"')[0]
         if note:
             self._notes.append(note)

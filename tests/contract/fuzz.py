@@ -22,6 +22,7 @@ from tests.contract.explorer import Explorer
 from tests.contract.served import served
 
 WEIGHTS = {"POST /v1/chat/completions": 4, "POST /v1/feedback": 4, "POST /v1/users/{user}/commands": 4}
+BEFORE_OTHERS = {"/v1/chat/completions": 0, "/api/sessions": 0, "/v1/feedback": 1, "/api/sessions/{id}/prompt": 1}
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ async def run(config: FuzzConfig, console: Console) -> int:
 
 def _order(label: str) -> tuple[int, int]:
     method, path = label.split(" ", 1)
-    first = {"/v1/chat/completions": 0, "/v1/feedback": 1}.get(path, 2)
+    first = BEFORE_OTHERS.get(path, 2)
     return first + ["POST", "GET", "DELETE"].index(method) * (first == 2), -len(path)
 
 
