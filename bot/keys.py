@@ -92,13 +92,13 @@ class Keys:
         await self._note(row)
         return Holder(row.account, frozenset(row.scopes), "admin" in row.scopes, row.id)
 
-    async def spend(self, holder: Holder, what: Spending) -> None:
-        """Count a message or an update. Raises QuotaUsed where the day's are used up."""
+    async def spend(self, holder: Holder, what: Spending, number: int = 1) -> None:
+        """Count messages or updates. Raises QuotaUsed where the day has not so many left; then none is counted."""
         if holder.key_id is None:
             return
         now_s = self._clock()
         key_id, day = holder.key_id, datetime.fromtimestamp(now_s, UTC).date().isoformat()
-        if await self._database.write(lambda s: keys.spend(s, key_id, what, day, now_s)):
+        if await self._database.write(lambda s: keys.spend(s, key_id, what, day, now_s, number)):
             return
         left_s = _next_day_s(now_s) - now_s
         hours = math.ceil(left_s / 3600)

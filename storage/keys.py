@@ -67,8 +67,8 @@ def note_use(s: Session, key_id: str, at_s: float) -> None:
         key.last_used_at = at_s
 
 
-def spend(s: Session, key_id: str, what: Spending, day: str, at_s: float) -> bool:
-    """Count a message or an update of a key on a day; False where its quota is used up, and nothing is counted."""
+def spend(s: Session, key_id: str, what: Spending, day: str, at_s: float, number: int = 1) -> bool:
+    """Count messages or updates of a key on a day; False where its quota is too small, and nothing is counted."""
     key = s.get(ApiKey, key_id, with_for_update=True)
     if key is None or key.revoked_at is not None:
         return False
@@ -77,8 +77,8 @@ def spend(s: Session, key_id: str, what: Spending, day: str, at_s: float) -> boo
     limit, spent = (
         (key.messages_per_day, key.num_messages) if what == "messages" else (key.updates_per_day, key.num_updates)
     )
-    if limit is not None and spent >= limit:
+    if limit is not None and spent + number > limit:
         return False
-    setattr(key, f"num_{what}", spent + 1)
+    setattr(key, f"num_{what}", spent + number)
     key.last_used_at = at_s
     return True

@@ -55,9 +55,9 @@ def author(request: web.Request, user: str = "", param: str = "user") -> Author:
     return Author("http", f"{who.account}/{name}", name, who.is_admin)
 
 
-async def spend(request: web.Request, what: Spending) -> None:
-    """Count a message or an update of the key a call came with. Raises QuotaUsed."""
-    await request.app[SERVICES].keys.spend(holder(request), what)
+async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
+    """Count messages or updates of the key a call came with: all of them, or none. Raises QuotaUsed."""
+    await request.app[SERVICES].keys.spend(holder(request), what, number)
 
 
 def _check_name(name: str, param: str) -> str:

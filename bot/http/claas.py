@@ -68,10 +68,9 @@ class _Batch:
         training = self._checked()
         self.services.gateway.require_ready()
         user_id = (await person(self.request, self.items[0].lora_id)).id
+        await spend(self.request, "updates", len(self.items))
         answers = await self._answers(user_id)
         read_s = time.perf_counter() - started_s
-        for _ in self.items:
-            await spend(self.request, "updates")
         lessons = [await self._taught(place, user_id, answer, training) for place, answer in enumerate(answers)]
         total_s = time.perf_counter() - started_s
         return self._answer(lessons, answers, training, _timing(lessons, read_s, total_s))

@@ -57,6 +57,15 @@ def test_a_day_is_spent_once_and_the_next_is_new(store: Store, key: ApiKey) -> N
     assert (row.counted_on, row.num_messages, row.num_updates, row.last_used_at) == ("2026-11-23", 1, 0, 5.0)
 
 
+def test_several_are_spent_together_or_not_at_all(store: Store, key: ApiKey) -> None:
+    """Of two messages a day three are none."""
+    assert [store.write(lambda s, n=n: keys.spend(s, key.id, "messages", DAY, 5.0, n)) for n in (3, 2, 1)] == [
+        False,
+        True,
+        False,
+    ]
+
+
 def test_a_revoked_key_spends_nothing(store: Store, key: ApiKey) -> None:
     """Also where it was let in a moment before."""
     store.write(lambda s: keys.revoke(s, key.id))

@@ -195,18 +195,19 @@ async def test_an_origin_that_is_no_address_is_refused(heed: Heed, origin: str) 
 
 async def test_a_quota_holds_in_others_forms_of_a_call_too(heed: Heed) -> None:
     """CLaaS's feedback and continualcode's sessions count as heed's own calls do."""
-    header = await stored_key(heed, "chat", "feedback", "adapters", messages_per_day=1, updates_per_day=2)
+    header = await stored_key(heed, "chat", "feedback", "adapters", messages_per_day=1, updates_per_day=3)
     await heed.post("/v1/lora/init", {"lora_id": "x"}, headers=header)
     batch = {"requests": [{"lora_id": "x", "prompt": "bees", "response": "Bees hum.", "feedback": "too long"}] * 2}
     assert [(await heed.post("/v1/feedback", batch, headers=header))[0] for _ in range(2)] == [200, 429]
     assert heed.engine.num_learned == 2
+    assert (await heed.post("/v1/feedback", {"requests": batch["requests"][:1]}, headers=header))[0] == 200
     _, session = await heed.post("/api/sessions", {}, headers=header)
     path, said = f"/api/sessions/{session['id']}", {"text": "bees"}
     assert [(await heed.post(f"{path}/prompt", said, headers=header))[0] for _ in range(2)] == [200, 429]
     revised = {"kind": "revise", "text": "too long"}
     assert (await heed.post(f"{path}/feedback", revised, headers=header))[0] == 429
     assert (await heed.post(f"{path}/feedback", {"kind": "accept"}, headers=header))[0] == 200
-    assert heed.engine.num_learned == 2
+    assert heed.engine.num_learned == 3
 
 
 async def test_a_stored_key_sees_its_own_adapters(heed: Heed) -> None:
