@@ -285,6 +285,8 @@ class Explorer:
         if case.operation.path == "/api/sessions":
             user = asked_for or (case.query or {}).get("user", "") or USERS[0]
             self._sessions += [(user, response.json()["id"])] * (user in USERS)
+        if case.operation.path == "/api/sessions/{id}/prompt":  # what something was said in is asked about more often
+            self._sessions += [(case.query["user"], response.json()["session_id"])] * 9
         note = response.text.partition('"note_id": "')[2].partition('"')[0]
         if note:
             self._notes.append(note)
