@@ -6,9 +6,11 @@ decodes; a refused candidate is never served, and kept for inspection with its v
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from engine import batches
@@ -53,12 +55,17 @@ class Trained:
             record["finite"],
             record["heat"],
             record["figures"],
-            {"loss": record["losses"], "divergence": record["agreement"]},
+            {name: _numbers(record[key]) for name, key in (("loss", "losses"), ("divergence", "agreement"))},
         )
 
     def without(self, names: Iterable[str]) -> "Trained":
         """A copy that some figures were not measured on."""
         return replace(self, figures={k: v for k, v in self.figures.items() if k not in set(names)})
+
+
+def _numbers(values: Iterable[float]) -> list[float]:
+    """A curve as far as it can be drawn and stored: up to its first value that is no number."""
+    return list(takewhile(math.isfinite, values))
 
 
 class Candidates:

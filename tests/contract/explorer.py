@@ -37,6 +37,7 @@ CHECKS = [
 TIMEOUT_S = 60.0
 MAX_EVENTS = 10_000  # of one stream: all of them
 REFUSED = ["4xx", "5xx"]  # also 413: what is broken may be too large besides
+MOSTLY_KNOWN = 0.85  # of the calls for answers: hardly any other names a model
 ANSWERING = ("/v1/chat/completions", "/v1/completions", "/v1/score")
 WRONG_SHARE = 0.25  # of the cases that break the document on purpose, where a call can be broken
 USERS = ("local", "ana", "Zoë")
@@ -161,7 +162,7 @@ class Explorer:
     def _try(self, label: str, case: Case, pick: random.Random, *, is_wrong: bool) -> None:
         tally = self.tallies[label]
         headers = {}
-        if not is_wrong and pick.random() < 0.5:
+        if not is_wrong and pick.random() < (MOSTLY_KNOWN if case.operation.path in ANSWERING else 0.5):
             self._ask_about_known(case, pick)
             tally.known += 1
         if not is_wrong and pick.random() < 0.2:
@@ -264,6 +265,7 @@ class Explorer:
 
     def _make_answerable(self, body: Json, path: str, known: Json, pick: random.Random) -> None:
         """In place: what refuses most drawn calls for an answer goes."""
+        body["model"] = known["model"]
         if path == "/v1/completions":
             body["prompt"] = pick.choice(TEXTS)
         else:

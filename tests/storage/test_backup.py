@@ -25,6 +25,8 @@ from tests.patience import PATIENCE_S, until
 from tests.storage import rows
 from tests.storage.taught import prune, teach
 
+pytestmark = pytest.mark.sqlite_only  # a server is backed up with its own tools
+
 VERSION = "9.9"
 PEOPLE = ("ana", "ben", "eve")
 

@@ -65,15 +65,17 @@ async def test_a_first_start_makes_the_tables_and_the_next_one_finds_them(
 async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, name: str, tmp_path: Path) -> None:
     """What an earlier heed wrote is kept."""
     await Database.open(tmp_path, postgres.url(name)).close()
-    postgres.tell(name, "ALTER TABLE feedback DROP COLUMN took_back; UPDATE alembic_version SET version_num = '0007'")
+    postgres.tell(name, "DROP TABLE api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id")
+    postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")
+    postgres.tell(name, "UPDATE alembic_version SET version_num = '0009'")
     schema = schema_at(postgres.url(name))
     assert schema is not None
-    assert (schema.revision, schema.is_old) == ("0007", True)
+    assert (schema.revision, schema.is_old) == ("0009", True)
     postgres.tell(name, "INSERT INTO setting VALUES ('old', '1')")
     database = Database.open(tmp_path, postgres.url(name))
     assert await database.read(lambda s: settings.get(s, "old")) == 1
     await database.close()
-    assert "took_back" in "".join(postgres.tell(name, "SELECT column_name FROM information_schema.columns"))
+    assert "curves" in "".join(postgres.tell(name, "SELECT column_name FROM information_schema.columns"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased, Sto
 from storage.tables import AdapterVersion
 from tests.storage.taught import FILES, prune, teach
 
+pytestmark = pytest.mark.sqlite_only  # a server is backed up with its own tools
+
 
 async def ana(database: Database) -> str:
     """A person's id."""

@@ -18,7 +18,9 @@ BEES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "bees"}]
 
 def client_of(heed: Heed, api_key: str = "none is needed") -> openai.AsyncOpenAI:
     """A client as a program makes it: nothing but the address and a key."""
-    return openai.AsyncOpenAI(base_url=str(heed.client.make_url("/v1")), api_key=api_key, max_retries=0)
+    return openai.AsyncOpenAI(
+        base_url=str(heed.client.make_url("/v1")), api_key=api_key, max_retries=0, timeout=PATIENCE_S
+    )
 
 
 @pytest_asyncio.fixture
