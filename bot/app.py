@@ -31,7 +31,6 @@ from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.gateway import Gateway
 from bot.http.server import application
 from bot.http.services import Platforms, Services
-from bot.keys import Keys
 from bot.lessons import Lessons
 from bot.metrics import Metrics
 from bot.pausing import PAUSE_FILE, PauseFile
@@ -122,7 +121,6 @@ class App:
         stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
         stack.push_async_callback(database.close)
-        await Keys(database, settings.http).require_some()
         engine = self._engine_factory(config, database)
         stack.push_async_callback(engine.stop)
         metrics = Metrics()
@@ -130,6 +128,7 @@ class App:
         lessons = Lessons(gateway, engine, database, settings, metrics)
         stack.push_async_callback(lessons.drain)
         services = Services(settings, database, engine, gateway, lessons, metrics)
+        await services.keys.require_some()
         self.key = services.keys.own
         channels = Channels(self._channel_factory(settings, database), services.core, metrics)
         timeout_s = settings.chat.drain_timeout_s

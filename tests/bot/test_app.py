@@ -117,6 +117,14 @@ async def test_beyond_loopback_a_start_needs_a_key(settings: Settings) -> None:
         assert any(line.startswith("ready") for line in started.lines)
 
 
+async def test_whether_a_key_is_needed_is_known_from_the_start(settings: Settings) -> None:
+    """Storage that goes away before anybody has called shuts nobody out who needs none."""
+    async with running(settings) as started, aiohttp.ClientSession(started.app.url) as http:
+        await started.engines[0]._database.close()
+        async with http.get("/metrics") as response:
+            assert response.status == 200
+
+
 async def test_http_answers_while_the_model_loads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the engine is ready, /readyz says so instead of refusing the connection; stop ends a start, too."""
 
