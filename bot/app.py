@@ -36,6 +36,7 @@ from bot.metrics import Metrics
 from bot.pausing import PAUSE_FILE, PauseFile
 from bot.redaction import hide
 from bot.retention import Retention
+from bot.settings_file import SettingsFile
 from engine.config import ConfigError, EngineConfig
 from storage.database import Database
 from storage.lock import DataDirectoryLock
@@ -80,7 +81,8 @@ class App:
         engine_factory: EngineFactory = build_engine,
         channel_factory: ChannelFactory = switched_on,
     ) -> None:
-        self.settings = settings
+        self.settings = settings.model_copy(deep=True)
+        self._settings_file = SettingsFile(self.settings)
         self.url = ""
         self.key = ""  # what the terminal chat in this process calls with
         self.stopping = asyncio.Event()
@@ -152,6 +154,8 @@ class App:
             retention = Retention(parts.services.database, self.settings.keep_completions_days)
             stack.push_async_callback(retention.stop)
             retention.start()
+        stack.push_async_callback(self._settings_file.stop)
+        self._settings_file.start()
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s

@@ -56,7 +56,7 @@ class Gateway:
         self._engine = engine
         self._database = database
         self._chat = settings.chat
-        self._max_streams = settings.http.max_streams
+        self._http = settings.http
         self._metrics = metrics
         self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._contexts: Batch[tuple[str, Place], Context | None] = Batch(self._read_contexts, "contexts")
@@ -208,7 +208,7 @@ class Gateway:
 
     def _admit(self, turn: Turn) -> None:
         self.require_ready()
-        if self._num_streams >= self._max_streams:
+        if self._num_streams >= self._http.max_streams:
             raise Overloaded("heed is writing as many answers as it can; try again in a moment")
         for message in turn.messages:
             check_text(message["content"], self._chat.text_limit_chars, "messages")

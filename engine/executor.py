@@ -5,6 +5,7 @@ from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from engine import waiting
 from engine.child_process import settle_in
+from engine.forking import fork_workers
 
 
 class CpuExecutor(MultiprocExecutor):
@@ -13,6 +14,7 @@ class CpuExecutor(MultiprocExecutor):
     def _init_executor(self) -> None:
         settle_in(self.vllm_config)
         waiting.install()
+        fork_workers(self.vllm_config)
         super()._init_executor()
 
 

@@ -45,6 +45,7 @@ MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
     "engine/config.py": "the engine's settings",
     "engine/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
+    "engine/forking.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",
 }
 MAY_WRITE_FILES = {
     "storage/atomic.py": "the one writer of what must survive",

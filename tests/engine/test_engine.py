@@ -139,6 +139,7 @@ async def test_nobody_is_answered_who_is_not_known(live: Live) -> None:
 
 async def test_leaving_a_stream_ends_it(live: Live) -> None:
     """A reader who goes away leaves no stream behind."""
+    await live.engine.settled()  # what earlier lessons still probe is a stream, too
     async with live.midway(await live.person(), QUESTION):
         assert live.host.num_running == 1
     assert live.host.num_running == 0
