@@ -1,8 +1,9 @@
 """Who may call heed over HTTP: keys of the settings, keys that `heed keys` made, and how much of a day each has left.
 
-Invariants: a key is compared in constant time and remembered nowhere; what `heed keys` changes holds from the next call
-on, for storage is asked each time; beyond loopback nobody is let in without a key, also when the last one is revoked.
-Quotas are of UTC days and are counted in storage, so that a restart gives nothing back.
+Invariants: a key is compared in constant time and remembered nowhere; what `heed keys` changes of a key holds from the
+next call on, for storage is asked each time; beyond loopback nobody is let in without a key, also when the last one is
+revoked; on loopback, a second after the first key was made, nobody is either. Quotas are of UTC days and are counted in
+storage, so that a restart gives nothing back.
 """
 
 import contextlib
@@ -35,6 +36,7 @@ SCOPES: dict[Scope, str] = {
 EVERYDAY: tuple[Scope, ...] = ("chat", "feedback", "adapters", "person")
 OF_SETTINGS: frozenset[Scope] = frozenset((*EVERYDAY, "metrics"))  # HEED_ACCESS_ADMINS makes admins of them
 LOCAL_USER = "local"
+ANY_EVERY_S = 1.0  # how often storage is asked whether there are keys: a call that needs none waits for nothing else
 NOTED_EVERY_S = 60.0  # how exactly the last use of a key is known
 
 
@@ -60,14 +62,18 @@ class Keys:
         self._settings = settings
         self._clock = clock
         self._is_any = True  # until storage has said whether there are keys
+        self._ask_again_s = -math.inf  # by the monotonic clock
         self._noted_s: dict[str, float] = {}  # when the last use of each key was stored
 
     async def is_needed(self) -> bool:
         """Whether a call must bring a key. While storage cannot tell, what it said last holds."""
         if self._settings.api_keys or not self._settings.is_loopback:
             return True
-        with contextlib.suppress(StorageError):
-            self._is_any = await self._database.read(keys.is_any)
+        now_s = time.monotonic()
+        if now_s >= self._ask_again_s:
+            with contextlib.suppress(StorageError):
+                self._is_any = await self._database.read(keys.is_any)
+                self._ask_again_s = now_s + ANY_EVERY_S
         return self._is_any
 
     async def require_some(self) -> None:

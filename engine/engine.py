@@ -151,14 +151,17 @@ class Engine:
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
+        asked_s = time.perf_counter()
         ref, live = await self._served_to(request)
         with self._served.using(ref):
-            async with aclosing(self._answer(request, ref, live)) as deltas:  # who leaves ends the stream at once
+            async with aclosing(
+                self._answer(request, ref, live, asked_s)
+            ) as deltas:  # who leaves ends the stream at once
                 async for delta in deltas:
                     yield delta
 
     async def _answer(
-        self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note]
+        self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note], asked_s: float
     ) -> AsyncGenerator[Delta, None]:
         standing = self._said(live, ref)
         self._answered_s = time.monotonic()
@@ -170,7 +173,7 @@ class Engine:
         )
         room = self._prompts.room_for(prompt)
         sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
-        answer = _Answer(request, standing, prompt, ref.number, sampling, self._prompts.opens_thoughts(prompt))
+        answer = _Answer(request, standing, prompt, ref.number, sampling, asked_s, self._prompts.opens_thoughts(prompt))
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):
             async for chunk in stream:
@@ -436,6 +439,7 @@ class _Answer:
         prompt: list[int],
         version: int,
         sampling: Sampling,
+        asked_s: float,
         is_thinking: bool,
     ) -> None:
         self._request, self._standing, self._prompt, self._version = request, standing, prompt, version
@@ -444,13 +448,13 @@ class _Answer:
         self._parts: list[Parts] = []
         self._token_ids: list[int] = []
         self._logprobs: list[float] = []
-        self._started_s = time.perf_counter()
+        self._asked_s = asked_s
         self._first_s = 0.0
 
     def take(self, chunk: HostChunk) -> Delta:
         """One chunk as a delta; the last one with the result."""
         if not self._token_ids:
-            self._first_s = time.perf_counter() - self._started_s
+            self._first_s = time.perf_counter() - self._asked_s
         parts = self._stream.take(chunk.text)
         if chunk.finish_reason:
             last = self._stream.rest()
@@ -474,7 +478,7 @@ class _Answer:
             finish_reason=chunk.finish_reason or "",
             num_cached_tokens=chunk.num_cached_tokens,
             time_to_first_token_s=self._first_s,
-            duration_s=time.perf_counter() - self._started_s,
+            duration_s=time.perf_counter() - self._asked_s,
             reasoning="".join(parts.reasoning for parts in self._parts),
         )
 

@@ -38,14 +38,6 @@ class Answer:
     tokens: tuple[tuple[str, float], ...] = ()  # each with its log-probability, where they were asked for
 
 
-@dataclass(frozen=True)
-class FirstPiece:
-    """How long the first piece of a streamed answer took, in seconds."""
-
-    seen_s: float  # from sending the question to the first event
-    engine_s: float  # the engine's own, from being asked to its first token
-
-
 class Client:
     """Calls to the heed at `url`; use it as an async context manager."""
 
@@ -94,21 +86,6 @@ class Client:
             async for line in response.content:
                 if piece_of(line):
                     yield time.perf_counter()
-
-    async def first_piece(self, user: str, text: str, *, model: str = "heed") -> FirstPiece:
-        """Asks with streaming and reads to the end; how long the first event took, and the engine's share of that."""
-        body = chat_body(user, [{"role": "user", "content": text}], "auto", model) | {"stream": True}
-        seen_s, last = 0.0, b""
-        started_s = time.perf_counter()
-        async with self._request("POST", "/v1/chat/completions", body) as response:
-            async for line in response.content:
-                seen_s = seen_s or time.perf_counter() - started_s
-                last = line if b'"heed"' in line else last
-        piece_of(last)
-        told = json.loads(last.removeprefix(b"data: ") or b"{}").get("heed")
-        if told is None:
-            raise Unreachable(f"{self.url} did not say how long its engine took")
-        return FirstPiece(seen_s, told["time_to_first_token_s"])
 
     async def correct(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
         """A correction of an answer; returns when heed has learned it."""

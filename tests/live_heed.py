@@ -28,6 +28,7 @@ class LiveHeed:
 
     def __init__(self, config_file: Path) -> None:
         """`config_file` is heed's: whatever settings lie about on this machine are not read."""
+        self._config_file = config_file
         self.telegram = TelegramServer()
         self.discord = DiscordServer()
         self._loop = asyncio.new_event_loop()
@@ -74,6 +75,10 @@ class LiveHeed:
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:
         """End it; its exit code."""
         return self.run(self._server.end(with_signal))
+
+    def configure(self, text: str) -> None:
+        """What its settings file says from the next start on."""
+        self._config_file.write_text(text)
 
     def family(self) -> list[psutil.Process]:
         """The process and all its children."""

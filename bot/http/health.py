@@ -1,6 +1,8 @@
 """Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/health`, `/metrics`."""
 
 import asyncio
+import shutil
+from pathlib import Path
 from typing import Literal
 
 from aiohttp import web
@@ -12,6 +14,7 @@ from bot.http.services import PLATFORMS, SERVICES
 from storage import audits
 from storage.errors import StorageError
 
+LOW_BYTES = 512 * 1024**2  # free disk space: enough to say so before anything is refused for want of it
 LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no answers either
 
 
@@ -23,7 +26,10 @@ async def healthz(_: web.Request) -> web.Response:
 
 @gives(answers.Readiness, also={503: answers.Readiness})
 async def readyz(request: web.Request) -> web.Response:
-    """200 once answers can be given, else 503; each part with its state. A platform that is down is "degraded"."""
+    """200 once answers can be given, else 503; each part with its state.
+
+    "degraded": answers are given, and a platform is down or the disk is nearly full.
+    """
     services = request.app[SERVICES]
     model = services.settings.model_name
     drift, database = await _look(request)
@@ -68,4 +74,15 @@ async def _look(request: web.Request) -> tuple[dict[str, int], str]:
 
 def health_of(request: web.Request) -> dict[str, str]:
     """Every part of heed but its database with its state, "ok" where it works."""
-    return {**request.app[SERVICES].engine.health(), **request.app[PLATFORMS].health()}
+    services = request.app[SERVICES]
+    disk = disk_state(services.settings.data_dir)
+    return {**services.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
+
+
+def disk_state(folder: Path) -> str:
+    """Whether there is room for what heed writes: "ok", or how little is left."""
+    try:
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError:
+        return "down: the data directory cannot be reached"
+    return "ok" if free_bytes >= LOW_BYTES else f"low: {free_bytes // 1024**2} MiB free"

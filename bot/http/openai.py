@@ -29,6 +29,7 @@ from engine.requests import Delta, GenerateResult, Sampling
 T = TypeVar("T")
 Json = dict[str, Any]
 
+PIECE_INTERVAL_S = 0.04
 ANSWERING = (404, 504)  # what a call for an answer may be refused with
 
 
@@ -51,9 +52,10 @@ async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
     """The response to a call: a stream of events, or everything at once."""
     await spend(request, "messages")
     streams = [call.services.gateway.stream(turn) for turn in call.turns]
-    async with aclosing(interleave(streams)) as pieces:
-        if call.body.stream:
+    if call.body.stream:
+        async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:
             return await _stream(request, call, pieces)
+    async with aclosing(interleave(streams)) as pieces:
         async for index, delta in pieces:
             call.take(index, delta)
     return web.json_response(call.whole())
@@ -185,6 +187,18 @@ def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
         stop=tuple(stop),
         top_logprobs=body.top_logprobs or 0,
     )
+
+
+async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+    """An answer's pieces, the first one at once, then so many a second at most: what comes meanwhile is one piece.
+
+    Nobody reads faster, and a model that writes faster would keep heed busy with sending single words.
+    """
+    async with aclosing(deltas):
+        async for delta in deltas:
+            yield delta
+            if delta.result is None:
+                await asyncio.sleep(PIECE_INTERVAL_S)
 
 
 async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:

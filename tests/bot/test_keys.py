@@ -4,7 +4,7 @@ import pytest
 
 from bot.config import HttpSettings
 from bot.errors import QuotaUsed, StartError
-from bot.keys import OF_SETTINGS, OPERATOR, Holder, Keys
+from bot.keys import ANY_EVERY_S, OF_SETTINGS, OPERATOR, Holder, Keys
 from storage import keys
 from storage.database import Database
 from storage.tables import ApiKey
@@ -32,12 +32,26 @@ async def add(database: Database, **fields: object) -> tuple[str, ApiKey]:
 async def test_a_key_counts_from_the_next_call_on(database: Database) -> None:
     """Made or revoked by another process meanwhile, it holds at once."""
     known = Keys(database, HttpSettings())
-    assert not await known.is_needed()
     token, row = await add(database, scopes=["chat", "admin"])
-    assert await known.is_needed()
     assert await known.holder(token) == Holder("ana", frozenset({"chat", "admin"}), is_admin=True, key_id=row.id)
     await database.write(lambda s: keys.revoke(s, row.id))
     assert await known.holder(token) is None
+
+
+async def test_the_first_key_closes_heed_and_the_last_one_opens_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a second: meanwhile storage is not asked again."""
+    clock = Clock()
+    monkeypatch.setattr("bot.keys.time.monotonic", clock)
+    known = Keys(database, HttpSettings())
+    assert not await known.is_needed()
+    _, row = await add(database)
+    assert not await known.is_needed()
+    clock.now_s += ANY_EVERY_S
+    assert await known.is_needed()
+    await database.write(lambda s: keys.revoke(s, row.id))
+    clock.now_s += ANY_EVERY_S
     assert not await known.is_needed()
 
 

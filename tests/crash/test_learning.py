@@ -7,6 +7,8 @@ from tests.live_heed import LiveHeed
 
 pytestmark = [pytest.mark.engine, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(900)]
 
+BRIEF = "[sleep]\nmax_steps = 60\n"  # of a consolidation: what it teaches is not what is asked here
+
 
 @pytest.mark.ends_heed
 def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed: LiveHeed) -> None:
@@ -14,6 +16,7 @@ def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed:
 
     Without the watchdog EngineCore, worker and Python's own helpers would hold 2 GB for good.
     """
+    live_heed.configure(BRIEF)
     findings, figures = live_heed.run(learning.run(live_heed.server, learning.FEW_STARTS, seed=1, people=1))
     assert (findings.torn, findings.lost, findings.doubled) == ((), (), ())
     assert (figures.torn, figures.left) == ([], [])

@@ -155,31 +155,34 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
 
 
 @pytest.mark.usefixtures("lenient")
-@pytest.mark.parametrize("point", ["train", "activate", "write", "publish", "accept"])
-async def test_one_that_breaks_off_anywhere_leaves_the_parent(
-    live: Live, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+async def test_one_that_breaks_off_anywhere_leaves_the_parent(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is marked, no candidate is left, it is parked for the admin, and the next one takes everything in."""
     user_id = await taught(live)
+    monkeypatch.setitem(vars(live.engine.config.sleep), "max_failures", 99)
     candidates = consolidator(live)._candidates
     before = await live.result(user_id, "What is ramen?", notes="off")
-    owner: Any = {"write": candidates._adapters, "publish": candidates._served, "accept": versions}.get(
-        point, candidates
-    )
-
-    def broken(*_args: Any, **_options: Any) -> Any:
-        raise TrainerError(f"no {point}")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, point, broken)
-        outcome = await live.engine.consolidate(user_id)
-    assert (outcome.status, f"no {point}" in outcome.reason) == ("rejected", True)
-    assert ([run.status for run in await runs(live, user_id)], await marks(live, user_id)) == (["parked"], {None})
-    assert await live.database.read(versions.unfinished) == []
-    after = await live.result(user_id, "What is ramen?", notes="off")
-    assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
+    points: list[tuple[Any, str]] = [
+        (candidates, "train"), (candidates._adapters, "write"), (candidates._served, "publish"), (versions, "accept"),
+        (candidates, "activate"),
+    ]  # fmt: skip
+    for number, (owner, point) in enumerate(points, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, point, broken)
+            outcome = await live.engine.consolidate(user_id)
+        assert (outcome.status, "broken here" in outcome.reason) == ("rejected", True), (point, outcome)
+        assert [run.status for run in await runs(live, user_id)] == ["parked"] * number, point
+        assert await marks(live, user_id) == {None}, point
+        assert await live.database.read(versions.unfinished) == [], point
+        after = await live.result(user_id, "What is ramen?", notes="off")
+        assert after.adapter_version == before.adapter_version, point
+        assert after.completion_token_ids == before.completion_token_ids, point
     again = await live.engine.consolidate(user_id)
     assert (again.status, again.num_new) == ("learned", NUM_SIGNALS)
+
+
+def broken(*_args: Any, **_options: Any) -> Any:
+    """What stands in for a step that fails."""
+    raise TrainerError("broken here")
 
 
 @pytest.mark.usefixtures("lenient")

@@ -87,19 +87,6 @@ async def test_a_stream_tells_when_each_piece_came() -> None:
     assert times == sorted(times)
 
 
-async def test_the_first_piece_comes_with_the_engines_share() -> None:
-    """What the client waited for it, and what heed says that its engine took; an answer without that is no figure."""
-    fake = FakeHeed()
-    fake.first_token_s = 0.25
-    async with serving(fake) as url, Client(url) as client:
-        piece = await client.first_piece("ana", QUESTION)
-        assert piece.engine_s == 0.25
-        assert piece.seen_s > 0
-        fake.first_token_s = None
-        with pytest.raises(Unreachable, match="how long its engine took"):
-            await client.first_piece("ana", QUESTION)
-
-
 async def test_a_refusal_carries_heeds_own_words() -> None:
     """The error body's message is what the measurement ends with."""
     async with serving(FakeHeed()) as url, Client(url) as client:

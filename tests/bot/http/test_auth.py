@@ -124,6 +124,12 @@ async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> No
     assert (status, answer["error"]["param"]) == (422, "user")
 
 
+@pytest.fixture(autouse=True)
+def keys_hold_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there are keys is asked at each call."""
+    monkeypatch.setattr("bot.keys.ANY_EVERY_S", 0.0)
+
+
 async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
     """The header with a new key of ana that `heed keys` would have made."""
     token = keys.new_token()

@@ -1,7 +1,12 @@
 """bot.http.health: alive, ready, and counted."""
 
 import asyncio
+import shutil
+from types import SimpleNamespace
 
+import pytest
+
+from bot.http.health import LOW_BYTES
 from tests.bot.conftest import Heed, StartHeed
 from tests.storage.postgres_server import PostgresServer
 
@@ -18,6 +23,30 @@ async def test_ready_with_every_part(heed: Heed) -> None:
     """200, the model's name, and each part's state."""
     status, body = await heed.get("/readyz")
     assert (status, body["model"], set(body["parts"].values())) == (200, "pocket", {"ok"})
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "state", "status"), [(0, "low: 0 MiB free", "degraded"), (LOW_BYTES, "ok", "ready")]
+)
+async def test_a_disk_that_is_nearly_full_is_told(
+    heed: Heed, monkeypatch: pytest.MonkeyPatch, free_bytes: int, state: str, status: str
+) -> None:
+    """heed answers as long as it can, and says how little room there is: to whoever asks, and to Prometheus."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free_bytes))
+    code, body = await heed.get("/readyz")
+    assert (code, body["status"], body["parts"]["disk"]) == (200, status, state)
+    text = await (await heed.client.get("/metrics")).text()
+    assert f'heed_part_up{{part="disk"}} {float(state == "ok")}' in text
+
+
+async def test_a_data_directory_that_is_gone_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was unmounted, say."""
+
+    def gone(_folder: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(shutil, "disk_usage", gone)
+    assert (await heed.get("/readyz"))[1]["parts"]["disk"] == "down: the data directory cannot be reached"
 
 
 async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: PostgresServer) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, cast
 
 import pytest
 
-from bot.http.openai import interleave
+from bot.http.openai import PIECE_INTERVAL_S, interleave, paced
 from engine.errors import EngineRestarting, PromptTooLongError
+from engine.requests import Delta, GenerateResult
 from tests.bot.conftest import Heed, text_of
 from tests.patience import until
 
@@ -312,3 +315,28 @@ async def test_an_error_in_one_stream_ends_them_all() -> None:
     with pytest.raises(ValueError, match="no"):
         async for _ in interleave([waits(), fails()]):
             pass
+
+
+async def test_pieces_come_at_a_readable_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one at once, a pause after each but the last; what is left early is closed."""
+    paused: list[float] = []
+    closed: list[bool] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def three() -> AsyncGenerator[Delta, None]:
+        try:
+            for text in ("a", "b"):
+                yield Delta(text, [1], [0.0])
+            yield Delta("c", [1], [0.0], result=cast("GenerateResult", object()))
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr("bot.http.openai.asyncio.sleep", pause)
+    async with aclosing(paced(three())) as pieces:
+        assert [piece.text async for piece in pieces] == ["a", "b", "c"]
+    assert paused == [PIECE_INTERVAL_S] * 2
+    async with aclosing(paced(three())) as pieces:
+        assert (await anext(pieces)).text == "a"
+    assert closed == [True, True]

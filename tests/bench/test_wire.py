@@ -1,0 +1,59 @@
+"""bench.wire: the first piece of a stream, timed over a kept connection."""
+
+import asyncio
+
+import pytest
+
+from bench.wire import Wire
+from evals.client import chat_body
+from evals.errors import Unreachable
+from tests.evals.fake_heed import FakeHeed, serving
+from tests.evals.test_client import QUESTION
+
+BODY = chat_body("ana", [{"role": "user", "content": QUESTION}], "auto", "heed") | {"stream": True}
+
+
+async def test_the_first_piece_comes_with_the_engines_share() -> None:
+    """What the client waited for it, and what heed says that its engine took; one connection, answer after answer."""
+    fake = FakeHeed()
+    fake.first_token_s = 0.25
+    async with serving(fake) as url:
+        wire = await Wire.open(url)
+        pieces = [await wire.first_piece(BODY) for _ in range(3)]
+        assert {piece.engine_s for piece in pieces} == {0.25}
+        assert all(piece.seen_s > 0 for piece in pieces)
+        fake.first_token_s = None
+        with pytest.raises(Unreachable, match="how long its engine took"):
+            await wire.first_piece(BODY)
+        await wire.close()
+
+
+async def test_the_clock_stops_at_the_first_piece() -> None:
+    """Not at the end of the answer."""
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: 1\n\r\n")
+        await asyncio.sleep(0.3)
+        writer.write(b'26\r\ndata: {"time_to_first_token_s": 0.001}\r\n0\r\n\r\n')
+        writer.close()
+
+    async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        wire = await Wire.open(f"http://{host}:{port}")
+        loop = asyncio.get_running_loop()
+        before_s = loop.time()
+        piece = await wire.first_piece(BODY)
+        assert piece.engine_s == 0.001
+        assert piece.seen_s <= loop.time() - before_s - 0.2
+        await wire.close()
+
+
+async def test_what_is_no_stream_is_told() -> None:
+    """A refusal, and nobody there."""
+    async with serving(FakeHeed()) as url:
+        wire = await Wire.open(url)
+        with pytest.raises(Unreachable, match=r"no answer: HTTP/1\.1 [45]"):
+            await wire.first_piece({"messages": 1})
+    with pytest.raises(Unreachable, match="no heed answers"):
+        await Wire.open(url)
