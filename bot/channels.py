@@ -7,6 +7,7 @@ what is not shown stays in storage.
 """
 
 import asyncio
+import functools
 import logging
 import random
 import time
@@ -15,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from aiohttp import web
 
 from bot import commands
-from bot.backoff import Jitter, backoff_s
+from bot.backoff import Jitter, Sleep, backoff_s, while_storage_is_away
 from bot.channel import Channel
 from bot.config import Settings
 from bot.context import Core
@@ -32,8 +33,6 @@ log = logging.getLogger(__name__)
 STOP_S = 5.0  # given to the channels to close their connections
 TRYING = "trying to start"
 LAST_POSTS_S = 3.0  # given at least to what is being shown at the end
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Channels:
@@ -94,7 +93,8 @@ class Channels:
                 return
             num_failures += 1
             await self._sleep(backoff_s(num_failures, self._jitter))
-        await self.delivery.open(channel.platform)
+        shown = functools.partial(self.delivery.open, channel.platform)
+        await while_storage_is_away("what an earlier heed had to show", shown, self._sleep, self._jitter)
         self.intake.open(channel.platform)
         await self._pruning.run(channel)
 

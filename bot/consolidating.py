@@ -36,6 +36,7 @@ def line(outcome: ConsolidationOutcome | None) -> str:
 
 async def _waited(core: Core, outcome: Awaitable[ConsolidationOutcome]) -> ConsolidationOutcome | None:
     try:
-        return await asyncio.wait_for(outcome, core.settings.chat.learn_timeout_s)
+        async with asyncio.timeout(core.settings.chat.learn_timeout_s):
+            return await outcome
     except TimeoutError:
         return None  # it goes on without whoever asked

@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
-from bot.backoff import Jitter, backoff_s
+from bot.backoff import Jitter, Sleep, backoff_s
 from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.errors import NotReady, Overloaded, RequestError
 from bot.events import Place
 from bot.gateway import Gateway, Turn, completion_row
 from bot.intake import Done
-from bot.limiter import Clock, Limiter, Sleep
+from bot.limiter import Clock, Limiter
 from bot.livetext import LiveText, View
 from bot.metrics import Metrics
 from bot.parcel import Parcel, chat_of

@@ -15,6 +15,7 @@ from bisect import insort
 from collections.abc import Awaitable, Callable, Collection
 from itertools import chain, repeat
 
+from bot.backoff import Sleep, while_storage_is_away
 from bot.errors import NotReady, Overloaded
 from bot.metrics import Metrics
 from bot.slots import Slots
@@ -35,7 +36,6 @@ RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine, the disk or the server is away; the last again and again
 
 ChatKey = tuple[str, str, str]
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class AlreadyDone(Exception):
@@ -108,7 +108,7 @@ class Intake:
 
     async def run(self) -> None:
         """Take up what an earlier heed left, then handle what comes from platforms that are open until cancelled."""
-        await self._load()
+        await while_storage_is_away("what an earlier heed left", self._load, self._sleep)
         self._is_running = True
         for key in list(self._chats):
             self._wake(key)

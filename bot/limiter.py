@@ -7,9 +7,10 @@ in the order of asking; a place nobody posts in is forgotten. Durations come fro
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bot.backoff import Sleep
 from bot.channel import Limits
 from bot.events import Place
 from bot.parcel import chat_of
@@ -19,7 +20,6 @@ SLACK = 1.05  # a platform's clock and ours do not agree to the millisecond
 MAX_GROWTH = 16.0  # how much slower live edits may become
 
 Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass

@@ -8,8 +8,9 @@ platform reads from old keys (`Channel.kept_keys`) stays; a few rows go at a tim
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
+from bot.backoff import Sleep
 from bot.channel import Channel
 from storage import inbox, outbox
 from storage.database import Database, Session
@@ -21,7 +22,6 @@ DAY_S = 24 * 3600.0
 AT_ONCE = 500  # rows of each table in one transaction
 
 Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Pruning:

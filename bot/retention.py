@@ -8,8 +8,9 @@ that nobody's message waits.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
+from bot.backoff import Sleep
 from storage import completions
 from storage.database import Database
 from storage.errors import StorageError
@@ -20,7 +21,6 @@ DAY_S = 24 * 3600.0
 AT_ONCE = 200  # answers in one transaction; each has its token ids and log-probabilities
 
 Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Retention:

@@ -93,7 +93,8 @@ class VllmHost:
         started = time.monotonic()
         progress("loading the model into vLLM")
         try:
-            llm = await asyncio.wait_for(asyncio.to_thread(self._build), self._config.host.start_timeout_s)
+            async with asyncio.timeout(self._config.host.start_timeout_s):
+                llm = await asyncio.to_thread(self._build)
         except asyncio.CancelledError:
             self._is_stopping = True  # the thread goes on
             raise
@@ -148,7 +149,8 @@ class VllmHost:
         if running is None:
             return
         try:
-            await asyncio.wait_for(asyncio.to_thread(running.llm.shutdown), STOP_TIMEOUT_S)
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await asyncio.to_thread(running.llm.shutdown)
         except TimeoutError:
             log.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
         running.llm.shutdown = lambda: None  # its __del__ would call it again, when the interpreter is half gone
@@ -158,7 +160,8 @@ class VllmHost:
         last_status = time.monotonic()
         while not self._is_stopping:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_died.wait(), HEALTH_INTERVAL_S)
+                async with asyncio.timeout(HEALTH_INTERVAL_S):
+                    await self._has_died.wait()
             if self._has_died.is_set() or (self._running is not None and self._running.llm.errored):
                 await self._restart("the model process died")
             elif time.monotonic() - last_status > STATUS_INTERVAL_S:

@@ -83,7 +83,8 @@ class HeedServer:
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(with_signal)
             try:
-                await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_S)
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    await self._process.wait()
             except TimeoutError:
                 self._process.kill()
                 await self._process.wait()

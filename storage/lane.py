@@ -55,7 +55,7 @@ class Lane:
         if self._loop.is_closed():
             return
         with contextlib.suppress(TimeoutError):
-            self._loop.run_until_complete(asyncio.wait_for(self._engine.dispose(), CLOSE_TIMEOUT_S))
+            self._loop.run_until_complete(asyncio.wait_for(self._engine.dispose(), CLOSE_TIMEOUT_S))  # noqa: TID251
         self._loop.close()
 
     def drop_in_child(self) -> None:

@@ -50,7 +50,7 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 
 async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
     """The response to a call: a stream of events, or everything at once."""
-    await spend(request, "messages")
+    await spend(request, "messages", len(call.turns))
     streams = [call.services.gateway.stream(turn) for turn in call.turns]
     if call.body.stream:
         async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:

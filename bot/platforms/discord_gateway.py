@@ -184,7 +184,8 @@ class DiscordGateway:
                 sequence=last.sequence or None,
                 resume=last.can_resume,
             )
-            client.ws = await asyncio.wait_for(opening, self._pace.connect_s)
+            async with asyncio.timeout(self._pace.connect_s):
+                client.ws = await opening
             while True:
                 await client.ws.poll_event()
         except discord.ConnectionClosed as error:
@@ -232,7 +233,8 @@ class DiscordGateway:
     async def _hang_up(self) -> None:
         if self.client is not None and self.client.ws is not None:
             with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError, ChannelError):
-                await asyncio.wait_for(self.client.ws.close(RESUMABLE), self._pace.drain_s)
+                async with asyncio.timeout(self._pace.drain_s):
+                    await self.client.ws.close(RESUMABLE)
 
     def _end(self, reason: str) -> None:
         if not self._ended:

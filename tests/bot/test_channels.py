@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from bot.events import Author, Place
 from bot.inbound import Said
 from bot.metrics import Metrics
 from storage import inbox
+from storage.database import Session
+from storage.errors import DatabaseLost
 from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform
 from tests.bot.platform_rig import rig
 from tests.bot.test_app import Started
@@ -75,6 +77,27 @@ async def test_a_channel_that_cannot_start_is_tried_again(core: Core, error: Exc
     async with running(core, fake) as channels:
         assert channels.health()["telegram"] == "not started"
         await until(lambda: channels.health()["telegram"] == "ok")
+
+
+async def test_a_database_that_is_away_at_the_start_is_waited_for(
+    core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of intake, which reads what waits, and of delivery, which reads what was not shown: neither gives up."""
+    real, failures = core.database.read, [DatabaseLost("gone")] * 6
+
+    async def read(work: Callable[[Session], Any]) -> Any:
+        if failures:
+            raise failures.pop()
+        return await real(work)
+
+    monkeypatch.setattr(core.database, "read", read)
+    fake = FakeChannel(FakePlatform())
+    async with running(core, fake) as channels:
+        await until(lambda: not failures and channels.health() == {"telegram": "ok"})
+        assert fake.take is not None
+        assert await fake.take(fake.update(Said(ANA, HOME, "1", "bees"), "1"))
+        await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
+    assert "waits for storage: gone" in caplog.text
 
 
 async def test_a_refused_token_ends_its_platform_only(core: Core) -> None:

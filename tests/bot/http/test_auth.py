@@ -199,6 +199,14 @@ async def test_an_origin_that_is_no_address_is_refused(heed: Heed, origin: str) 
     assert (await heed.get("/v1/models", headers={"Origin": origin}))[0] == 403
 
 
+async def test_several_answers_are_several_messages(heed: Heed) -> None:
+    """All of a call's answers fit into what is left of the day, or none is given."""
+    header = await stored_key(heed, "chat", messages_per_day=3)
+    body = {"messages": [{"role": "user", "content": "bees"}]}
+    calls = [heed.post("/v1/chat/completions", {**body, "n": n}, headers=header) for n in (2, 2, 1, 1)]
+    assert [(await call)[0] for call in calls] == [200, 429, 200, 429]
+
+
 async def test_a_quota_holds_in_others_forms_of_a_call_too(heed: Heed) -> None:
     """CLaaS's feedback and continualcode's sessions count as heed's own calls do."""
     header = await stored_key(heed, "chat", "feedback", "adapters", messages_per_day=1, updates_per_day=3)

@@ -1,13 +1,17 @@
 """Tests of bot.platforms.discord_gateway: a connection that comes back, whatever happens to it."""
 
+import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from discord.gateway import DiscordWebSocket
 
 from bot.channel import Post
 from bot.events import Place
 from bot.inbound import Said
 from tests.bot.platforms.discord_bench import PACE, Bench, bench
+from tests.patience import PATIENCE_S
 
 DM = Place("discord", "500")
 
@@ -141,3 +145,26 @@ async def test_any_other_closing_is_survived(table: Bench) -> None:
         await table.server.sockets.close(code)
         await table.until(lambda number=number: table.channel.reconnects >= number and table.channel.health() == "ok")
     await table.channel.post(Post(DM, "here"))
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_an_end_as_the_connection_opens_is_one(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    """However many turns of the loop later it comes: a cancellation that got lost would leave heed waiting for ever."""
+    real, opened, may_go_on = DiscordWebSocket.from_client, asyncio.Event(), asyncio.Event()
+
+    async def held(*args: Any, **options: Any) -> Any:
+        ws = await real(*args, **options)
+        opened.set()
+        await may_go_on.wait()
+        return ws
+
+    monkeypatch.setattr(DiscordWebSocket, "from_client", held)
+    async with bench(is_started=False) as table:
+        starting = asyncio.create_task(table.start())
+        await opened.wait()
+        may_go_on.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(table.channel.stop(), PATIENCE_S)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
