@@ -9,7 +9,6 @@ Exit codes are those of `bot.console`. `run` starts heed; every other command ta
 import asyncio
 import importlib
 import json
-import logging
 import signal
 import sys
 import time
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 import typer
 from rich.text import Text
 
-from bot import backups, config
+from bot import backups, config, logs
 from bot.client import HeedClient
 from bot.config import Settings
 from bot.console import console, fail, guarded, settings
@@ -65,7 +64,7 @@ def run(
 ) -> None:
     """Start heed: web page, HTTP calls, and a chat in this terminal."""
     chosen = settings()
-    logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    logs.begin(chosen.log_level, chosen.log_format)
     for warning in config.unknown_variables():
         console.print(Text(f"warning: {warning}", style="yellow"))
     guarded(_run(chosen, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))

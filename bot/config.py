@@ -219,6 +219,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="debug, info, warning, error"
     )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="text (for people) or json (an object a line, for programs)"
+    )
     http: HttpSettings = HttpSettings()
     chat: ChatSettings = ChatSettings()
     telegram: TelegramSettings = TelegramSettings()

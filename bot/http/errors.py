@@ -2,10 +2,12 @@
 
 import logging
 import math
+import time
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from bot import logs
 from bot.errors import BotError, QuotaUsed, RequestError
 from bot.http import answers
 from bot.http.request_ids import request_id
@@ -33,17 +35,19 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
 
 @web.middleware
 async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """The outermost edge: whatever a handler raises goes out as an error body, and is counted."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        response = _of_http(request, error)
-    except ConnectionResetError:
-        raise  # the client left
-    except Exception as error:  # noqa: BLE001  the HTTP edge
-        status, body = body_of(request, error)
-        response = web.json_response(body, status=status, headers=_headers(status, error))
-    _count(request, response.status)
+    """The outermost edge: whatever a handler raises goes out as an error body, and is counted and logged."""
+    started_s = time.perf_counter()
+    with logs.call(request_id(request)):
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = _of_http(request, error)
+        except ConnectionResetError:
+            raise  # the client left
+        except Exception as error:  # noqa: BLE001  the HTTP edge
+            status, body = body_of(request, error)
+            response = web.json_response(body, status=status, headers=_headers(status, error))
+        _note(request, response.status, time.perf_counter() - started_s)
     return response
 
 
@@ -89,7 +93,9 @@ def _headers(status: int, error: Exception) -> dict[str, str]:
     return {"Retry-After": RETRY_AFTER_S} if status in (429, 503) else {}
 
 
-def _count(request: web.Request, status: int) -> None:
+def _note(request: web.Request, status: int, took_s: float) -> None:
+    """Count a call and log it by its route: a path may name people."""
     resource = request.match_info.route.resource
     route = resource.canonical if resource is not None else "none"
     request.app[SERVICES].metrics.requests.labels(route, str(status)).inc()
+    log.info("%s %s: %d in %.0f ms", request.method, route, status, took_s * 1e3)

@@ -83,6 +83,8 @@ async def test_it_looks_after_so_many_lessons_and_after_a_consolidation(
     assert await auditor(live, every_versions=1).look(user_id) is not None
     assert await auditor(live, every_versions=1).look(user_id) is None
     monkeypatch.setattr(live.engine._auditor, "_config", auditor(live)._config)
+    for bound in ("max_unasked", "max_unasked_worst"):  # what else a candidate changes is not what is asked here
+        monkeypatch.setitem(vars(live.engine.config.gate), bound, 9.0)
     half = {"learning_rate": 1e-3}
     await live.teach(await live.ask(user_id, "What is ramen?"), "use lowercase", training=half)
     outcome = await live.engine.consolidate(user_id)
