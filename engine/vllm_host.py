@@ -31,7 +31,7 @@ __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
-DYING_S = 3.0  # from the first sign of an engine's death until vLLM says so
+DYING_S = 10.0  # from the first sign of an engine's death until vLLM says so, on a busy machine
 HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
 STATUS_INTERVAL_S = 10.0  # how often it asks the worker for versions that could not be loaded
 STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed

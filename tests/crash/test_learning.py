@@ -17,7 +17,11 @@ def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed:
     Without the watchdog EngineCore, worker and Python's own helpers would hold 2 GB for good.
     """
     live_heed.configure(BRIEF)
-    findings, figures = live_heed.run(learning.run(live_heed.server, learning.FEW_STARTS, seed=1, people=1))
+    try:
+        findings, figures = live_heed.run(learning.run(live_heed.server, learning.FEW_STARTS, seed=1, people=1))
+    except AssertionError:
+        print(*live_heed.lines, sep="\n")  # its log does not outlive the test
+        raise
     assert (findings.torn, findings.lost, findings.doubled) == ((), (), ())
     assert (figures.torn, figures.left) == ([], [])
     assert figures.num_kills == 5
