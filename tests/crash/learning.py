@@ -133,7 +133,12 @@ class Run:
         """Lets a heed finish every lesson, and looks whether all is right so far."""
         await self._live(self._program)
         await self._quiet()
+        with suppress(TimeoutError):  # what heed is removing at this moment is nobody's
+            await self._until(self._is_right_so_far, GONE_WITHIN_S)
+
+    def _is_right_so_far(self) -> bool:
         self.figures.so_far = books.check(self._books(), self._teachers.acknowledged)
+        return self.figures.so_far.is_right
 
     async def _killed(self, what: str, when: str) -> None:
         """A heed, something to learn, and a kill."""
