@@ -14,7 +14,6 @@ from safetensors.numpy import save
 from engine import adapter_zip
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapter_zip import MANIFEST_FILE, README_FILE
-from engine.lora_slot import LoraShape
 
 BASE_MODEL = "fake"
 NAME = "base_model.model.model.layers.0.self_attn.q_proj.lora_{}.weight"
@@ -22,6 +21,8 @@ NAME = "base_model.model.model.layers.0.self_attn.q_proj.lora_{}.weight"
 
 def directory(rank: int = 2, value: float = 0.5, dtype: Any = np.float32, alpha: int = 4) -> dict[str, bytes]:
     """An adapter's two files, for a model with one module of width 8."""
+    from engine.lora_slot import LoraShape  # brings torch along: a heed that is killed forty times starts without it
+
     tensors = {NAME.format("A"): np.full((rank, 8), value, dtype), NAME.format("B"): np.full((8, rank), value, dtype)}
     config = LoraShape(rank, alpha, ("q_proj",)).config("/somewhere/pocket")
     return {CONFIG_FILE: json.dumps(config).encode(), TENSORS_FILE: save(tensors)}

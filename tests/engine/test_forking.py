@@ -12,10 +12,6 @@ import multiprocessing, os, signal, sys, time
 from multiprocessing.connection import wait
 from types import SimpleNamespace
 
-import torch
-
-from engine.forking import fork_workers
-
 CONFIG = SimpleNamespace(
     parallel_config=SimpleNamespace(local_world_size=1, data_parallel_rank_local=None, _api_process_count=1),
     kv_transfer_config=None,
@@ -23,12 +19,15 @@ CONFIG = SimpleNamespace(
 
 
 def computing():
+    import torch
+
     size = 512
     product = torch.ones(size, size) @ torch.ones(size, size)  # by all threads there are
     print("fork", sorted(os.sched_getaffinity(0)), torch.get_num_threads(), float(product[0, 0]) == size, flush=True)
 
 
 def engine_core(told, work, *arguments):
+    from engine.forking import fork_workers
     from vllm.utils.system_utils import get_mp_context
 
     sys.stdout = open(os.devnull if work is time.sleep else "said", "w")  # as heed's log is its output

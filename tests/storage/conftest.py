@@ -21,6 +21,17 @@ from tests.storage.postgres_server import PostgresServer
 
 T = TypeVar("T")
 
+# Rows go and counters begin anew. TRUNCATE makes a file for each table and index: a tenth of a second.
+EMPTY = "\n".join(
+    [
+        "BEGIN;",
+        "SET LOCAL session_replication_role = replica;",  # in any order, whoever refers to whom
+        *(f'DELETE FROM "{table}";' for table in SQLModel.metadata.tables),  # noqa: S608  names of our own
+        "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S';",
+        "COMMIT;",
+    ]
+)
+
 
 class Store:
     """A database driven from tests that are not async."""
@@ -102,8 +113,7 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
     if request.param == "sqlite":
         return None
     server, name = request.getfixturevalue("postgres"), request.getfixturevalue("migrated")
-    tables = ", ".join(f'"{table}"' for table in SQLModel.metadata.tables)
-    server.tell(name, f"TRUNCATE {tables} RESTART IDENTITY")
+    server.tell(name, EMPTY)
     return str(server.url(name))
 
 
