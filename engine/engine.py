@@ -154,9 +154,8 @@ class Engine:
         asked_s = time.perf_counter()
         ref, live = await self._served_to(request)
         with self._served.using(ref):
-            async with aclosing(
-                self._answer(request, ref, live, asked_s)
-            ) as deltas:  # who leaves ends the stream at once
+            # Closed with this one: who leaves ends the stream at once.
+            async with aclosing(self._answer(request, ref, live, asked_s)) as deltas:
                 async for delta in deltas:
                     yield delta
 
