@@ -118,8 +118,9 @@ async def test_it_works_as_a_process(data_dir: Path, tmp_path: Path) -> None:
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
 from storage import backup
+signal.signal(signal.SIGINT, signal.default_int_handler)  # of tests that run in the background it is ignored
 def pack(file, taken, *_):
     file.write(b"part of it")
     print("half way", flush=True)

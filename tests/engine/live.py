@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,8 @@ from engine.vllm_host import VllmHost
 from storage import completions, feedback, notes, people, versions
 from storage.database import Database
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
+from tests.engine import twins
+from tests.engine.twins import Twin
 from tests.patience import PATIENCE_S
 
 ChatMessage = dict[str, str]
@@ -27,6 +29,7 @@ class Live:
     engine: Engine
     database: Database
     data_dir: Path
+    _originals: dict[str, tuple[str, LearnOutcome]] = field(default_factory=dict)  # by what they were taught
 
     @property
     def host(self) -> VllmHost:
@@ -97,7 +100,20 @@ class Live:
         return await self.engine.learn((await self.say(answer, text, **options)).id)
 
     async def pupil(self, text: str = "no emoji please") -> tuple[str, LearnOutcome]:
-        """A new person who has taught one lesson."""
+        """A new person who has taught one lesson: the twin of one who has."""
+        if text not in self._originals:
+            self._originals[text] = await self.lesson(text)
+            await self.engine.settled()
+        user_id, outcome = self._originals[text]
+        twin = await self.twin(user_id)
+        return twin.user_id, twin.outcome(outcome)
+
+    async def twin(self, user_id: str) -> Twin:
+        """A new person whose life was the same so far."""
+        return await twins.born(self.database, self.data_dir, user_id)
+
+    async def lesson(self, text: str = "no emoji please") -> tuple[str, LearnOutcome]:
+        """A new person who teaches one lesson now."""
         user_id = await self.person()
         outcome = await self.teach(await self.ask(user_id, "Tell me about the koala"), text)
         assert outcome.status == "learned", outcome

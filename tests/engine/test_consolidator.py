@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.candidates import scored
@@ -52,7 +53,8 @@ async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> N
         await live.database.write(lambda s: completions.mark_gold(s, user_id, answer.id))
 
 
-async def taught(live: Live) -> str:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def original(live: Live) -> str:
     """A person who has taught two lessons, the second one half only, liked an answer and disliked another."""
     user_id = await live.person()
     for (question, wish), training in zip(LESSONS, (None, HALF), strict=True):
@@ -62,6 +64,12 @@ async def taught(live: Live) -> str:
     await react(live, user_id, "What is sushi?", "reaction", "-1")
     await live.engine.settled()
     return user_id
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pupil(live: Live, original: str) -> str:
+    """A new person who has said and taught the same."""
+    return (await live.twin(original)).user_id
 
 
 async def marks(live: Live, user_id: str) -> set[str | None]:
@@ -81,31 +89,29 @@ async def has_begun(live: Live, user_id: str) -> None:
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Live) -> None:
+async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Live, pupil: str) -> None:
     """Through every gate, those on the approved answer's text included; each signal is marked, and new no more."""
-    user_id = await taught(live)
-    before = (await live.user(user_id)).active_version
-    outcome = await live.engine.consolidate(user_id)
+    before = (await live.user(pupil)).active_version
+    outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.num_new, outcome.adapter_version) == ("learned", NUM_SIGNALS, before + 1), outcome
-    assert (await live.version(user_id, outcome.adapter_version)).parent == before
+    assert (await live.version(pupil, outcome.adapter_version)).parent == before
     assert {"entities kept", "nothing invented", "form kept"} <= outcome.gate["checks"].keys()
     assert outcome.gate["figures"]["divergence_after"] < 0.5 * outcome.gate["figures"]["divergence_before"]
-    (run,) = await runs(live, user_id)
+    (run,) = await runs(live, pupil)
     assert (run.id, run.status, run.version) == (outcome.update_id, "accepted", outcome.adapter_version)
-    assert await marks(live, user_id) == {run.id}
-    answer = await live.result(user_id, "What is ramen?", notes="off")
+    assert await marks(live, pupil) == {run.id}
+    answer = await live.result(pupil, "What is ramen?", notes="off")
     assert answer.adapter_version == outcome.adapter_version
-    again = await live.engine.consolidate(user_id)
+    again = await live.engine.consolidate(pupil)
     assert (again.status, again.num_new, again.adapter_version) == ("kept", 0, outcome.adapter_version)
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_earlier_corrections_are_rehearsed(live: Live) -> None:
+async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None:
     """The next one takes in what came since, and teaches the earlier two once more."""
-    user_id = await taught(live)
-    await live.engine.consolidate(user_id)
-    await live.teach(await live.ask(user_id, "Tell me about the koala"), "call me Ana")
-    outcome = await live.engine.consolidate(user_id)
+    await live.engine.consolidate(pupil)
+    await live.teach(await live.ask(pupil, "Tell me about the koala"), "call me Ana")
+    outcome = await live.engine.consolidate(pupil)
     assert (outcome.num_new, outcome.num_rehearsed) == (1, len(LESSONS)), outcome
 
 
@@ -128,11 +134,10 @@ async def test_approvals_alone_train_nothing_and_are_taken_in(live: Live) -> Non
 
 
 async def test_a_candidate_that_spoils_approved_answers_never_answers(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The texts have the last word: tried twice, refused, taken out of vLLM, kept apart; every signal stays new."""
-    user_id = await taught(live)
-    before = await live.result(user_id, "What is ramen?", notes="off")
+    before = await live.result(pupil, "What is ramen?", notes="off")
     seen: list[AdapterRef] = []
 
     async def judged(_gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
@@ -140,27 +145,28 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
         return Verdict(False, "answers you liked would have lost facts", dict(verdict.checks))
 
     monkeypatch.setattr(consolidator(live)._gold, "judged", judged)
-    outcome = await live.engine.consolidate(user_id)
+    outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.reason) == ("rejected", "answers you liked would have lost facts")
     assert len(seen) == 2
     for ref in seen:
-        assert (await live.version(user_id, ref.number)).state == VersionState.REJECTED
-        assert not live.folder(user_id, ref.number).exists()
-        assert (live.data_dir / "rejected" / user_id / str(ref.number)).is_dir()
+        assert (await live.version(pupil, ref.number)).state == VersionState.REJECTED
+        assert not live.folder(pupil, ref.number).exists()
+        assert (live.data_dir / "rejected" / pupil / str(ref.number)).is_dir()
         assert live.host._running is not None
         assert ref.lora_int_id not in live.host._running.loaded
-    assert await marks(live, user_id) == {None}
-    after = await live.result(user_id, "What is ramen?", notes="off")
+    assert await marks(live, pupil) == {None}
+    after = await live.result(pupil, "What is ramen?", notes="off")
     assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_one_that_breaks_off_anywhere_leaves_the_parent(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_breaks_off_anywhere_leaves_the_parent(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is marked, no candidate is left, it is parked for the admin, and the next one takes everything in."""
-    user_id = await taught(live)
     monkeypatch.setitem(vars(live.engine.config.sleep), "max_failures", 99)
     candidates = consolidator(live)._candidates
-    before = await live.result(user_id, "What is ramen?", notes="off")
+    before = await live.result(pupil, "What is ramen?", notes="off")
     points: list[tuple[Any, str]] = [
         (candidates, "train"), (candidates._adapters, "write"), (candidates._served, "publish"), (versions, "accept"),
         (candidates, "activate"),
@@ -168,15 +174,15 @@ async def test_one_that_breaks_off_anywhere_leaves_the_parent(live: Live, monkey
     for number, (owner, point) in enumerate(points, 1):
         with monkeypatch.context() as patch:
             patch.setattr(owner, point, broken)
-            outcome = await live.engine.consolidate(user_id)
+            outcome = await live.engine.consolidate(pupil)
         assert (outcome.status, "broken here" in outcome.reason) == ("rejected", True), (point, outcome)
-        assert [run.status for run in await runs(live, user_id)] == ["parked"] * number, point
-        assert await marks(live, user_id) == {None}, point
+        assert [run.status for run in await runs(live, pupil)] == ["parked"] * number, point
+        assert await marks(live, pupil) == {None}, point
         assert await live.database.read(versions.unfinished) == [], point
-        after = await live.result(user_id, "What is ramen?", notes="off")
+        after = await live.result(pupil, "What is ramen?", notes="off")
         assert after.adapter_version == before.adapter_version, point
         assert after.completion_token_ids == before.completion_token_ids, point
-    again = await live.engine.consolidate(user_id)
+    again = await live.engine.consolidate(pupil)
     assert (again.status, again.num_new) == ("learned", NUM_SIGNALS)
 
 
@@ -186,10 +192,11 @@ def broken(*_args: Any, **_options: Any) -> Any:
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_one_that_broke_off_is_done_again_and_trains_once(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_broke_off_is_done_again_and_trains_once(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The engine died under the first attempt: the second starts from the same parent."""
-    user_id = await taught(live)
-    parent = (await live.user(user_id)).active_version
+    parent = (await live.user(pupil)).active_version
     real = consolidator(live)._candidates.activate
     attempts = [0]
 
@@ -200,97 +207,93 @@ async def test_one_that_broke_off_is_done_again_and_trains_once(live: Live, monk
         return await real(*args, **options)
 
     monkeypatch.setattr(consolidator(live)._candidates, "activate", dying)
-    outcome = await live.engine.consolidate(user_id)
+    outcome = await live.engine.consolidate(pupil)
     assert outcome.status == "learned"
-    assert [run.status for run in await runs(live, user_id)] == ["accepted", "failed"]
-    assert (await live.version(user_id, outcome.adapter_version)).parent == parent
-    assert await marks(live, user_id) == {outcome.update_id}
+    assert [run.status for run in await runs(live, pupil)] == ["accepted", "failed"]
+    assert (await live.version(pupil, outcome.adapter_version)).parent == parent
+    assert await marks(live, pupil) == {outcome.update_id}
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live) -> None:
+async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str) -> None:
     """Broken off at once, nothing half done; asking meanwhile says so; it is done once learning goes on."""
-    user_id = await taught(live)
-    before = (await live.user(user_id)).active_version
-    asked = asyncio.create_task(live.engine.consolidate(user_id))
-    await has_begun(live, user_id)
+    before = (await live.user(pupil)).active_version
+    asked = asyncio.create_task(live.engine.consolidate(pupil))
+    await has_begun(live, pupil)
     live.engine.pause_consolidation(True)
     await live.engine.settled()
-    assert [run.status for run in await runs(live, user_id)] == ["postponed"]
-    assert ((await live.user(user_id)).active_version, await marks(live, user_id)) == (before, {None})
+    assert [run.status for run in await runs(live, pupil)] == ["postponed"]
+    assert ((await live.user(pupil)).active_version, await marks(live, pupil)) == (before, {None})
     assert await live.database.read(versions.unfinished) == []
-    assert (await live.engine.consolidate(user_id)).reason == "learning is paused"
+    assert (await live.engine.consolidate(pupil)).reason == "learning is paused"
     live.engine.pause_consolidation(False)
     assert (await asked).status == "learned"
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_one_gives_way_to_a_correction(live: Live) -> None:
+async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
     """The correction is learned first, and is part of what is taken in afterwards."""
-    user_id = await taught(live)
-    asked = asyncio.create_task(live.engine.consolidate(user_id))
-    answer = await live.ask(user_id, "Tell me about the owl")
-    await has_begun(live, user_id)
+    asked = asyncio.create_task(live.engine.consolidate(pupil))
+    answer = await live.ask(pupil, "Tell me about the owl")
+    await has_begun(live, pupil)
     lesson = await live.teach(answer, "call me Ana")
     assert not asked.done()
     outcome = await asked
     assert (lesson.status, outcome.num_new) == ("learned", NUM_SIGNALS + 1), outcome
-    assert [run.status for run in await runs(live, user_id)][-1] == "postponed"
+    assert [run.status for run in await runs(live, pupil)][-1] == "postponed"
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live) -> None:
+async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live, pupil: str) -> None:
     """What a killed heed leaves, a row that says it runs and a candidate, becomes one consolidation, once."""
-    user_id = await taught(live)
-    parent = (await live.user(user_id)).active_version
-    row = UpdateRun(user_id=user_id, kind=signals.CONSOLIDATION, parent_version=parent)
+    parent = (await live.user(pupil)).active_version
+    row = UpdateRun(user_id=pupil, kind=signals.CONSOLIDATION, parent_version=parent)
     await live.database.write(lambda s: updates.start(s, row))
     await live.engine.resume_pending()
     await live.engine.settled()
-    found = await runs(live, user_id)
+    found = await runs(live, pupil)
     assert [run.status for run in found] == ["accepted", "failed"]
-    assert await marks(live, user_id) == {found[0].id}
+    assert await marks(live, pupil) == {found[0].id}
 
 
-async def test_at_night_it_begins_by_itself_once_nobody_talks(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_at_night_it_begins_by_itself_once_nobody_talks(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not while somebody was answered a moment ago; then the person with enough signals is found and consolidated."""
-    user_id = await taught(live)
     for number in range(6):
-        await react(live, user_id, f"Tell me about {number} owls", "approval", "+1")
+        await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
     sleep = live.engine._sleep
     monkeypatch.setattr(sleep, "_config", SleepConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
     assert await sleep.due() is None
     monkeypatch.setattr(live.engine, "_answered_s", -math.inf)
-    assert await sleep.due() == user_id
-    live.engine._submit_consolidation(user_id)
+    assert await sleep.due() == pupil
+    live.engine._submit_consolidation(pupil)
     await live.engine.settled()
-    (run,) = await runs(live, user_id)
+    (run,) = await runs(live, pupil)
     assert run.status in signals.ENDED  # what the gates say of approved oddities is not what is asked here
-    assert await marks(live, user_id) == ({None} if run.status == "rejected" else {run.id})
+    assert await marks(live, pupil) == ({None} if run.status == "rejected" else {run.id})
     assert await sleep.due() is None
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_a_rebuild_makes_the_adapter_again_from_zero(live: Live) -> None:
+async def test_a_rebuild_makes_the_adapter_again_from_zero(live: Live, pupil: str) -> None:
     """Out of the notes and the replay, held against the old version; its lessons hold, and new signals are taken in."""
-    user_id = await taught(live)
-    before = (await live.user(user_id)).active_version
-    outcome = await live.engine.rebuild(user_id)
+    before = (await live.user(pupil)).active_version
+    outcome = await live.engine.rebuild(pupil)
     assert (outcome.status, outcome.is_rebuild, outcome.adapter_version) == ("learned", True, before + 1), outcome
-    assert (await live.version(user_id, outcome.adapter_version)).parent == 0
+    assert (await live.version(pupil, outcome.adapter_version)).parent == 0
     assert {"earlier_drop", "drift"} <= outcome.gate["figures"].keys()
     assert "unasked" not in outcome.gate["figures"]  # what comes before zero is nobody's
-    assert await marks(live, user_id) == {outcome.update_id}
-    text = (await live.result(user_id, "What is ramen?", notes="off")).text
+    assert await marks(live, pupil) == {outcome.update_id}
+    text = (await live.result(pupil, "What is ramen?", notes="off")).text
     assert text == text.lower()
 
 
 async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Held against the old version on the person's own answers; refused, the old one goes on answering."""
-    user_id = await taught(live)
-    before = await live.result(user_id, "What is ramen?", notes="off")
+    before = await live.result(pupil, "What is ramen?", notes="off")
 
     async def forgetful(host: Any, samples: Any, ref: AdapterRef) -> Any:
         scores = await scored(host, samples, ref)
@@ -299,19 +302,18 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
         return [score | {"student_logprobs": [9.0] * len(score["student_logprobs"])} for score in scores]
 
     monkeypatch.setattr("engine.rebase.scored", forgetful)
-    outcome = await live.engine.rebuild(user_id)
+    outcome = await live.engine.rebuild(pupil)
     assert (outcome.status, outcome.gate["checks"]["earlier"]) == ("rejected", False), outcome
-    after = await live.result(user_id, "What is ramen?", notes="off")
+    after = await live.result(pupil, "What is ramen?", notes="off")
     assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
-    assert await marks(live, user_id) == {None}
+    assert await marks(live, pupil) == {None}
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_who_has_drifted_is_made_again(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A consolidation of theirs begins from zero; it is one like any other for the log and the marks."""
-    user_id = await taught(live)
     rebase = consolidator(live)._rebase
-    assert not await rebase.has_drifted(await live.engine._served.active(user_id))
+    assert not await rebase.has_drifted(await live.engine._served.active(pupil))
 
     async def far(_ref: AdapterRef) -> float:
         return live.engine.config.sleep.max_drift + 0.1
@@ -319,9 +321,9 @@ async def test_who_has_drifted_is_made_again(live: Live, monkeypatch: pytest.Mon
     monkeypatch.setattr(rebase, "_drift", far)
     assert not await rebase.has_drifted(ZERO_ADAPTER)
     monkeypatch.setattr(rebase, "compared", unchanged)
-    outcome = await live.engine.consolidate(user_id)
+    outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.is_rebuild) == ("learned", True), outcome
-    assert [run.status for run in await runs(live, user_id)] == ["accepted"]
+    assert [run.status for run in await runs(live, pupil)] == ["accepted"]
 
 
 async def unchanged(_user_id: str, _notes: Any, _old: Any, _new: Any, verdict: Verdict) -> Verdict:

@@ -147,7 +147,7 @@ async def test_leaving_a_stream_ends_it(live: Live) -> None:
 
 async def test_weights_alone_and_the_base_model_can_be_asked(live: Live) -> None:
     """`notes` off leaves the notes out; the base adapter leaves both out."""
-    user_id, outcome = await live.pupil()
+    user_id, outcome = await live.lesson()
     both, weights, base = [
         await live.result(user_id, QUESTION, **options) for options in ({}, {"notes": "off"}, {"adapter": "base"})
     ]  # type: ignore[arg-type]
@@ -318,7 +318,7 @@ async def test_a_note_deleted_while_it_is_probed_stays_deleted(live: Live) -> No
 async def test_forgetting_leaves_no_row_and_no_file(live: Live) -> None:
     """Rows, adapter directory and the copy in memory are gone; somebody else's are not."""
     other, _ = await live.pupil("use lowercase")
-    user_id, outcome = await live.pupil("call me Waldemar")
+    user_id, outcome = await live.lesson("call me Waldemar")
     row = await live.version(user_id, outcome.adapter_version)
     await live.engine.settled()
     await live.engine.forget(user_id)
@@ -350,7 +350,7 @@ async def test_forgetting_during_a_lesson_leaves_nothing_either(live: Live) -> N
 
 async def test_unlearning_leaves_the_person_and_the_base_model(live: Live) -> None:
     """Feedback, adapter directory and the copy in memory are gone; the person is answered without an adapter."""
-    user_id, outcome = await live.pupil("call me Waldemar")
+    user_id, outcome = await live.lesson("call me Waldemar")
     row = await live.version(user_id, outcome.adapter_version)
     await live.engine.settled()
     await live.engine.unlearn(user_id)

@@ -72,7 +72,7 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
         seen.append((told[0].status, logged[0].status, logged[0].version))
 
     monkeypatch.setattr(live.engine._served, "flip", flipping)
-    await live.pupil()
+    await live.lesson()
     assert seen == [(FeedbackStatus.LEARNED, "accepted", 1)]
 
 
@@ -108,7 +108,7 @@ async def test_the_heat_tells_which_tokens_the_correction_pushed(live: Live) -> 
 
 async def test_the_very_next_answer_carries_the_note(live: Live) -> None:
     """The lesson stands in the prompt at once, and never in the student's conversation."""
-    user_id, outcome = await live.pupil()
+    user_id, outcome = await live.lesson()
     answer = await live.result(user_id, QUESTION)
     assert answer.notes == [outcome.note]
     assert "no emoji please" in live.host.tokenizer.decode(answer.prompt_token_ids)

@@ -52,7 +52,7 @@ def peft_answer(base: Path, folder: Path, prompt: list[int], count: int) -> list
 
 async def test_what_a_version_was_trained_on_goes_out_as_jsonl(live: Live) -> None:
     """The correction first, with the words that taught it in the teacher's view and not in the student's."""
-    user_id, outcome = await live.pupil("use lowercase")
+    user_id, outcome = await live.lesson("use lowercase")
     files = adapter_zips.contents(await live.engine.export_batch(user_id, outcome.adapter_version))
     manifest = json.loads(files[MANIFEST_FILE])
     lines = [json.loads(line) for line in files[BATCH_FILE].splitlines()]
