@@ -39,9 +39,8 @@ POINTS: Points = (
 )
 FEW_STARTS: Points = (
     ("heed", "correction"),
-    ("model", "correction"),
-    ("heed", "consolidation"),
     ("model", "consolidation"),
+    ("heed", "consolidation"),
     ("model", "correction"),
 )
 HEED = ("bot",)

@@ -11,8 +11,8 @@ BRIEF = "[sleep]\nmax_steps = 60\n"  # of a consolidation: what it teaches is no
 
 
 @pytest.mark.ends_heed
-def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed: LiveHeed) -> None:
-    """Of heed and of the model's processes alone, at random moments of updates and of consolidations.
+def test_four_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed: LiveHeed) -> None:
+    """Of heed and of the model's processes alone, at a random moment of an update and of a consolidation each.
 
     Without the watchdog EngineCore, worker and Python's own helpers would hold 2 GB for good.
     """
@@ -24,5 +24,5 @@ def test_five_kills_tear_lose_and_double_nothing_and_leave_no_process(live_heed:
         raise
     assert (findings.torn, findings.lost, findings.doubled) == ((), (), ())
     assert (figures.torn, figures.left) == ([], [])
-    assert figures.num_kills == 5
-    assert sum(findings.endings.values()) >= 5
+    assert figures.num_kills == len(learning.FEW_STARTS)
+    assert sum(findings.endings.values()) >= figures.num_kills

@@ -85,6 +85,11 @@ def test_each_gate_refuses_on_its_own(gate: str, change: dict[str, float | bool 
     assert verdict.reason == GATES[gate][1]
 
 
+def test_a_divergence_rounded_below_zero_is_none_to_be_made_larger() -> None:
+    """Half of a negative one is the larger one."""
+    assert not judge(replace(GOOD, divergence_before=-4e-9, divergence_after=-3e-9), CONFIG).checks["learned"]
+
+
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 @pytest.mark.parametrize("name", MEASURED)
 def test_what_is_not_a_number_is_never_accepted(name: str, value: float) -> None:
