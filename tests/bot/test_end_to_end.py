@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -13,12 +14,10 @@ import psutil
 import pytest
 from playwright.async_api import async_playwright, expect
 
-from evals.server import own
 from storage import atomic
 from tests.bot.end_to_end import Chat, DiscordChat, TelegramChat
 from tests.bot.http.test_page import ARGUMENTS
 from tests.bot.test_cli import heed_command
-from tests.engine.pocket_model import pocket_folder
 from tests.live_heed import LiveHeed
 from tests.patience import PATIENCE_S
 
@@ -75,9 +74,13 @@ class Person:
 @pytest.fixture
 async def session(live_heed: LiveHeed) -> AsyncIterator[aiohttp.ClientSession]:
     """Connections to the running heed."""
-    timeout = aiohttp.ClientTimeout(total=120)
-    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
+    async with connected(live_heed) as session:
         yield session
+
+
+def connected(heed: LiveHeed) -> aiohttp.ClientSession:
+    """A client of it."""
+    return aiohttp.ClientSession(heed.url, timeout=aiohttp.ClientTimeout(total=PATIENCE_S))
 
 
 QUESTION = "Tell me about the koala."
@@ -222,43 +225,44 @@ def test_a_platform_learns(stories: dict[str, Future[None]], platform: str) -> N
     stories[platform].result()
 
 
-async def test_a_backup_goes_on_elsewhere(live_heed: LiveHeed, session: aiohttp.ClientSession, tmp_path: Path) -> None:
-    """Written while heed answers and restored elsewhere: same rows, same adapter, the same answer bit for bit."""
-    person, data_dir, folder = Person(session, "mover"), live_heed.server.folder / "data", tmp_path / "elsewhere"
+@pytest.fixture
+async def returner(session: aiohttp.ClientSession) -> Person:
+    """Somebody who has taught one lesson."""
+    person = Person(session, "returner")
     completion_id, _ = await person.ask(QUESTION)
     assert (await person.correct(completion_id, "no emoji, please"))["adapter_version"] == 1
-    answer, held = await person.settled_tokens(UNSEEN), await person.call("GET", "/v1/users/mover/export")
-    asking = asyncio.create_task(person.ask_again_and_again(QUESTION))
+    return person
+
+
+async def test_a_restart_from_a_backup_keeps_everything(live_heed: LiveHeed, returner: Person, tmp_path: Path) -> None:
+    """Written while heed answers; after a clean end restored into an empty place, where heed starts: the same rows and
+    adapter, the same answer bit for bit, and what was said before teaches on.
+    """
+    data_dir, moved_away = live_heed.server.folder / "data", tmp_path / "before"
+    later_id, _ = await returner.ask(UNSEEN)
+    answer, held = await returner.settled_tokens(UNSEEN), await returner.call("GET", "/v1/users/returner/export")
+    asking = asyncio.create_task(returner.ask_again_and_again(QUESTION))
     written = await heed_command("backup", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
     asking.cancel()
-    restored = await heed_command("restore", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(folder / "data"))
+    await ends_cleanly(live_heed)
+    await asyncio.to_thread(shutil.move, data_dir, moved_away)
+    restored = await heed_command("restore", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
     assert (written.returncode, restored.returncode) == (0, 0), written.stderr + restored.stderr
-    mine = [row["path"] for row in held["adapter_versions"]]
-    assert [atomic.read_directory(folder / "data" / p) for p in mine] == [
-        atomic.read_directory(data_dir / p) for p in mine
-    ]
-    async with own({"HEED_MODEL": str(pocket_folder())}, folder) as url, aiohttp.ClientSession(url) as there:
-        mover = Person(there, "mover")
-        found = await mover.call("GET", "/v1/users/mover/export")
+    for row in held["adapter_versions"]:
+        assert atomic.read_directory(data_dir / row["path"]) == atomic.read_directory(moved_away / row["path"])
+    await asyncio.to_thread(live_heed.start)
+    async with connected(live_heed) as session:
+        person = Person(session, returner.name)
+        found = await person.call("GET", "/v1/users/returner/export")
         for table in ("completions", "feedback", "notes", "adapter_versions"):
             assert [row for row in held[table] if row not in found[table]] == [], table
-        assert await mover.settled_tokens(UNSEEN) == answer
+        assert await person.settled_tokens(UNSEEN) == answer
+        assert (await person.correct(later_id, "too long"))["adapter_version"] == 2
 
 
-async def test_a_restart_keeps_everything(live_heed: LiveHeed) -> None:
-    """SIGTERM ends heed and its children cleanly; people, versions and answers are there after the start."""
-    timeout = aiohttp.ClientTimeout(total=120)
-    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
-        person = Person(session, "returner")
-        completion_id, before = await person.ask(QUESTION)
-        taught = await person.correct(completion_id, "too long")
-        later_id, _ = await person.ask(UNSEEN)
-    family = live_heed.family()
-    assert await asyncio.to_thread(live_heed.end) == 0
+async def ends_cleanly(heed: LiveHeed) -> None:
+    """SIGTERM ends heed and its children."""
+    family = heed.family()
+    assert await asyncio.to_thread(heed.end) == 0
     _, alive = await asyncio.to_thread(psutil.wait_procs, family, 10)
     assert alive == []
-    await asyncio.to_thread(live_heed.start)
-    async with aiohttp.ClientSession(live_heed.url, timeout=timeout) as session:
-        person = Person(session, "returner")
-        assert (await person.ask(QUESTION))[1] == taught["retry"]["text"] != before
-        assert (await person.correct(later_id, "no emoji"))["adapter_version"] == 2
