@@ -67,14 +67,17 @@ def is_bounded(m: Measurements, config: GateConfig) -> bool:
 
 
 def has_learned(m: Measurements, config: GateConfig) -> bool:
-    """D1 < min(D0, max(max_divergence_left D0, f)), where D is the mean divergence of teacher and student.
+    """D1 < max(max_divergence_left D0, min(D0, f)), where D is the mean divergence of teacher and student.
 
     A candidate that was taught something else than the teacher says comes nearer to it only in passing. The floor f
-    is for lessons that hold nearly already: of next to nothing any share may be left. (Rounded, a D can be below zero.)
+    is for lessons that hold nearly already: of next to nothing any share may be left. Where rounding has put D0 below
+    zero the condition is D1 < D0.
     """
     if m.divergence_before is None or m.divergence_after is None:
         return False
-    limit = min(m.divergence_before, max(config.max_divergence_left * m.divergence_before, DIVERGENCE_FLOOR))
+    limit = min(m.divergence_before, DIVERGENCE_FLOOR)
+    if m.divergence_before > 0:
+        limit = max(config.max_divergence_left * m.divergence_before, limit)
     return m.divergence_after < limit
 
 
