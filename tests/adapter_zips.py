@@ -6,6 +6,7 @@ import json
 import stat
 import warnings
 import zipfile
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ def bomb(declared_bytes: int | None = None) -> bytes:
     return bytes(content)
 
 
+@cache
 def bad() -> dict[str, tuple[bytes, str]]:
     """Zip files that nobody takes in, with what is said about each."""
     good, files = packed(), contents(packed())

@@ -6,6 +6,8 @@ Invariant: `is_ambiguous` is False only where the request certainly never reache
 import datetime
 import json
 import re
+import ssl
+from functools import cache
 from typing import Any
 
 import httpx
@@ -41,6 +43,10 @@ _RETRY_AFTER = re.compile(r"retry after (\d+)", re.IGNORECASE)
 class Request(HTTPXRequest):
     """PTB's requests; an answer that is no answer raises, and nothing of it is logged."""
 
+    def __init__(self, **options: Any) -> None:
+        """PTB's own options. All requests trust the same certificates: reading them takes a processor 30 ms."""
+        super().__init__(httpx_kwargs={"verify": _trusted()}, **options)
+
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
         """The answer. Raises TelegramError where it is not one of the Bot API's."""
@@ -51,6 +57,11 @@ class Request(HTTPXRequest):
         if not isinstance(answer, dict) or ("result" not in answer and answer.get("ok") is not False):
             raise telegram_error.TelegramError("the answer is not one of the Bot API")
         return answer
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
 
 
 def translate(error: telegram_error.TelegramError) -> ChannelError:

@@ -45,6 +45,7 @@ class _Open:
 class _Parser:
     text: str
     visible: str = ""
+    units: int = 0  # of `visible`, in UTF-16
     entities: list[dict[str, Any]] = field(default_factory=list)
     open: list[_Open] = field(default_factory=list)
 
@@ -53,47 +54,54 @@ class _Parser:
         for match in _PIECE.finditer(self.text):
             if match.start() < place:
                 continue
-            self.visible += self.text[place : match.start()]
+            self._show(self.text[place : match.start()])
             place = self._tag(match.start()) if match.group() == "<" else self._character(match)
-        self.visible += self.text[place:]
+        self._show(self.text[place:])
         if self.open:
             raise ParseError(f'can\'t find end tag corresponding to start tag "{self.open[-1].tag}"')
+
+    def _show(self, text: str) -> None:
+        self.visible += text
+        self.units += utf16(text)
 
     def _character(self, match: re.Match[str]) -> int:
         name = match.group()
         if name in NAMED:
-            self.visible += NAMED[name]
+            self._show(NAMED[name])
         else:
-            self.visible += chr(int(name[3:-1], 16) if name[2] == "x" else int(name[2:-1]))
+            self._show(chr(int(name[3:-1], 16) if name[2] == "x" else int(name[2:-1])))
         return match.end()
 
     def _tag(self, start: int) -> int:
-        offset = len(self.text[:start].encode())
         match = _TAG.match(self.text, start)
         if match is None:
-            raise ParseError(f'unsupported start tag "{self.text[start + 1 : start + 12]}" at byte offset {offset}')
+            raise ParseError(f'unsupported start tag "{self.text[start + 1 : start + 12]}" at {self._offset(start)}')
         name = match["name"].lower()
         if match["end"]:
-            self._close(name, offset)
+            self._close(name, start)
         elif name not in TAGS:
-            raise ParseError(f'unsupported start tag "{name}" at byte offset {offset}')
+            raise ParseError(f'unsupported start tag "{name}" at {self._offset(start)}')
         else:
             found = {item["name"]: item["value"] or item["single"] or "" for item in _ATTRIBUTE.finditer(match["rest"])}
-            self.open.append(_Open(name, utf16(self.visible), found))
+            self.open.append(_Open(name, self.units, found))
         return match.end()
 
-    def _close(self, name: str, offset: int) -> None:
+    def _close(self, name: str, start: int) -> None:
         if not self.open:
-            raise ParseError(f"unexpected end tag at byte offset {offset}")
+            raise ParseError(f"unexpected end tag at {self._offset(start)}")
         last = self.open.pop()
         if last.tag != name:
-            raise ParseError(f'unmatched end tag at byte offset {offset}, expected "</{last.tag}>", found "</{name}>"')
-        length = utf16(self.visible) - last.start
+            where = self._offset(start)
+            raise ParseError(f'unmatched end tag at {where}, expected "</{last.tag}>", found "</{name}>"')
+        length = self.units - last.start
         if length:
             entity: dict[str, Any] = {"type": TAGS[name], "offset": last.start, "length": length}
             if name == "a":
                 entity["url"] = last.attributes.get("href", "")
             self.entities.append(entity)
+
+    def _offset(self, start: int) -> str:
+        return f"byte offset {len(self.text[:start].encode())}"
 
 
 def utf16(text: str) -> int:

@@ -113,7 +113,7 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
     if request.param == "sqlite":
         return None
     server, name = request.getfixturevalue("postgres"), request.getfixturevalue("migrated")
-    server.tell(name, EMPTY)
+    server.do(name, EMPTY)
     return str(server.url(name))
 
 

@@ -1,5 +1,6 @@
 """A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a socket in that folder."""
 
+import asyncio
 import contextlib
 import os
 import pwd
@@ -14,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 DEBIAN = Path("/usr/lib/postgresql")
@@ -73,6 +75,17 @@ class PostgresServer:
         """The rows that a script answers; it stops at its first error."""
         connection = ("-h", str(self.folder), "-U", "heed", "-d", database)
         return self.run("psql", *connection, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", text=script).splitlines()
+
+    def do(self, database: str, script: str) -> None:
+        """Run a script that answers nothing, at a tenth of what a process costs."""
+        asyncio.run(self._do(database, script))
+
+    async def _do(self, database: str, script: str) -> None:
+        connection = await asyncpg.connect(host=str(self.folder), user="heed", database=database)
+        try:
+            await connection.execute(script)
+        finally:
+            await connection.close()
 
     def url(self, database: str, user: str = "heed") -> str:
         """What HEED_DATABASE_URL would be."""

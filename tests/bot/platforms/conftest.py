@@ -24,9 +24,9 @@ def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-async def table() -> AsyncIterator[Bench]:
+async def table(quick_dir: Path) -> AsyncIterator[Bench]:
     """A Discord channel that is connected and has looked through everything; its server has a private chat."""
-    async with bench(is_started=False) as made:
+    async with bench(quick_dir, is_started=False) as made:
         made.server.dm()
         await made.start()
         await made.settled()

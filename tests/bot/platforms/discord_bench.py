@@ -17,7 +17,6 @@ from storage.database import Database
 from storage.tables import Inbox
 from tests.contract.discord_server import DiscordServer
 from tests.contract.discord_world import TOKEN
-from tests.storage.conftest import fast_folder
 
 MENUS = (
     CommandMenu("help", "what heed can do"),
@@ -94,17 +93,16 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(pace: Pace = PACE, *, is_started: bool = True) -> AsyncIterator[Bench]:
-    """A bench that is cleaned up; its database is in memory where the system can, as nothing here is about disks."""
-    with fast_folder() as folder:
-        table = Bench(folder, pace)
-        await table.server.start()
-        try:
-            if is_started:
-                await table.start()
-            yield table
-        finally:
-            await table.channel.stop()
-            await table.channel.close()
-            await table.server.stop()
-            await table.database.close()
+async def bench(data_dir: Path, pace: Pace = PACE, *, is_started: bool = True) -> AsyncIterator[Bench]:
+    """A bench that is cleaned up."""
+    table = Bench(data_dir, pace)
+    await table.server.start()
+    try:
+        if is_started:
+            await table.start()
+        yield table
+    finally:
+        await table.channel.stop()
+        await table.channel.close()
+        await table.server.stop()
+        await table.database.close()

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -22,9 +23,9 @@ POSTS = "/channels/500/messages"
 
 
 @pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
+async def table(quick_dir: Path) -> AsyncIterator[Bench]:
     """A channel that is connected, with a private chat and a server's channel."""
-    async with bench(is_started=False) as made:
+    async with bench(quick_dir, is_started=False) as made:
         made.server.dm()
         made.server.text()
         await made.start()
@@ -340,23 +341,23 @@ async def test_a_written_command_is_one(table: Bench) -> None:
     assert isinstance(table.said[2], Said)
 
 
-async def test_a_refused_token_is_named() -> None:
+async def test_a_refused_token_is_named(quick_dir: Path) -> None:
     """A wrong token ends this platform at the start, with what to do about it."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         with pytest.raises(StartError, match=r"refuses the token.*DISCORD_BOT_TOKEN"):
             await table.start(token="wrong-token")
 
 
-async def test_no_token_is_named() -> None:
+async def test_no_token_is_named(quick_dir: Path) -> None:
     """Without a token there is nothing to start."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         with pytest.raises(StartError, match="DISCORD_BOT_TOKEN"):
             await table.start(token="")
 
 
-async def test_a_missing_intent_is_named() -> None:
+async def test_a_missing_intent_is_named(quick_dir: Path) -> None:
     """Where the message content intent is off the switch is named."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         table.server.sockets.has_message_content = False
         with pytest.raises(StartError, match=r"Message Content Intent is off.*Privileged Gateway Intents"):
             await table.start()
@@ -388,10 +389,10 @@ async def test_a_stopped_channel_still_posts(table: Bench) -> None:
         await table.channel.post(Post(DM, "really"))
 
 
-async def test_secrets_are_never_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_are_never_logged(quick_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A run at DEBUG with failures writes neither the bot's token nor an interaction's nor what people say."""
     caplog.set_level(logging.DEBUG)
-    async with bench() as table:
+    async with bench(quick_dir) as table:
         await table.server.say(table.server.dm(), "my secret wish")
         given = await table.server.command(table.server.dm(), "help")
         await table.until(lambda: len(table.keys) == 2)
@@ -405,9 +406,9 @@ async def test_secrets_are_never_logged(caplog: pytest.LogCaptureFixture) -> Non
         assert secret not in written
 
 
-async def test_the_account_is_known_before_the_first_connection() -> None:
+async def test_the_account_is_known_before_the_first_connection(quick_dir: Path) -> None:
     """The token begins with the account, so that what waits in the inbox finds its channel at once."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         assert table.channel.bot_id == BOT["id"] == account_in(TOKEN)
     assert [account_in(token) for token in ("", "made-up", "!!!.x", "YWJj.x")] == ["", "", "", ""]
     assert ANA["id"] == "111"

@@ -1,6 +1,7 @@
 """Tests of bot.platforms.discord_backfill: what happened while nobody listened."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest_asyncio
 
@@ -19,9 +20,9 @@ DAY_S = 24 * 3600.0
 
 
 @pytest_asyncio.fixture
-async def table() -> AsyncIterator[Bench]:
+async def table(quick_dir: Path) -> AsyncIterator[Bench]:
     """A channel that heard something in private and on a server."""
-    async with bench(is_started=False) as made:
+    async with bench(quick_dir, is_started=False) as made:
         made.server.dm()
         made.server.text()
         await made.start()
@@ -176,9 +177,9 @@ async def test_what_is_older_than_a_day_is_left_alone(table: Bench) -> None:
     assert texts(table) == ["just now"]
 
 
-async def test_the_first_start_looks_at_no_history() -> None:
+async def test_the_first_start_looks_at_no_history(quick_dir: Path) -> None:
     """What was said before heed ever listened was not said to it; what was missed after the first start is found."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         await table.server.say(table.server.text(), f"{MENTION} before", age_s=3600.0)
         await table.start()
         await table.settled()

@@ -1,5 +1,7 @@
 """Tests of bot.platforms.discord_commands."""
 
+from pathlib import Path
+
 import pytest
 
 from bot.context import CommandMenu
@@ -54,10 +56,10 @@ def test_there_are_never_more_than_25_proposals() -> None:
     assert completions([menu], {"name": "z"}) == []
 
 
-async def test_commands_that_could_not_be_set_are_set_later() -> None:
+async def test_commands_that_could_not_be_set_are_set_later(quick_dir: Path) -> None:
     """A failure stops nothing else, and the next session tries again."""
     path = f"/applications/{APPLICATION}/commands"
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         table.server.fail("GET", path, Fault(status=503))
         await table.start()
         await table.until(lambda: table.server.made("GET", path))

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,9 +66,9 @@ async def test_a_server_that_was_away_is_found_again(table: Bench) -> None:
     await table.until(lambda: table.keys)
 
 
-async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
+async def test_a_server_that_is_away_at_the_start_is_waited_for(quick_dir: Path) -> None:
     """Discord being down is no reason not to start; the channel connects when it is back."""
-    async with bench(replace(PACE, start_s=0.1), is_started=False) as table:
+    async with bench(quick_dir, replace(PACE, start_s=0.1), is_started=False) as table:
         await table.server.stop()
         await table.start()
         assert table.channel.health() != "ok"
@@ -109,9 +110,9 @@ async def test_a_malformed_frame_costs_one_reconnect(table: Bench, frame: str) -
     await table.until(lambda: table.channel.health() == "ok")
 
 
-async def test_heartbeats_are_sent_and_their_silence_is_told() -> None:
+async def test_heartbeats_are_sent_and_their_silence_is_told(quick_dir: Path) -> None:
     """Health is ok while Discord acknowledges heartbeats, and says since when it does not."""
-    async with bench(replace(PACE, stale_s=0.5), is_started=False) as table:
+    async with bench(quick_dir, replace(PACE, stale_s=0.5), is_started=False) as table:
         table.server.sockets.heartbeat_ms = 20
         await table.start()
         await table.until(lambda: table.server.sockets.heartbeats > 3)
@@ -121,9 +122,9 @@ async def test_heartbeats_are_sent_and_their_silence_is_told() -> None:
         assert (table.channel.heartbeat_age_s or 0.0) > 0.5
 
 
-async def test_no_session_is_opened_where_none_is_left() -> None:
+async def test_no_session_is_opened_where_none_is_left(quick_dir: Path) -> None:
     """Discord counts sessions and resets the token of who opens too many: heed waits until it may."""
-    async with bench(replace(PACE, start_s=0.1), is_started=False) as table:
+    async with bench(quick_dir, replace(PACE, start_s=0.1), is_started=False) as table:
         table.server.sessions_left, table.server.sessions_back_ms = 0, 3_600_000
         await table.start()
         await table.until(lambda: "no new session" in table.channel.health())
@@ -148,7 +149,9 @@ async def test_any_other_closing_is_survived(table: Bench) -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_an_end_as_the_connection_opens_is_one(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+async def test_an_end_as_the_connection_opens_is_one(
+    quick_dir: Path, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
     """However many turns of the loop later it comes: a cancellation that got lost would leave heed waiting for ever."""
     real, opened, may_go_on = DiscordWebSocket.from_client, asyncio.Event(), asyncio.Event()
 
@@ -159,7 +162,7 @@ async def test_an_end_as_the_connection_opens_is_one(monkeypatch: pytest.MonkeyP
         return ws
 
     monkeypatch.setattr(DiscordWebSocket, "from_client", held)
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         starting = asyncio.create_task(table.start())
         await opened.wait()
         may_go_on.set()

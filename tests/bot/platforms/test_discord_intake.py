@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -33,9 +34,9 @@ class Gate:
 
 
 @pytest_asyncio.fixture
-async def gate() -> AsyncIterator[Gate]:
+async def gate(quick_dir: Path) -> AsyncIterator[Gate]:
     """A connected channel behind a gate."""
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         made = Gate(table)
         table.server.dm()
         table.channel = table.new_channel()
@@ -64,10 +65,10 @@ async def test_what_can_never_be_stored_is_left_out(gate: Gate) -> None:
     assert [said.text for said in gate.table.said if isinstance(said, Said)] == ["two"]
 
 
-async def test_too_many_at_once_are_found_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond what may wait in memory events are left, and taken from the history once there is room."""
     monkeypatch.setattr(discord_intake, "MAX_OPEN", 3)
-    async with bench(is_started=False) as table:
+    async with bench(quick_dir, is_started=False) as table:
         held = Gate(table)
         table.channel = table.new_channel()
         await table.channel.start(held.take)

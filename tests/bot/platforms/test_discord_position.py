@@ -1,7 +1,7 @@
 """Tests of bot.platforms.discord_position: what came while heed was down, and is in no history, is replayed."""
 
 import asyncio
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,16 +10,14 @@ from bot.events import Place
 from bot.platforms.discord_position import Bookmark, Position
 from storage.database import Database
 from tests.bot.platforms.discord_bench import Bench
-from tests.storage.conftest import fast_folder
 
 DM = Place("discord", "500")
 
 
 @pytest.fixture
-def database() -> Iterator[Database]:
+def database(quick_dir: Path) -> Database:
     """A database of its own."""
-    with fast_folder() as folder:
-        yield Database.open(folder)
+    return Database.open(quick_dir)
 
 
 def at(sequence: int, session_id: str = "one") -> Position:
