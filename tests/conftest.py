@@ -1,6 +1,7 @@
 """What every test gets: no way out of this machine, Hypothesis profiles, a browser, a guard on the loop."""
 
 import asyncio
+import gc
 import os
 import shutil
 import sqlite3
@@ -50,6 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Whoever needed that heed afterwards would wait for another start.
     """
     items.sort(key=lambda item: (group(item.location[0]) not in STARTED_ONCE, _ends_heed(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: looking through it would take half a second, again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

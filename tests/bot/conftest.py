@@ -1,6 +1,5 @@
 """A whole heed without a model: the real database, gateway and HTTP application over the fake engine."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from bot.metrics import Metrics
 from engine.config import EngineConfig
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
+from tests.storage.new_data_dir import new_data_dir
 
 
 @dataclass
@@ -71,11 +71,9 @@ StartHeed = Callable[..., Awaitable[Heed]]
 
 
 @pytest.fixture(scope="session")
-def empty_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with an empty, migrated database: copied for each test, which is quicker than migrating."""
-    data_dir = tmp_path_factory.mktemp("empty") / "data"
-    asyncio.run(Database.open(data_dir).close())
-    return data_dir
+def empty_data_dir() -> Path:
+    """A data directory with an empty, migrated database, to be copied."""
+    return new_data_dir()
 
 
 @asynccontextmanager

@@ -85,7 +85,6 @@ async def test_what_a_ready_heed_has_is_not_looked_through_again(settings: Setti
     gc.unfreeze()
     async with running(settings):
         assert gc.get_freeze_count() > len(gc.get_objects())
-    gc.unfreeze()
 
 
 async def test_a_start_says_where_to_go(settings: Settings) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from storage import completions, feedback, notes, people, versions
 from storage.database import Database, Session
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, NoteState
+from tests.storage.new_data_dir import copy_to
 
 BASE_MODEL = "a fingerprint"
 
@@ -15,7 +16,7 @@ BASE_MODEL = "a fingerprint"
 @asynccontextmanager
 async def opened(data_dir: Path) -> AsyncIterator[Database]:
     """A database that is closed at the end."""
-    database = Database.open(data_dir)
+    database = Database.open(copy_to(data_dir))
     try:
         yield database
     finally:

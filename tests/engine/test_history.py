@@ -16,6 +16,7 @@ from storage.errors import NoteNotFound, VersionNotFound, VersionPruned, Version
 from storage.tables import Feedback, FeedbackStatus, NoteState, UpdateRun, VersionState
 from tests.engine.rows import BASE_MODEL, noted, opened, person, rebuilt, taught
 from tests.storage.conftest import Store
+from tests.storage.new_data_dir import copy_to
 
 
 @pytest.fixture
@@ -302,7 +303,7 @@ class Lessons(RuleBasedStateMachine):
         import tempfile
 
         self.folder = tempfile.TemporaryDirectory()
-        self.store = Store(Path(self.folder.name))
+        self.store = Store(copy_to(Path(self.folder.name)))
         self.user_id = self.store.write(person)
         self.count = 0
 

@@ -6,7 +6,6 @@ Tests of what only SQLite has are marked `sqlite_only`.
 import asyncio
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from sqlmodel import Session, SQLModel
 
 from storage import people
 from storage.database import Database
+from tests.storage.new_data_dir import copy_to
 from tests.storage.postgres_server import PostgresServer
 
 T = TypeVar("T")
@@ -79,24 +79,11 @@ def fast_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def copy_data_dir(source: Path, folder: Path) -> Path:
-    """A copy of a data directory, below a folder."""
-    return Path(shutil.copytree(source, folder / "data"))
-
-
-@pytest.fixture(scope="session")
-def new_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory after a first start and a clean stop; tests work on copies of it."""
-    data_dir = tmp_path_factory.mktemp("new") / "data"
-    asyncio.run(Database.open(data_dir).close())
-    return data_dir
-
-
 @pytest.fixture
-def data_dir(new_data_dir: Path) -> Iterator[Path]:
+def data_dir() -> Iterator[Path]:
     """A data directory of the test's own."""
     with fast_folder() as folder:
-        yield copy_data_dir(new_data_dir, folder)
+        yield copy_to(folder / "data")
 
 
 @pytest.fixture(scope="session")

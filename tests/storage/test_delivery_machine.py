@@ -1,7 +1,6 @@
 """Inbox and outbox against a model: redeliveries, failing and late handlers, senders that come twice, restarts."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,7 +11,8 @@ from sqlmodel import Session, select
 from storage import inbox, outbox
 from storage.tables import Inbox, Outbox, OutboxState
 from tests.storage import rows
-from tests.storage.conftest import Store, copy_data_dir, fast_folder
+from tests.storage.conftest import Store, fast_folder
+from tests.storage.new_data_dir import copy_to
 
 CHATS = ("a", "b")
 STEPS = st.integers(0, 5)
@@ -25,10 +25,10 @@ class CrashedHere(Exception):
 class DeliveryMachine(RuleBasedStateMachine):
     """Updates come in, each makes one reply, replies go out; a platform shows what was sent."""
 
-    def __init__(self, new_data_dir: Path) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.folder = contextlib.ExitStack()
-        self.store = Store(copy_data_dir(new_data_dir, self.folder.enter_context(fast_folder())))
+        self.store = Store(copy_to(self.folder.enter_context(fast_folder())))
         self.arrived: dict[str, list[str]] = {chat: [] for chat in CHATS}
         self.handled: list[str] = []
         self.taken: list[Inbox] = []  # what handlers were given since the start, finished or not
@@ -158,10 +158,10 @@ class DeliveryMachine(RuleBasedStateMachine):
             self.settle(self.sending.index(item), is_shown=True)
 
 
-def test_every_update_is_answered_once_and_in_order_whatever_happens(new_data_dir: Path) -> None:
+def test_every_update_is_answered_once_and_in_order_whatever_happens() -> None:
     """No redelivery, dead or late handler, repeated sender or restart loses, doubles or reorders a reply."""
     run_state_machine_as_test(
-        lambda: DeliveryMachine(new_data_dir),
+        DeliveryMachine,
         settings=settings(
             max_examples=6, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),

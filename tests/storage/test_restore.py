@@ -24,7 +24,7 @@ from storage.errors import (
 )
 from storage.lock import DataDirectoryLock
 from storage.sqlite import FILE_NAME
-from tests.storage.conftest import copy_data_dir
+from tests.storage.new_data_dir import copy_to
 from tests.storage.taught import teach
 
 Entries = dict[str, bytes]
@@ -35,10 +35,10 @@ def quiet(*_: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def good(new_data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup with two versions."""
     folder = tmp_path_factory.mktemp("good")
-    data_dir = copy_data_dir(new_data_dir, folder)
+    data_dir = copy_to(folder / "data")
 
     async def fill() -> None:
         database = Database.open(data_dir)

@@ -1,7 +1,6 @@
 """Adapter versions against a model: any order of moves, restarts and erasures."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from storage import people, versions
 from storage.errors import VersionNotFound, VersionStateError
 from storage.tables import VersionState
-from tests.storage.conftest import Store, copy_data_dir, fast_folder
+from tests.storage.conftest import Store, fast_folder
+from tests.storage.new_data_dir import copy_to
 
 ACCOUNTS = st.sampled_from(["ana", "ben"])
 NUMBERS = st.integers(0, 6)
@@ -20,10 +20,10 @@ NUMBERS = st.integers(0, 6)
 class VersionsMachine(RuleBasedStateMachine):
     """Two people, their versions, and what should be true of them."""
 
-    def __init__(self, new_data_dir: Path) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.folder = contextlib.ExitStack()
-        self.store = Store(copy_data_dir(new_data_dir, self.folder.enter_context(fast_folder())))
+        self.store = Store(copy_to(self.folder.enter_context(fast_folder())))
         self.ids = {account: self.store.person(account) for account in ("ana", "ben")}
         self.states: dict[str, dict[int, str]] = {"ana": {}, "ben": {}}
         self.parents: dict[tuple[str, int], int] = {}
@@ -137,10 +137,10 @@ class VersionsMachine(RuleBasedStateMachine):
         return False
 
 
-def test_versions_keep_their_invariants_in_any_order(new_data_dir: Path) -> None:
+def test_versions_keep_their_invariants_in_any_order() -> None:
     """Numbers and adapter ids are never reused, at most one version is active, and only an accepted one."""
     run_state_machine_as_test(
-        lambda: VersionsMachine(new_data_dir),
+        VersionsMachine,
         settings=settings(
             max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
         ),
