@@ -15,7 +15,7 @@ import shutil
 import socket
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from bot import admin_password
+from bot import admin_password, pausing, settings_file
 from bot.channel import Channel
 from bot.channels import Channels, switched_on
+from bot.chores import DAY_S, Chore, done_meanwhile
 from bot.config import Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.gateway import Gateway
@@ -144,18 +145,11 @@ class App:
 
     async def _serve(self, stack: AsyncExitStack, parts: Parts, foreground: Foreground | None) -> None:
         await self._tell_password(parts.services.database)
-        pausing = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.services.lessons)
+        pause_file = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.services.lessons)
         await parts.services.core.consent.start()
-        await pausing.look()
+        await pause_file.look()
         await parts.services.lessons.start()
-        stack.push_async_callback(pausing.stop)
-        pausing.start()
-        if self.settings.keep_completions_days is not None:
-            retention = Retention(parts.services.database, self.settings.keep_completions_days)
-            stack.push_async_callback(retention.stop)
-            retention.start()
-        stack.push_async_callback(self._settings_file.stop)
-        self._settings_file.start()
+        await stack.enter_async_context(done_meanwhile(self._chores(parts.services.database, pause_file)))
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
@@ -164,6 +158,13 @@ class App:
             await self.stopping.wait()
         else:
             await self._unless_stopping(foreground(self))
+
+    def _chores(self, database: Database, pause_file: PauseFile) -> Iterator[Chore]:
+        yield Chore(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
+        yield Chore("reading the settings again", self._settings_file.look, settings_file.LOOK_EVERY_S)
+        if self.settings.keep_completions_days is not None:
+            retention = Retention(database, self.settings.keep_completions_days)
+            yield Chore("dropping old answers", retention.drop, DAY_S)
 
     async def _tell_password(self, database: Database) -> None:
         """At the first start only: from then on nobody knows it but who has read it here."""

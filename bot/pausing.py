@@ -10,7 +10,6 @@ import logging
 from pathlib import Path
 
 from bot.lessons import Lessons
-from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
 
@@ -21,21 +20,9 @@ LOOK_EVERY_S = 1.0
 class PauseFile:
     """Looks for the file, and pauses and resumes learning as it comes and goes."""
 
-    def __init__(self, path: Path, lessons: Lessons, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self, path: Path, lessons: Lessons) -> None:
         self._path = path
         self._lessons = lessons
-        self._look_every_s = look_every_s
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Look again and again, in a task of its own."""
-        self._task = asyncio.create_task(self._run(), name="heed-pause-file")
-
-    async def stop(self) -> None:
-        """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def look(self) -> None:
         """Once. Raises StorageError."""
@@ -45,11 +32,3 @@ class PauseFile:
             log.warning("learning is paused as long as %s is there", self._path)
         elif not is_there and self._lessons.is_paused_by_file:
             await self._lessons.resume()
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._look_every_s)
-            try:
-                await self.look()
-            except StorageError as error:
-                log.warning("the file %s could not be obeyed: %s", self._path, error)

@@ -6,19 +6,15 @@ platform reads from old keys (`Channel.kept_keys`) stays; a few rows go at a tim
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 
 from bot.backoff import Sleep
 from bot.channel import Channel
+from bot.chores import DAY_S, Chore
 from storage import inbox, outbox
 from storage.database import Database, Session
-from storage.errors import StorageError
 
-log = logging.getLogger(__name__)
-
-DAY_S = 24 * 3600.0
 AT_ONCE = 500  # rows of each table in one transaction
 
 Clock = Callable[[], float]
@@ -37,12 +33,8 @@ class Pruning:
 
     async def run(self, channel: Channel) -> None:
         """Prune what concerns a platform, now and every day, until cancelled."""
-        while True:
-            try:
-                await self.prune(channel)
-            except StorageError as error:
-                log.warning("%s: old updates could not be dropped: %s", channel.platform, type(error).__name__)
-            await self._sleep(DAY_S)
+        what = f"dropping old updates of {channel.platform}"
+        await Chore(what, lambda: self.prune(channel), DAY_S, self._sleep).run()
 
     async def prune(self, channel: Channel) -> int:
         """Drop what is over; how many rows. The write-ahead log is emptied, too. Raises StorageError."""

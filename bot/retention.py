@@ -5,19 +5,13 @@ a better answer rests on it; nothing of a dropped one is left in the database or
 that nobody's message waits.
 """
 
-import asyncio
-import logging
 import time
 from collections.abc import Callable
 
-from bot.backoff import Sleep
+from bot.chores import DAY_S
 from storage import completions
 from storage.database import Database
-from storage.errors import StorageError
 
-log = logging.getLogger(__name__)
-
-DAY_S = 24 * 3600.0
 AT_ONCE = 200  # answers in one transaction; each has its token ids and log-probabilities
 
 Clock = Callable[[], float]
@@ -26,24 +20,10 @@ Clock = Callable[[], float]
 class Retention:
     """Drops what one heed need not keep."""
 
-    def __init__(
-        self, database: Database, keep_days: int, *, clock: Clock = time.time, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, database: Database, keep_days: int, *, clock: Clock = time.time) -> None:
         self._database = database
         self._keep_s = keep_days * DAY_S
         self._clock = clock
-        self._sleep = sleep
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Drop what is old now and every day, in a task of its own."""
-        self._task = asyncio.create_task(self._run(), name="heed-retention")
-
-    async def stop(self) -> None:
-        """Drop nothing more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def drop(self) -> int:
         """Drop what is old; how many answers. The write-ahead log is emptied, too. Raises StorageError."""
@@ -53,11 +33,3 @@ class Retention:
             num_dropped += num
         await self._database.checkpoint()
         return num_dropped
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.drop()
-            except StorageError as error:
-                log.warning("old answers could not be dropped: %s", error)
-            await self._sleep(DAY_S)

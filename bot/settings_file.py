@@ -42,22 +42,10 @@ LOOK_EVERY_S = 2.0
 class SettingsFile:
     """Looks whether the file in use has changed, and takes over what can change now."""
 
-    def __init__(self, settings: Settings, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self, settings: Settings) -> None:
         """Blocking for a moment. `settings`, as the file is now, change in place: give a copy that nobody shares."""
         self._settings = settings
-        self._look_every_s = look_every_s
         self._seen = _stamp()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Look again and again, in a task of its own."""
-        self._task = asyncio.create_task(self._run(), name="heed-settings-file")
-
-    async def stop(self) -> None:
-        """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def look(self) -> None:
         """Once."""
@@ -82,11 +70,6 @@ class SettingsFile:
                 log.warning("%s is %r from now on", name, value)
             else:
                 log.warning("%s was changed: that holds when heed is restarted", name)
-
-    async def _run(self) -> None:
-        while True:
-            await self.look()
-            await asyncio.sleep(self._look_every_s)
 
 
 def is_hot(name: str) -> bool:

@@ -98,11 +98,18 @@ async def test_a_start_says_where_to_go(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("days", [None, 30])
-async def test_old_answers_are_looked_for_where_that_is_set(settings: Settings, days: int | None) -> None:
-    """As long as heed runs, and no longer."""
+async def test_its_chores_are_done_as_long_as_it_runs(settings: Settings, days: int | None) -> None:
+    """Old answers are looked for where that is set."""
+    chores = {"obeying the file PAUSE", "reading the settings again"} | ({"dropping old answers"} if days else set())
     async with running(settings.model_copy(update={"keep_completions_days": days})):
-        assert ("heed-retention" in {task.get_name() for task in asyncio.all_tasks()}) is (days is not None)
-    assert "heed-retention" not in {task.get_name() for task in asyncio.all_tasks()}
+        assert chores <= tasks()
+        assert ("dropping old answers" in tasks()) is (days is not None)
+    assert not chores & tasks()
+
+
+def tasks() -> set[str]:
+    """What runs in this loop, by name."""
+    return {task.get_name() for task in asyncio.all_tasks()}
 
 
 async def test_beyond_loopback_a_start_needs_a_key(settings: Settings) -> None:

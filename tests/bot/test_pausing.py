@@ -18,23 +18,21 @@ def file_of(heed: Heed) -> Path:
 
 def watching(heed: Heed) -> PauseFile:
     """What looks for it."""
-    return PauseFile(file_of(heed), heed.services.lessons, look_every_s=0.01)
+    return PauseFile(file_of(heed), heed.services.lessons)
 
 
 async def test_the_file_pauses_and_its_going_resumes(heed: Heed) -> None:
     """Corrections wait meanwhile, consolidations are held, and what waited is learned."""
-    looks = watching(heed)
-    looks.start()
+    lessons, looks = heed.services.lessons, watching(heed)
     file_of(heed).touch()
-    lessons = heed.services.lessons
-    await until(lambda: lessons.is_paused)
-    assert heed.engine.is_consolidation_paused
+    await looks.look()
+    assert (lessons.is_paused, heed.engine.is_consolidation_paused) == (True, True)
     answer = await heed.ask("bees")
     assert (await heed.correct(answer["id"], "too long"))["status"] == "queued"
     file_of(heed).unlink()
+    await looks.look()
     await until(lambda: not lessons.is_paused and heed.engine.num_learned == 1)
     assert not heed.engine.is_consolidation_paused
-    await looks.stop()
 
 
 async def test_what_an_admin_paused_the_file_does_not_resume(heed: Heed) -> None:
@@ -70,20 +68,16 @@ async def test_resuming_by_command_needs_the_file_away(heed: Heed) -> None:
     assert heed.services.lessons.is_paused
 
 
-async def test_a_look_that_fails_is_not_the_last(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_that_fails_is_taken_again(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk keeps it from being written down; the next look tries again."""
-    looks, real = [0], Lessons.pause
 
-    async def full(self: Lessons, *, by_file: bool = False) -> None:
-        looks[0] += 1
-        if looks[0] == 1:
-            raise StorageFull("no room")
-        await real(self, by_file=by_file)
+    async def full(_: Lessons, *, by_file: bool) -> None:
+        raise StorageFull("no room")
 
-    monkeypatch.setattr(Lessons, "pause", full)
-    watch = watching(heed)
     file_of(heed).touch()
-    watch.start()
-    await until(lambda: heed.services.lessons.is_paused)
-    await watch.stop()
-    assert looks == [2]
+    with monkeypatch.context() as patch:
+        patch.setattr(Lessons, "pause", full)
+        with pytest.raises(StorageFull):
+            await watching(heed).look()
+    await watching(heed).look()
+    assert heed.services.lessons.is_paused

@@ -6,32 +6,21 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from bot.pruning import DAY_S, Pruning
+from bot.chores import DAY_S
+from bot.pruning import Pruning
 from storage import inbox, outbox
 from storage.database import Database
 from storage.errors import StorageFull
 from storage.inbox import Kept
 from storage.tables import Inbox, Outbox
 from tests.bot.fake_channel import FakeChannel, FakePlatform
+from tests.bot.sleeps import Sleeps
 from tests.patience import until
 from tests.storage import rows
 
 NOW_S = 1_000_000.0
 KEEP_S = 1000.0
 OLD_S, NEW_S = NOW_S - KEEP_S - 1, NOW_S - KEEP_S + 1
-
-
-class Sleeps:
-    """Nights that a test lets pass."""
-
-    def __init__(self) -> None:
-        self.asked: list[float] = []
-        self.next = asyncio.Event()
-
-    async def __call__(self, seconds: float) -> None:
-        self.asked.append(seconds)
-        await self.next.wait()
-        self.next.clear()
 
 
 async def handled(database: Database, update_id: str, received_at: float) -> None:

@@ -1,25 +1,22 @@
-"""bot.retention: old answers go once a day, and leave nothing."""
+"""bot.retention: old answers go, and leave nothing."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from bot.retention import DAY_S, Retention
+from bot.chores import DAY_S
+from bot.retention import Retention
 from storage import completions, people
-from storage.database import Database, Session
-from storage.errors import StorageFull
+from storage.database import Database
 from storage.tables import Completion
-from tests.bot.test_pruning import Sleeps
-from tests.patience import until
 from tests.storage import rows
 
 NOW_S = 40 * DAY_S
 
 
-def retention(database: Database, sleeps: Sleeps | None = None) -> Retention:
+def retention(database: Database) -> Retention:
     """Thirty days, at a time of the test's own."""
-    return Retention(database, 30, clock=lambda: NOW_S, sleep=sleeps or Sleeps())
+    return Retention(database, 30, clock=lambda: NOW_S)
 
 
 async def answered(database: Database, text: str, age_days: float) -> None:
@@ -52,30 +49,3 @@ async def test_nothing_of_it_is_left_in_any_file(database: Database, tmp_path: P
     await retention(database).drop()
     files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
     assert [path.name for path in files if b"canary-6113" in path.read_bytes()] == []
-
-
-async def test_it_happens_at_once_and_every_day(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also after a day on which there was no room; until it is stopped."""
-    sleeps = Sleeps()
-    work = retention(database, sleeps)
-    await answered(database, "first", 31)
-    work.start()
-    await until(lambda: len(sleeps.asked) == 1)
-    assert await left(database) == []
-    await answered(database, "second", 31)
-    with monkeypatch.context() as patch:
-        patch.setattr(completions, "drop_unneeded", no_room)
-        sleeps.next.set()
-        await until(lambda: len(sleeps.asked) == 2)
-    assert await left(database) == ["second"]
-    sleeps.next.set()
-    await until(lambda: len(sleeps.asked) == 3)
-    assert await left(database) == []
-    assert sleeps.asked == [DAY_S] * 3
-    await work.stop()
-    assert [task for task in asyncio.all_tasks() if task.get_name() == "heed-retention"] == []
-
-
-def no_room(_: Session, __: float, ___: int) -> int:
-    """A full disk."""
-    raise StorageFull("no room")

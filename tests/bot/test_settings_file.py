@@ -12,7 +12,6 @@ from bot.config import Settings
 from bot.events import Author, Message, Place
 from bot.settings_file import HOT, SettingsFile, is_hot
 from tests.bot.conftest import StartHeed
-from tests.patience import until
 
 
 @pytest.fixture
@@ -114,15 +113,6 @@ async def test_the_environment_wins(toml: Path, settings: Settings, monkeypatch:
     edit(toml, "[chat]\nmax_tokens = 7\n")
     await looks.look()
     assert settings.chat.max_tokens == 5
-
-
-async def test_it_looks_by_itself_until_stopped(toml: Path, settings: Settings) -> None:
-    """In a task of its own."""
-    looks = SettingsFile(settings, look_every_s=0.01)
-    looks.start()
-    edit(toml, "[http]\nmax_streams = 3\n")
-    await until(lambda: settings.http.max_streams == 3)
-    await looks.stop()
 
 
 async def test_the_next_answer_follows_the_file(start_heed: StartHeed, toml: Path) -> None:

@@ -1,0 +1,48 @@
+"""What is done again and again beside everything else: looking at a file, dropping what is old.
+
+Invariant: a time at which storage failed is in the log, and is not the last one.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.backoff import Sleep
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+DAY_S = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Chore:
+    """Something to do, and how often."""
+
+    what: str  # as the log calls it
+    work: Callable[[], Awaitable[object]]
+    every_s: float
+    sleep: Sleep = asyncio.sleep
+
+    async def run(self) -> None:
+        """Do it now and every so often, until cancelled."""
+        while True:
+            try:
+                await self.work()
+            except StorageError as error:
+                log.warning("%s failed: %s", self.what, error)
+            await self.sleep(self.every_s)
+
+
+@asynccontextmanager
+async def done_meanwhile(chores: Iterable[Chore]) -> AsyncIterator[None]:
+    """Chores, each in a task of its own as long as the block runs."""
+    tasks = [asyncio.create_task(chore.run(), name=chore.what) for chore in chores]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
