@@ -313,7 +313,7 @@ async def test_deleting_the_only_learned_note_ends_at_the_base_model(live: Live)
 async def test_deleting_one_of_two_learned_notes_makes_the_adapter_again(live: Live) -> None:
     """A new version from the base model, taught by the other note, takes the place of the one that holds both."""
     user_id, _ = await live.pupil("no emoji please")
-    await live.teach(await live.ask(user_id, QUESTION), "use bullet points")
+    await live.teach(await live.ask(user_id, QUESTION), "use lowercase")
     first, second = await live.notes(user_id)
     await live.engine.delete_note(user_id, first.id)
     await live.engine.settled()

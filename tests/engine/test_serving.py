@@ -78,7 +78,7 @@ async def test_a_damaged_version_falls_back_and_nobody_else_notices(live: Live) 
     other, _ = await live.pupil("use lowercase")
     user_id, _ = await live.pupil("no emoji please")
     await live.engine.settled()
-    second = await live.teach(await live.ask(user_id, QUESTION), "use bullet points")
+    second = await live.teach(await live.ask(user_id, QUESTION), "use lowercase")
     assert second.adapter_version == 2
     undisturbed = await live.result(other, QUESTION, notes="off")
     await unloaded(live, user_id, 2)
@@ -86,7 +86,7 @@ async def test_a_damaged_version_falls_back_and_nobody_else_notices(live: Live) 
     streams = [live.result(other, QUESTION, notes="off") for _ in range(3)]
     fallen, *going_on = await asyncio.gather(live.result(user_id, QUESTION), *streams)
     assert fallen.adapter_version == 1
-    assert "use bullet points" in fallen.notes
+    assert "use lowercase" in fallen.notes
     assert {tuple(r.completion_token_ids) for r in going_on} == {tuple(undisturbed.completion_token_ids)}
     assert (await live.version(user_id, 2)).state == VersionState.DAMAGED
     assert (await live.user(user_id)).active_version == 1
