@@ -1,6 +1,6 @@
 """What is done again and again beside everything else: looking at a file, dropping what is old.
 
-Invariant: a time at which storage failed is in the log, and is not the last one.
+Invariant: a time that failed is in the log, and is not the last one.
 """
 
 import asyncio
@@ -33,6 +33,8 @@ class Chore:
                 await self.work()
             except StorageError as error:
                 log.warning("%s failed: %s", self.what, error)
+            except Exception:  # a named edge: whatever it was, the emergency stop among others must go on being obeyed
+                log.exception("%s failed", self.what)
             await self.sleep(self.every_s)
 
 
