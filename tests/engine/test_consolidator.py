@@ -14,6 +14,7 @@ from engine.config import SleepConfig
 from engine.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates import Verdict
+from evals.compare import OPEN_GATES
 from storage import completions, feedback, signals, updates, versions
 from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
 from tests.engine.live import Live
@@ -46,6 +47,14 @@ def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(await real(gold, ref, verdict), is_accepted=True, reason="")
 
     monkeypatch.setattr(consolidator(live)._gold, "judged", passed)
+
+
+@pytest.fixture
+def brief(live: Live, lenient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taught is no question at all: a few steps, and every gate open."""
+    for name, bound in OPEN_GATES.items():
+        monkeypatch.setitem(vars(live.engine.config.gate), name, bound)
+    monkeypatch.setitem(vars(live.engine.config.sleep), "max_steps", 4)
 
 
 async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> None:
@@ -111,7 +120,7 @@ async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Li
     assert (again.status, again.num_new, again.adapter_version) == ("kept", 0, outcome.adapter_version)
 
 
-@pytest.mark.usefixtures("lenient")
+@pytest.mark.usefixtures("brief")
 async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None:
     """The next one takes in what came since, and teaches the earlier two once more."""
     await live.engine.consolidate(pupil)
@@ -165,7 +174,7 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
     assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
 
 
-@pytest.mark.usefixtures("lenient")
+@pytest.mark.usefixtures("brief")
 async def test_one_that_breaks_off_anywhere_leaves_the_parent(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,7 +206,7 @@ def broken(*_args: Any, **_options: Any) -> Any:
     raise TrainerError("broken here")
 
 
-@pytest.mark.usefixtures("lenient")
+@pytest.mark.usefixtures("brief")
 async def test_one_that_broke_off_is_done_again_and_trains_once(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +258,7 @@ async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
     assert [run.status for run in await runs(live, pupil)][-1] == "postponed"
 
 
-@pytest.mark.usefixtures("lenient")
+@pytest.mark.usefixtures("brief")
 async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live, pupil: str) -> None:
     """What a killed heed leaves, a row that says it runs and a candidate, becomes one consolidation, once."""
     parent = (await live.user(pupil)).active_version
@@ -315,7 +324,7 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
     assert await marks(live, pupil) == {None}
 
 
-@pytest.mark.usefixtures("lenient")
+@pytest.mark.usefixtures("brief")
 async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A consolidation of theirs begins from zero; it is one like any other for the log and the marks."""
     rebase = consolidator(live)._rebase

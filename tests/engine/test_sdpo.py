@@ -7,12 +7,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from trl.experimental.sdpo import loss_utils
 
 from engine import sdpo
 
 KINDS = ("forward_kl", "reverse_kl", "jsd")
 TRL_ALPHA = {"forward_kl": 0.0, "jsd": 0.5, "reverse_kl": 1.0}
+
+
+@pytest.fixture(scope="module")
+def loss_utils() -> Any:
+    """TRL's losses; importing them takes a second, which only the process that asks for them pays."""
+    from trl.experimental.sdpo import loss_utils
+
+    return loss_utils
 
 
 def random_logits(seed: int, rows: int = 6, vocabulary: int = 40, scale: float = 4.0) -> Any:
@@ -92,7 +99,7 @@ def test_no_gradient_reaches_the_teacher(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
-def test_the_full_vocabulary_loss_equals_trls(kind: Any, seed: int) -> None:
+def test_the_full_vocabulary_loss_equals_trls(loss_utils: Any, kind: Any, seed: int) -> None:
     """trl.experimental.sdpo.loss_utils on random logits, values and gradients."""
     ours, theirs = (random_logits(seed).requires_grad_() for _ in range(2))
     teacher = random_logits(seed + 100)
@@ -108,7 +115,7 @@ def test_the_full_vocabulary_loss_equals_trls(kind: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_tail", [True, False])
-def test_the_top_k_loss_equals_trls(kind: Any, has_tail: bool) -> None:
+def test_the_top_k_loss_equals_trls(loss_utils: Any, kind: Any, has_tail: bool) -> None:
     """On the student's k likeliest tokens, with the tail bucket and without."""
     student, teacher = random_logits(7), random_logits(8)
     loss = sdpo.divergence(student.log_softmax(-1), teacher.log_softmax(-1), kind, top_k=10, has_tail=has_tail)
@@ -122,7 +129,7 @@ def test_the_top_k_loss_equals_trls(kind: Any, has_tail: bool) -> None:
     assert torch.allclose(loss, reference, atol=1e-4, rtol=1e-3)
 
 
-def test_the_sampled_token_loss_equals_trls() -> None:
+def test_the_sampled_token_loss_equals_trls(loss_utils: Any) -> None:
     """The coefficient is student minus teacher, detached."""
     student, teacher = random_logits(9), random_logits(10)
     tokens = torch.randint(0, 40, (6,), generator=torch.Generator().manual_seed(0))
@@ -135,7 +142,7 @@ def test_the_sampled_token_loss_equals_trls() -> None:
     assert torch.allclose(ours, reference, atol=1e-5)
 
 
-def test_importance_weights_equal_trls_and_are_truncated() -> None:
+def test_importance_weights_equal_trls_and_are_truncated(loss_utils: Any) -> None:
     """min(exp(log ratio clamped to +-20), clip), without a gradient."""
     trainer = torch.tensor([-1.0, -3.0, -0.5, -90.0, -0.1], requires_grad=True)
     behaviour = torch.tensor([-1.0, -1.0, -5.0, -1.0, -0.4])
