@@ -40,7 +40,8 @@ def _parts(text: str, limit: int, measure: Measure) -> Iterator[str]:
     start, opener = 0, ""
     while start < len(text):
         size, part, opener_after = _next_part(text[start : start + limit + 1], opener, limit, measure)
-        yield part
+        if part:  # none where the text begins with blanks and then a long word
+            yield part
         start += size
         start = _after_seam(text, start, is_code=bool(opener_after))
         opener = opener_after

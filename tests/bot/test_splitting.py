@@ -57,6 +57,8 @@ def test_indentation_of_code_survives_the_seam() -> None:
         ("a" * 20 + "\n\n" + "b" * 20, ["a" * 20, "b" * 20]),
         ("a" * 20 + "\n" + "b" * 20, ["a" * 20, "b" * 20]),
         ("a " * 10 + "b. " + "c " * 10, ["a " * 10 + "b.", ("c " * 10).strip()]),
+        ("  " + "0" * 31, ["0" * 31]),
+        (" " * 40 + "word", ["word"]),
         ("word " * 10, ["word word word word word word", "word word word word"]),
         ("a" * 40, ["a" * 32, "a" * 8]),
         ("short", ["short"]),

@@ -20,6 +20,7 @@ from tests.patience import PATIENCE_S
 
 ChatMessage = dict[str, str]
 GREEDY = Sampling()
+LESSON_TRIES = 3
 
 
 @dataclass
@@ -113,11 +114,17 @@ class Live:
         return await twins.born(self.database, self.data_dir, user_id)
 
     async def lesson(self, text: str = "no emoji please") -> tuple[str, LearnOutcome]:
-        """A new person who teaches one lesson now."""
-        user_id = await self.person()
-        outcome = await self.teach(await self.ask(user_id, "Tell me about the koala"), text)
-        assert outcome.status == "learned", outcome
-        return user_id, outcome
+        """A new person who teaches one lesson now, which makes version 1.
+
+        Where the gates refuse the first of the two tries, as they do once in hundreds of lessons, it is somebody else.
+        """
+        for _ in range(LESSON_TRIES):
+            user_id = await self.person()
+            outcome = await self.teach(await self.ask(user_id, "Tell me about the koala"), text)
+            assert outcome.status == "learned", outcome
+            if outcome.adapter_version == 1:
+                return user_id, outcome
+        raise AssertionError(f"the gates refused {LESSON_TRIES} first tries in a row")
 
     async def user(self, user_id: str) -> User:
         """The person's row."""
