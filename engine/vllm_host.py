@@ -78,7 +78,10 @@ class VllmHost:
         self._model_folder = await asyncio.to_thread(local_model_folder, self._config.model)
         teacher = self._config.host.teacher_model
         self._teacher_folder = await asyncio.to_thread(teacher_folder, teacher, self._model_folder)
-        await self._launch(progress)
+        try:
+            await self._launch(progress)
+        except EngineRestarting as error:
+            raise EngineStartError(f"the model process died while it was started (see {self._log_file})") from error
         self._watch = asyncio.create_task(self._watch_engine(), name="heed-engine-watch")
 
     async def stop(self) -> None:
@@ -186,6 +189,8 @@ class VllmHost:
         try:
             self._count_restart()
             await self._launch(lambda _line: None)
+        except EngineRestarting:
+            self._has_died.set()  # again, and so soon: once more
         except (EngineStartError, EngineDown) as error:
             await self._end()
             self._down_reason = str(error)
@@ -237,7 +242,7 @@ class VllmHost:
 
     async def _current(self) -> _Running:
         if self._running is not None and self._running.llm.errored:
-            self._note_death()
+            self._note_death(self._running)
         await self._ready.wait()
         if self._down_reason:
             raise EngineDown(self._down_reason)
@@ -364,16 +369,18 @@ class VllmHost:
         try:
             yield
         except EngineDeadError as error:
-            self._note_death()
+            self._note_death(running)
             raise EngineRestarting("the model process died and is being restarted; ask again") from error
         except TimeoutError as error:
             end_all(running.children)
-            self._note_death()
+            self._note_death(running)
             raise EngineRestarting("the model process does not answer and is being restarted; ask again") from error
 
-    def _note_death(self) -> None:
-        self._ready.clear()
-        self._has_died.set()
+    def _note_death(self, running: _Running) -> None:
+        """A call may hear of the death of an engine in whose place another one is being started: no news."""
+        if running is self._running:
+            self._ready.clear()
+            self._has_died.set()
 
     async def add_adapter(self, adapter: AdapterRef) -> None:
         """Verifies the version in the worker and gives it to vLLM. Raises AdapterLoadError; others are not affected."""

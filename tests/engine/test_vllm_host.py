@@ -20,9 +20,9 @@ from vllm.v1.engine.exceptions import EngineDeadError
 from engine import vllm_host
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig, LearnConfig
-from engine.errors import AdapterLoadError, EngineRestarting, PromptTooLongError
+from engine.errors import AdapterLoadError, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.requests import Sampling
-from engine.vllm_host import VllmHost
+from engine.vllm_host import VllmHost, _Running
 from engine.vllm_types import HostChunk
 from engine.watchdog import ProcessId
 from storage.atomic import directory_sha256
@@ -41,6 +41,11 @@ GREEDY = Sampling(max_tokens=40)
 def host(live: Live) -> VllmHost:
     """The one running host."""
     return live.host
+
+
+def new_host(data_dir: Path) -> VllmHost:
+    """One that has not been started."""
+    return VllmHost(EngineConfig(model=str(pocket_folder()), data_dir=data_dir))
 
 
 class Answer:
@@ -436,6 +441,7 @@ async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death:
     assert base != adapted
     assert await death.witness.answers(host) == death.answers_before
     assert host.is_alive
+    assert len(host._restarts) == 1
     assert len(death.processes) >= 1
     assert not any(process.is_alive() for process in death.processes)
     assert host._running is not None
@@ -471,6 +477,74 @@ async def test_an_error_of_a_living_engine_is_raised(monkeypatch: pytest.MonkeyP
         await VllmHost._outcome(SimpleNamespace(llm=Dying(errored=False)), failed)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("error", [EngineDeadError(), TimeoutError()])
+async def test_who_hears_late_of_a_death_does_not_end_the_next_engine(tmp_path: Path, error: Exception) -> None:
+    """A call into the former engine fails when another one has taken its place."""
+    host = new_host(tmp_path)
+    former, host._running = _Running(Dying(errored=True), []), _Running(Dying(errored=False), [])
+    host._ready.set()
+    with pytest.raises(EngineRestarting), host._watched(former):
+        raise error
+    assert (host._has_died.is_set(), host._ready.is_set()) == (False, True)
+    with pytest.raises(EngineRestarting), host._watched(host._running):
+        raise error
+    assert (host._has_died.is_set(), host._ready.is_set()) == (True, False)
+
+
+async def test_who_finds_the_engine_dead_has_it_restarted_and_waits(tmp_path: Path) -> None:
+    """Not even a call is made: vLLM has said already that it is dead."""
+    host = new_host(tmp_path)
+    host._running = _Running(Dying(errored=True), [])
+    host._ready.set()
+    waiting = asyncio.create_task(host._current())
+    async with asyncio.timeout(PATIENCE_S):
+        await host._has_died.wait()
+    assert not waiting.done()
+    host._running = again = _Running(Dying(errored=False), [])
+    host._ready.set()
+    assert await waiting is again
+
+
+async def test_an_engine_that_dies_while_it_is_restarted_is_restarted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as the settings allow; then it is down, and says so."""
+    host, died = new_host(tmp_path), EngineRestarting("the model process died")
+    outcomes: list[Exception | None] = [died, None, died, died, died]
+    up = asyncio.Event()
+
+    async def launch(_progress: Any) -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+        up.set()
+
+    monkeypatch.setattr(host, "_launch", launch)
+    watch = asyncio.create_task(host._watch_engine())
+    host._has_died.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await up.wait()
+        host._has_died.set()
+        await watch
+    assert outcomes == []
+    assert f"died {host._config.host.max_restarts + 1} times" in host._down_reason
+
+
+async def test_a_model_that_dies_during_the_start_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing says that it is being restarted: it is not."""
+    host = new_host(tmp_path)
+
+    async def launch(_progress: Any) -> None:
+        raise EngineRestarting("the model process died and is being restarted; ask again")
+
+    monkeypatch.setattr(host, "_launch", launch)
+    with pytest.raises(EngineStartError, match="while it was started"):
+        await host.start()
+    await host.stop()
+
+
 async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM cannot be stopped while it loads; it is once it has, though nobody waits for it any more."""
     begun, loaded, ended = threading.Event(), threading.Event(), threading.Event()
@@ -482,7 +556,7 @@ async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(vllm_host, "set_environment", lambda *_: None)
     monkeypatch.setattr(AsyncLLM, "from_engine_args", load_slowly)
-    host = VllmHost(EngineConfig(model=str(pocket_folder()), data_dir=tmp_path))
+    host = new_host(tmp_path)
     start = asyncio.create_task(host.start())
     assert await asyncio.to_thread(begun.wait, 60)
     start.cancel()
