@@ -1,6 +1,5 @@
 """A whole heed without a model: the real database, gateway and HTTP application over the fake engine."""
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from bot.metrics import Metrics
 from engine.config import EngineConfig
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
-from tests.storage.new_data_dir import new_data_dir
+from tests.storage.new_data_dir import copy_to
 
 
 @dataclass
@@ -70,16 +69,10 @@ def text_of(answer: dict[str, Any]) -> str:
 StartHeed = Callable[..., Awaitable[Heed]]
 
 
-@pytest.fixture(scope="session")
-def empty_data_dir() -> Path:
-    """A data directory with an empty, migrated database, to be copied."""
-    return new_data_dir()
-
-
 @asynccontextmanager
-async def heeds(data_dir: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+async def heeds(data_dir: Path) -> AsyncIterator[StartHeed]:
     """Starts a heed on the same data directory each time, with the settings given; ends them all."""
-    shutil.copytree(empty_data_dir, data_dir)
+    copy_to(data_dir)
     running: list[tuple[Heed, Database]] = []
 
     async def start(**settings: Any) -> Heed:
@@ -105,9 +98,9 @@ async def heeds(data_dir: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed
 
 
 @pytest.fixture
-async def start_heed(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+async def start_heed(tmp_path: Path) -> AsyncIterator[StartHeed]:
     """Starts heeds on one data directory."""
-    async with heeds(tmp_path / "data", empty_data_dir) as start:
+    async with heeds(tmp_path / "data") as start:
         yield start
 
 
@@ -118,9 +111,9 @@ async def heed(start_heed: StartHeed) -> Heed:
 
 
 @pytest.fixture
-async def database(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Database]:
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """An empty database."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     database = Database.open(tmp_path / "data")
     yield database
     await database.close()

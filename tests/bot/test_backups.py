@@ -18,6 +18,7 @@ from storage import people
 from storage.database import Database
 from tests.bot.test_cli import ROOT, heed_command
 from tests.patience import PATIENCE_S
+from tests.storage.new_data_dir import copy_to
 from tests.storage.taught import teach
 
 
@@ -27,10 +28,10 @@ def heed(*arguments: str | Path) -> Result:
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path, empty_data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data directory of the settings, with one version in it."""
     data_dir = tmp_path / "data"
-    shutil.copytree(empty_data_dir, data_dir)
+    copy_to(data_dir)
     monkeypatch.setenv("HEED_DATA_DIR", str(data_dir))
     monkeypatch.setenv("COLUMNS", "200")
     asyncio.run(_fill(data_dir))

@@ -1,7 +1,6 @@
 """bot.channels: a platform that fails costs itself only, and at the end nothing is lost."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,6 +28,7 @@ from tests.bot.test_app import Started
 from tests.bot.test_app import model as model
 from tests.bot.test_app import settings as settings
 from tests.patience import PATIENCE_S, until
+from tests.storage.new_data_dir import copy_to
 
 BEA = Author("discord", "21", "Bea")
 CHANNEL = Place("discord", "55")
@@ -40,9 +40,9 @@ def no_jitter(low: float, high: float) -> float:
 
 
 @pytest.fixture
-async def core(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Core]:
+async def core(tmp_path: Path) -> AsyncIterator[Core]:
     """A core whose delivery is not used."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         yield heed.core
 

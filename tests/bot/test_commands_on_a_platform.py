@@ -1,6 +1,5 @@
 """Commands, consent and access through the desk: what people see, on a platform in memory."""
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from storage.tables import AccessState
 from tests.bot.fake_channel import ANA, FakeChannel, FakePlatform
 from tests.bot.platform_rig import rig
 from tests.bot.test_desk import Counter, actions
+from tests.storage.new_data_dir import copy_to
 
 BOSS = Author("telegram", "1", "Boss")
 ARGUMENTS = {
@@ -28,9 +28,9 @@ ARGUMENTS = {
 
 
 @pytest.fixture
-def desk_with(tmp_path: Path, empty_data_dir: Path) -> Any:
+def desk_with(tmp_path: Path) -> Any:
     """Opens a desk with the access settings given; account 1 is its admin."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
 
     @asynccontextmanager
     async def opened(**settings: Any) -> AsyncIterator[Counter]:

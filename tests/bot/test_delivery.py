@@ -1,7 +1,6 @@
 """bot.delivery: said once, in order, whatever the platform does and whenever heed ends."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform
 from tests.bot.platform_rig import Rig, rig
 from tests.patience import until
 from tests.storage import rows
+from tests.storage.new_data_dir import copy_to
 
 ROWS = ((Button("👍", "up"),),)
 ANSWER = "You asked about bees. It is a fine subject with many sides"
@@ -31,9 +31,9 @@ StartRig = Callable[..., AbstractAsyncContextManager[Rig]]
 
 
 @pytest.fixture
-def start(tmp_path: Path, empty_data_dir: Path) -> StartRig:
+def start(tmp_path: Path) -> StartRig:
     """Starts a core on the same data directory and platform each time."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     shown = FakePlatform()
 
     def started(limits: Limits | None = None, **options: Any) -> AbstractAsyncContextManager[Rig]:

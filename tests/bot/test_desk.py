@@ -1,6 +1,5 @@
 """bot.desk: what arrives from a platform means the right thing, for the right person, once."""
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,6 +19,7 @@ from storage.tables import ConsentChoice, FeedbackStatus
 from tests.bot.fake_channel import ANA, BEN, GROUP, HOME, FakeChannel, FakePlatform, Shown
 from tests.bot.fake_engine import EMOJI
 from tests.bot.platform_rig import Rig, rig
+from tests.storage.new_data_dir import copy_to
 
 SHORT = "too long"
 
@@ -76,9 +76,9 @@ class Counter:
 
 
 @pytest.fixture
-async def counter(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Counter]:
+async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
     """A desk that has met nobody."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         yield Counter(heed)
 
@@ -375,9 +375,9 @@ async def test_an_update_handled_again_does_nothing_twice(ana: Counter, what: st
     assert len(ana.platform.messages) > before or what == "up"
 
 
-async def test_strangers_get_a_code_and_nothing_else(tmp_path: Path, empty_data_dir: Path) -> None:
+async def test_strangers_get_a_code_and_nothing_else(tmp_path: Path) -> None:
     """By pairing: their words are not processed; once let in they are told."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform()), access={"mode": "pair"}) as heed:
         counter = Counter(heed)
         (notice,) = await counter.say("bees")

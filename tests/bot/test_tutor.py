@@ -1,6 +1,5 @@
 """bot.tutor: a lesson counts once, also where heed is killed between the lesson and its done mark."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform, Shown
 from tests.bot.fake_engine import EMOJI
 from tests.bot.platform_rig import rig
 from tests.bot.test_desk import Counter
+from tests.storage.new_data_dir import copy_to
 
 COUNTED = ("correction", "chip", "undo", "down", "turn", "again", "note", "reaction", "worse")
 
@@ -27,9 +27,9 @@ class Killed(Done):
 
 
 @pytest.fixture
-async def counter(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Counter]:
+async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
     """A desk that may learn from Ana."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         counter = Counter(heed)
         await counter.say("hello")
@@ -99,9 +99,9 @@ def test_every_chip_has_its_reason_but_the_last() -> None:
     assert actions == [f"why:{number}" for number in range(len(CHIP_REASONS) + 1)]
 
 
-async def test_updates_are_limited_with_a_word(tmp_path: Path, empty_data_dir: Path) -> None:
+async def test_updates_are_limited_with_a_word(tmp_path: Path) -> None:
     """Above the limit nothing is learned, and the person is told when it is again."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     access = {"mode": "open", "updates_per_hour": 1}
     async with rig(tmp_path / "data", FakeChannel(FakePlatform()), access=access) as heed:
         counter = Counter(heed)
@@ -112,9 +112,9 @@ async def test_updates_are_limited_with_a_word(tmp_path: Path, empty_data_dir: P
         assert len(await counter.feedback()) == 1
 
 
-async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path, empty_data_dir: Path) -> None:
+async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path) -> None:
     """The last correction of an hour that a crash cut short is told as learned, not as one too many."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     access = {"mode": "open", "updates_per_hour": 1}
     async with rig(tmp_path / "data", FakeChannel(FakePlatform()), access=access) as heed:
         counter = Counter(heed)

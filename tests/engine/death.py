@@ -51,10 +51,11 @@ async def die(live: Live) -> Death:
     answers = await witness.answers(live.host)
     pupil = await live.person()
     row = await live.say(await live.ask(pupil, QUESTION), "no emoji please")
-    learning = asyncio.create_task(live.engine.learn(row.id))
-    await live.has_begun(row.id)
-    processes, stream = await _die_during_a_stream(live.host, witness)
-    return Death(witness, answers, processes, stream, pupil, await learning)
+    with live.open_gates():
+        learning = asyncio.create_task(live.engine.learn(row.id))
+        await live.has_begun(row.id)
+        processes, stream = await _die_during_a_stream(live.host, witness)
+        return Death(witness, answers, processes, stream, pupil, await learning)
 
 
 async def _die_during_a_stream(host: VllmHost, witness: Witness) -> tuple[list[ProcessId], list[int] | BaseException]:

@@ -2,15 +2,18 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+
 from engine.engine import Engine
 from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
 from engine.vllm_host import VllmHost
+from evals.compare import OPEN_GATES
 from storage import completions, feedback, notes, people, versions
 from storage.database import Database
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
@@ -20,7 +23,6 @@ from tests.patience import PATIENCE_S
 
 ChatMessage = dict[str, str]
 GREEDY = Sampling()
-LESSON_TRIES = 3
 
 
 @dataclass
@@ -114,17 +116,20 @@ class Live:
         return await twins.born(self.database, self.data_dir, user_id)
 
     async def lesson(self, text: str = "no emoji please") -> tuple[str, LearnOutcome]:
-        """A new person who teaches one lesson now, which makes version 1.
-
-        Where the gates refuse the first of the two tries, as they do once in hundreds of lessons, it is somebody else.
-        """
-        for _ in range(LESSON_TRIES):
-            user_id = await self.person()
+        """A new person who teaches one lesson now, of which it is not asked whether the gates would let it through."""
+        user_id = await self.person()
+        with self.open_gates():
             outcome = await self.teach(await self.ask(user_id, "Tell me about the koala"), text)
-            assert outcome.status == "learned", outcome
-            if outcome.adapter_version == 1:
-                return user_id, outcome
-        raise AssertionError(f"the gates refused {LESSON_TRIES} first tries in a row")
+        assert outcome.status == "learned", outcome
+        return user_id, outcome
+
+    @contextmanager
+    def open_gates(self) -> Iterator[None]:
+        """Every update passes: one good lesson in some hundred is refused at its first try."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, bound in OPEN_GATES.items():
+                patch.setitem(vars(self.engine.config.gate), name, bound)
+            yield
 
     async def user(self, user_id: str) -> User:
         """The person's row."""

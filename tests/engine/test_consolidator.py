@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,6 @@ from engine.config import SleepConfig
 from engine.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates import Verdict
-from evals.compare import OPEN_GATES
 from storage import completions, feedback, signals, updates, versions
 from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
 from tests.engine.live import Live
@@ -50,11 +50,11 @@ def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def brief(live: Live, lenient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def brief(live: Live, lenient: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is taught is no question at all: a few steps, and every gate open."""
-    for name, bound in OPEN_GATES.items():
-        monkeypatch.setitem(vars(live.engine.config.gate), name, bound)
     monkeypatch.setitem(vars(live.engine.config.sleep), "max_steps", 4)
+    with live.open_gates():
+        yield
 
 
 async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> None:

@@ -453,7 +453,7 @@ async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(l
     assert (death.outcome.status, death.outcome.note) == ("learned", "no emoji please")
     assert (await live.feedback(death.outcome.feedback_id)).attempts == 2
     assert len(await live.notes(death.pupil)) == 1
-    assert (await live.result(death.pupil, QUESTION)).adapter_version == death.outcome.adapter_version > 0
+    assert (await live.result(death.pupil, QUESTION)).adapter_version == 1
     assert live.engine.is_ready
-    last, *_, first = await live.engine.update_log(death.pupil, 9)  # between them, now and then, what a gate refused
-    assert (last.status, first.status) == ("accepted", "failed")
+    runs = await live.engine.update_log(death.pupil, 9)
+    assert [r.status for r in runs] == ["accepted", "failed"]

@@ -17,14 +17,10 @@ def new_data_dir() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="heed-new-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with ThreadPoolExecutor(1) as elsewhere:  # in this thread a loop may be running
-        elsewhere.submit(asyncio.run, _started_once(folder)).result()
+        elsewhere.submit(lambda: asyncio.run(Database.open(folder).close())).result()
     return folder
 
 
 def copy_to(data_dir: Path) -> Path:
     """A data directory of a test's own; the folder may be there already."""
     return Path(shutil.copytree(new_data_dir(), data_dir, dirs_exist_ok=True))
-
-
-async def _started_once(data_dir: Path) -> None:
-    await Database.open(data_dir).close()

@@ -40,9 +40,9 @@ async def browser(chromium_path: str) -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def start_heed(browser: Browser, tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
     """Starts heeds on the browser's loop; their pages are closed before they end."""
-    async with heeds(tmp_path / "data", empty_data_dir) as start:
+    async with heeds(tmp_path / "data") as start:
         yield start
         for context in browser.contexts:
             await context.close()

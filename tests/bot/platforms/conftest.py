@@ -1,6 +1,5 @@
 """What tests of the platforms share."""
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from tests.bot.platforms.discord_bench import Bench, bench
 from tests.storage.conftest import fast_folder
+from tests.storage.new_data_dir import copy_to
 
 
 @pytest.fixture
@@ -17,10 +17,10 @@ def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def quick_dir(empty_data_dir: Path) -> Iterator[Path]:
+def quick_dir() -> Iterator[Path]:
     """A data directory that no disk slows down."""
     with fast_folder() as folder:
-        yield Path(shutil.copytree(empty_data_dir, folder / "data"))
+        yield copy_to(folder / "data")
 
 
 @pytest.fixture

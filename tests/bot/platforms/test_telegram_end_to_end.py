@@ -1,7 +1,6 @@
 """Telegram from end to end: the real library, intake, desk and delivery over the fake engine."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
 from tests.contract.telegram_server import ANA, BEN, FORUM, GROUP, SMALL_GROUP, Fault, Json, TelegramServer, private
 from tests.patience import PATIENCE_S
+from tests.storage.new_data_dir import copy_to
 from tests.storage.test_erasure import copies
 
 pytestmark = [
@@ -111,9 +111,9 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
 
 
 @pytest.fixture
-async def talk(tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[Talk]:
+async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
     """Ana has said hello and yes."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     async with TelegramServer() as server, heed_on(server, tmp_path / "data") as talk:
         await server.polled.wait()
         server.say("hello")
@@ -255,9 +255,9 @@ async def test_commands_are_done(talk: Talk) -> None:
     await talk.shows("/help lists them")
 
 
-async def test_every_command_is_there(tmp_path: Path, empty_data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_command_is_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each is in the admin's menu, and each is answered."""
-    shutil.copytree(empty_data_dir, tmp_path / "data")
+    copy_to(tmp_path / "data")
     access = {"mode": "open", "admins": (f"telegram:{ANA['id']}",)}
     async with TelegramServer() as server, heed_on(server, tmp_path / "data", access=access) as talk:
         await talk.ask("bees")
@@ -371,9 +371,9 @@ async def test_who_has_blocked_heed_is_left_alone(talk: Talk, caplog: pytest.Log
 CLEO: Json = {"id": 7261940385, "is_bot": False, "first_name": "Cleopatra", "username": "cleo_7", "language_code": "en"}
 
 
-async def test_nothing_is_left_of_who_was_forgotten(tmp_path: Path, empty_data_dir: Path) -> None:
+async def test_nothing_is_left_of_who_was_forgotten(tmp_path: Path) -> None:
     """No file has the number, the name or a word, and redelivered updates bring nothing back; Ana is still there."""
-    data_dir = shutil.copytree(empty_data_dir, tmp_path / "data")
+    data_dir = copy_to(tmp_path / "data")
     home = private(CLEO)
     async with TelegramServer() as server:
         async with heed_on(server, data_dir) as talk:

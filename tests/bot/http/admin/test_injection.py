@@ -49,9 +49,9 @@ async def browser(chromium_path: str) -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def start_heed(browser: Browser, tmp_path: Path, empty_data_dir: Path) -> AsyncIterator[StartHeed]:
+async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
     """Starts heeds on the browser's loop; their pages are closed before they end."""
-    async with heeds(tmp_path / "data", empty_data_dir) as start:
+    async with heeds(tmp_path / "data") as start:
         yield start
         for context in browser.contexts:
             await context.close()
@@ -132,11 +132,11 @@ async def looked_at(page: Page, heed: Heed, path: str) -> tuple[int, str]:
 
 
 async def test_whatever_is_stored_stays_text(
-    start_heed: StartHeed, browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, empty_data_dir: Path
+    start_heed: StartHeed, browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No element more than over harmless strings, no script, no report of the policy; and each string is shown."""
     monkeypatch.setattr(paging, "ROWS", 500)
-    async with heeds(tmp_path / "other", empty_data_dir) as start_other:
+    async with heeds(tmp_path / "other") as start_other:
         seen: list[dict[str, tuple[int, str]]] = []
         for start, texts in ((start_other, HARMLESS), (start_heed, HOSTILE)):
             heed = await start()
