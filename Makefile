@@ -31,6 +31,7 @@ run: setup ## set up and start heed: http://127.0.0.1:8080, and a terminal chat
 
 test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
+	@# byte code is kept: rewriting every test's assertions takes a processor four seconds, in each process
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder $(ARGS)
 
 crash: setup-dev ## kill and stop heed over a thousand times, also while it learns, and look for what is torn, lost or doubled (ARGS="--only learning")
