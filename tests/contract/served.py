@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from storage.database import Database
 from tests.bot.conftest import Heed, heeds
 
 START_TIMEOUT_S = 60.0
@@ -18,13 +17,12 @@ START_TIMEOUT_S = 60.0
 def served() -> Iterator[str]:
     """Its address, as long as the block runs."""
     folder = Path(tempfile.mkdtemp(prefix="heed-contract-"))
-    asyncio.run(Database.open(folder / "empty").close())
     loop = asyncio.new_event_loop()
     started: asyncio.Future[Heed] = loop.create_future()
     is_over = asyncio.Event()
 
     async def serve() -> None:
-        async with heeds(folder / "data", folder / "empty") as start:
+        async with heeds(folder / "data") as start:
             started.set_result(await start())
             await is_over.wait()
 
