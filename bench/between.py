@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
-from bot.access import Access
+from bot.access.accounts import Access
+from bot.access.consent import Consent
 from bot.app import keep_for_good
-from bot.channels import Channels
+from bot.commands.spec import Core
 from bot.config import AccessSettings, HttpSettings, Settings
-from bot.consent import Consent
-from bot.context import Core
-from bot.gateway import Gateway
-from bot.lessons import Lessons
-from bot.metrics import Metrics
+from bot.core.gateway import Gateway
+from bot.core.lessons import Lessons
+from bot.messaging.supervisor import Channels
+from bot.monitoring.metrics import Metrics
 from storage.database import Database
 
 ENDLESS = 1_000_000  # messages an hour

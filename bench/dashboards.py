@@ -17,18 +17,18 @@ from bench import stored
 from bench.config import BenchConfig
 from bench.figures import Row, row
 from bench.instant import InstantEngine
-from bot import admin_password
+from bot.access import admin_password
 from bot.config import Settings
-from bot.gateway import Gateway
+from bot.core.gateway import Gateway
+from bot.core.lessons import Lessons
 from bot.http.admin.gate import COOKIE
+from bot.http.protocol.services import ADMIN_SESSIONS, Services
 from bot.http.server import application
-from bot.http.services import ADMIN_SESSIONS, Services
-from bot.lessons import Lessons
-from bot.metrics import Metrics
-from engine.config import EngineConfig
+from bot.monitoring.metrics import Metrics
+from engine.config.engine import EngineConfig
 from evals.study import Advance
-from storage import dashboards
 from storage.database import Database
+from storage.reports import dashboards
 
 TARGET_MS = 300.0
 STEPS = 10  # of the progress bar while the database is filled

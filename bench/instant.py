@@ -10,7 +10,7 @@ from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Place
 from bot.inbound import Inbound, Said
 from engine.requests import Delta, GenerateRequest, GenerateResult
-from storage.inbox import Kept
+from storage.conversations.inbox import Kept
 from storage.tables import Inbox
 
 PLATFORM = "telegram"

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from storage import chats, people
+from storage.conversations import chats
 from storage.database import Database, Session
+from storage.people import people
 from storage.tables import Chat, User, new_id
 
 Row = dict[str, Any]

@@ -23,24 +23,26 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from bot import admin_password, pausing, settings_file
+from bot.access import admin_password
 from bot.channel import Channel
-from bot.channels import Channels, switched_on
-from bot.chores import DAY_S, Chore, done_meanwhile
 from bot.config import Settings
+from bot.core.gateway import Gateway
+from bot.core.lessons import Lessons
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
-from bot.gateway import Gateway
+from bot.housekeeping import pause_file as pausing
+from bot.housekeeping import settings_reload
+from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
+from bot.housekeeping.periodic import DAY_S, Chore, done_meanwhile
+from bot.housekeeping.retention import Retention
+from bot.housekeeping.settings_reload import SettingsFile
+from bot.http.protocol.services import Platforms, Services
 from bot.http.server import application
-from bot.http.services import Platforms, Services
-from bot.lessons import Lessons
-from bot.metrics import Metrics
-from bot.pausing import PAUSE_FILE, PauseFile
-from bot.redaction import hide
-from bot.retention import Retention
-from bot.settings_file import SettingsFile
-from engine.config import ConfigError, EngineConfig
+from bot.messaging.supervisor import Channels, switched_on
+from bot.monitoring.metrics import Metrics
+from bot.monitoring.redaction import hide
+from engine.config.engine import ConfigError, EngineConfig
 from storage.database import Database
-from storage.lock import DataDirectoryLock
+from storage.files.lock import DataDirectoryLock
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -161,7 +163,7 @@ class App:
 
     def _chores(self, database: Database, pause_file: PauseFile) -> Iterator[Chore]:
         yield Chore(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
-        yield Chore("reading the settings again", self._settings_file.look, settings_file.LOOK_EVERY_S)
+        yield Chore("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
         if self.settings.keep_completions_days is not None:
             retention = Retention(database, self.settings.keep_completions_days)
             yield Chore("dropping old answers", retention.drop, DAY_S)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from bot.errors import BotError
 from bot.events import Place
 from bot.inbound import Inbound
-from storage.inbox import Kept
+from storage.conversations.inbox import Kept
 from storage.tables import Inbox
 
 

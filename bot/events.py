@@ -1,7 +1,8 @@
 """What a platform hands to the core, and nothing about how platforms look.
 
 Frozen records only: an adapter (HTTP, terminal, a chat platform) makes one of these from its own update,
-and `bot.feedback`, `bot.commands` and `bot.gateway` take it from there. Ids are the platform's own strings.
+and `bot.core.feedback`, `bot.commands.person` and `bot.core.gateway` take it from there. Ids are the platform's own
+strings.
 """
 
 from dataclasses import dataclass

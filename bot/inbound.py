@@ -1,7 +1,7 @@
 """What arrives from a chat platform, once its adapter has read it.
 
-Frozen records only. Ids are the platform's own strings. `bot.desk` decides what each of them means; nothing here knows
-how a platform looks.
+Frozen records only. Ids are the platform's own strings. `bot.messaging.dispatcher` decides what each of them means;
+nothing here knows how a platform looks.
 """
 
 from dataclasses import dataclass

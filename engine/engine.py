@@ -14,30 +14,35 @@ from contextlib import aclosing, suppress
 from dataclasses import asdict
 from typing import Literal
 
-from engine import history, notes
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapter_zip import AdapterPackage
-from engine.adapters import AdapterStore
-from engine.asked import Asked
-from engine.auditor import Auditor
-from engine.bank import load_bank
-from engine.candidates import Candidates
-from engine.config import EngineConfig
-from engine.consolidator import LEARNING_IS_OFF, Consolidator
-from engine.curriculum import Curriculum
+from engine.adapters import undo
+from engine.adapters.active import ServedAdapters
+from engine.adapters.store import AdapterStore
+from engine.adapters.transfer import Transfer
+from engine.adapters.undo import NothingToUndo, UndoResult
+from engine.adapters.zip_format import AdapterPackage
+from engine.config.engine import EngineConfig
+from engine.consolidation.approved_answers import GoldAnswers
+from engine.consolidation.better_answers import Curriculum
+from engine.consolidation.consolidator import LEARNING_IS_OFF, Consolidator
+from engine.consolidation.drift_audit import Auditor
+from engine.consolidation.rebuild import Rebase
+from engine.consolidation.rehearsal import Rehearsals
+from engine.consolidation.schedule import PAUSED, Sleep
+from engine.consolidation.waiters import Asked
 from engine.errors import EngineError
-from engine.facts import Facts
-from engine.given import given
-from engine.gold import GoldAnswers
-from engine.hindsight import with_notes
-from engine.history import NothingToUndo, UndoResult
-from engine.learner import Learner
-from engine.likelihood import likelihood
-from engine.model_files import fingerprint
-from engine.prompts import PromptBuilder
-from engine.reasoning import Parts, Reasoning
-from engine.rebase import Rebase
-from engine.rehearsal import Rehearsals
+from engine.generation.external_answer import given
+from engine.generation.likelihood import likelihood
+from engine.host.model_files import fingerprint
+from engine.host.vllm_host import VllmHost
+from engine.host.vllm_types import HostChunk
+from engine.learning.candidates import Candidates
+from engine.learning.learner import Learner
+from engine.learning.scheduler import MAX_ATTEMPTS, UpdateScheduler
+from engine.prompts.bank import load_bank
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import with_notes
+from engine.prompts.reasoning import Parts, Reasoning
 from engine.requests import (
     TOOLS,
     ConsolidationOutcome,
@@ -48,16 +53,13 @@ from engine.requests import (
     Likelihood,
     Sampling,
 )
-from engine.rollouts import RolloutStore
-from engine.serving import ServedAdapters
-from engine.sleep import PAUSED, Sleep
-from engine.transfer import Transfer
-from engine.updates import MAX_ATTEMPTS, UpdateScheduler
-from engine.vllm_host import VllmHost
-from engine.vllm_types import HostChunk
-from storage import erasure, feedback, people, updates, versions
-from storage import notes as note_rows
+from engine.samples import notes
+from engine.samples.facts import Facts
+from engine.samples.rollouts import RolloutStore
 from storage.database import Database, Session
+from storage.learning import feedback, updates, versions
+from storage.learning import notes as note_rows
+from storage.people import erasure, people
 from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun
 
 Progress = Callable[[str], None]
@@ -320,14 +322,14 @@ class Engine:
     async def undo(self, user_id: str) -> UndoResult:
         """Takes back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
         async with self._scheduler.turn(user_id):
-            result = await self._database.write(lambda s: history.undo(s, user_id))
+            result = await self._database.write(lambda s: undo.undo(s, user_id))
         self._scheduler.submit_chore(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
         """Takes the lesson of a version back for a reason that is kept; None where that is not active any more."""
         async with self._scheduler.turn(complaint.user_id):
-            result = await self._database.write(lambda s: history.take_back(s, complaint, version, reason))
+            result = await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
         if result is not None:
             self._scheduler.submit_chore(complaint.user_id, "rebuild" if result.must_rebuild else "settle")
         return result
@@ -338,7 +340,7 @@ class Engine:
         Raises VersionNotFound, VersionPruned, VersionStateError.
         """
         async with self._scheduler.turn(user_id):
-            await self._database.write(lambda s: history.return_to(s, user_id, version))
+            await self._database.write(lambda s: undo.return_to(s, user_id, version))
         self._scheduler.submit_chore(user_id)
         return version
 
@@ -348,7 +350,7 @@ class Engine:
         Raises NoteNotFound.
         """
         async with self._scheduler.turn(user_id):
-            is_learned = await self._database.write(lambda s: history.delete_note(s, user_id, note_id))
+            is_learned = await self._database.write(lambda s: undo.delete_note(s, user_id, note_id))
         if is_learned:
             self._scheduler.submit_chore(user_id, "rebuild")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.given`)
+GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.generation.external_answer`)
 ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant" | "tool", "content": text}
 Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}, as the client wrote it
 TOOLS = "tools"  # where an answer's sampling record keeps the tools that were in its prompt
@@ -43,7 +43,7 @@ class Delta:
     logprobs: list[float]
     top_logprobs: list[dict[int, float]] | None = None
     result: "GenerateResult | None" = None
-    reasoning: str = ""  # what is thought before the answer, and no part of its text (`engine.reasoning`)
+    reasoning: str = ""  # what is thought before the answer, and no part of its text (`engine.prompts.reasoning`)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ConsolidationOutcome:
     num_new: int = 0  # signals that were new
     num_rehearsed: int = 0  # earlier corrections taught once more
     num_weak: int = 0  # weak signals and better answers that trained something
-    num_better: int = 0  # better answers that a teacher had written (`engine.curriculum`)
+    num_better: int = 0  # better answers that a teacher had written (`engine.consolidation.better_answers`)
     steps: int = 0
     duration_ms: float = 0.0
     gate: dict[str, Any] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.config import GateConfig
+from engine.config.engine import GateConfig
 from engine.pocket import WEIGHTS, trial
 from engine.pocket.style import DEFAULT, Direction, Factual, Style, has_facts, render
 from engine.pocket.subjects import SUBJECTS, Subject

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engine.pocket.bank import FRAMES
 from engine.pocket.talk import PersonalFact, personal_fact
 from engine.pocket.wishes import HELD_OUT_NAMES
-from engine.questions import framed
+from engine.samples.questions import framed
 from evals import cases
 from evals.arms import WEIGHTS, Pair
 from evals.config import EvalConfig

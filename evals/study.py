@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.bank import load_bank
+from engine.prompts.bank import load_bank
 from evals.arms import Lesson, Pair
 from evals.client import Client
 from evals.config import EvalConfig

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, StatementError
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
-from storage import migrations, sqlite
+from storage import migrations
 from storage.errors import (
     ConstraintViolated,
     DatabaseClosed,
@@ -27,11 +27,12 @@ from storage.errors import (
     NotStorable,
     StorageError,
 )
-from storage.sqlite import RunningSqliteStore, SqliteStore
-from storage.writer import Writer
+from storage.sql import sqlite
+from storage.sql.sqlite import RunningSqliteStore, SqliteStore
+from storage.sql.writer import Writer
 
 if TYPE_CHECKING:
-    from storage.postgres import PostgresServer, RunningPostgresServer
+    from storage.sql.postgres import PostgresServer, RunningPostgresServer
 
 T = TypeVar("T")
 
@@ -188,7 +189,7 @@ def _store(data_dir: Path, url: str | None) -> "SqliteStore | PostgresServer":
     address = _parse(url) if url else URL.create("sqlite")
     if address.get_backend_name() == "sqlite":
         return SqliteStore(Path(address.database or data_dir / sqlite.FILE_NAME), NUM_READERS)
-    from storage.postgres import PostgresServer  # its driver is loaded only where a server is used
+    from storage.sql.postgres import PostgresServer  # its driver is loaded only where a server is used
 
     return PostgresServer(address, NUM_READERS)
 
@@ -197,7 +198,7 @@ def _running_store(data_dir: Path, url: str | None) -> "RunningSqliteStore | Run
     address = _parse(url) if url else URL.create("sqlite")
     if address.get_backend_name() == "sqlite":
         return RunningSqliteStore(Path(address.database or data_dir / sqlite.FILE_NAME), 1)
-    from storage.postgres import RunningPostgresServer  # as in _store
+    from storage.sql.postgres import RunningPostgresServer  # as in _store
 
     return RunningPostgresServer(address, 1)
 

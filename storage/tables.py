@@ -219,7 +219,7 @@ class PlatformMessage(SQLModel, table=True):
 
 
 class MessageRole(SQLModel, table=True):
-    """What a message on a platform is for, where it is not an answer itself (see storage.roles)."""
+    """What a message on a platform is for, where it is not an answer itself (see message_roles)."""
 
     __tablename__ = "message_role"
     platform: str = Field(primary_key=True)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from engine import adapter_zip
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
-from engine.adapter_zip import MANIFEST_FILE, README_FILE
+from engine.adapters import zip_format
+from engine.adapters.zip_format import MANIFEST_FILE, README_FILE
 
 BASE_MODEL = "fake"
 NAME = "base_model.model.model.layers.0.self_attn.q_proj.lora_{}.weight"
@@ -22,7 +22,9 @@ NAME = "base_model.model.model.layers.0.self_attn.q_proj.lora_{}.weight"
 
 def directory(rank: int = 2, value: float = 0.5, dtype: Any = np.float32, alpha: int = 4) -> dict[str, bytes]:
     """An adapter's two files, for a model with one module of width 8."""
-    from engine.lora_slot import LoraShape  # brings torch along: a heed that is killed forty times starts without it
+    from engine.training.lora_slot import (
+        LoraShape,  # brings torch along: a heed that is killed forty times starts without it
+    )
 
     tensors = {NAME.format("A"): np.full((rank, 8), value, dtype), NAME.format("B"): np.full((8, rank), value, dtype)}
     config = LoraShape(rank, alpha, ("q_proj",)).config("/somewhere/pocket")
@@ -31,7 +33,7 @@ def directory(rank: int = 2, value: float = 0.5, dtype: Any = np.float32, alpha:
 
 def packed(files: dict[str, bytes] | None = None, base_model: str = BASE_MODEL) -> bytes:
     """A good zip file."""
-    return adapter_zip.pack(files or directory(), base_model, "pocket", 3)
+    return zip_format.pack(files or directory(), base_model, "pocket", 3)
 
 
 def contents(content: bytes) -> dict[str, bytes]:
@@ -55,7 +57,7 @@ def zipped(files: dict[str, bytes], extra: list[tuple[zipfile.ZipInfo, bytes]] |
 def vouched(files: dict[str, bytes], **said: Any) -> bytes:
     """Files with a manifest that vouches for them, whatever they are."""
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    manifest = {"format": adapter_zip.FORMAT, "base_model": BASE_MODEL, "sha256": sums} | said
+    manifest = {"format": zip_format.FORMAT, "base_model": BASE_MODEL, "sha256": sums} | said
     return zipped({**files, MANIFEST_FILE: json.dumps(manifest).encode()})
 
 

@@ -24,32 +24,32 @@ MAY_IMPORT = {
 
 # Third party -> the only folder that may import it.
 HOMES = {
-    "torch": ("engine",),
-    "vllm": ("engine",),
-    "peft": ("engine",),
-    "transformers": ("engine",),
+    "torch": ("engine/training", "engine/worker", "engine/pocket"),
+    "vllm": ("engine/host", "engine/worker"),
+    "peft": ("engine/training", "engine/worker", "engine/pocket"),
+    "transformers": ("engine/training", "engine/worker", "engine/pocket"),
     "safetensors": ("engine",),
     "tokenizers": ("engine",),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
     "alembic": ("storage",),
-    "asyncpg": ("storage",),
-    "telegram": ("bot/platforms",),
-    "discord": ("bot/platforms",),
-    "prompt_toolkit": ("bot/platforms",),
+    "asyncpg": ("storage/sql",),
+    "telegram": ("bot/platforms/telegram",),
+    "discord": ("bot/platforms/discord",),
+    "prompt_toolkit": ("bot/cli",),
     "matplotlib": ("bot", "evals"),
 }
 NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
-    "engine/config.py": "the engine's settings",
-    "engine/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
-    "engine/forking.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",
+    "engine/config/engine.py": "the engine's settings",
+    "engine/host/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
+    "engine/worker/fork.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",
 }
 MAY_WRITE_FILES = {
-    "storage/atomic.py": "the one writer of what must survive",
-    "engine/vllm_settings.py": "vLLM's logging configuration, written anew at each start",
+    "storage/files/atomic.py": "the one writer of what must survive",
+    "engine/host/vllm_settings.py": "vLLM's logging configuration, written anew at each start",
 }
 MAY_WRITE_FOLDERS = {
     "engine/pocket": "makes the weights in a checkout, before anything runs",
@@ -145,10 +145,9 @@ def function_lengths(source: Path) -> Iterator[tuple[int, str]]:
                 yield (body[-1].end_lineno or 0) - body[0].lineno + 1, f"{source}:{node.lineno} {node.name}"
 
 
-def has_test(source: Path) -> bool:
-    """Whether tests/ has a module of this one's name under its package's folder."""
-    tests = ROOT / "tests" / source.parts[0]
-    return any(tests.rglob(f"test_{source.stem}.py"))
+def mirrored(source: Path) -> Path:
+    """Return where the tests of a module stand: the same path below tests/."""
+    return Path("tests") / source.with_name(f"test_{source.name}")
 
 
 def needs_test(source: Path) -> bool:
@@ -191,7 +190,7 @@ def test_only_the_configuration_touches_the_environment(package: str) -> None:
 
 
 def test_only_the_atomic_writer_writes_files() -> None:
-    """What must survive a crash is written by storage/atomic.py alone."""
+    """What must survive a crash is written by storage/files/atomic.py alone."""
     writing = [source for source in sources() if any(map(is_write, ast.walk(tree_of(source))))]
     in_free_folder = [
         source for source in writing if any(source.is_relative_to(folder) for folder in MAY_WRITE_FOLDERS)
@@ -207,9 +206,12 @@ def test_no_function_is_long() -> None:
     assert statistics.median(length for length, _ in lengths) <= MAX_MEDIAN_FUNCTION_LINES
 
 
-def test_every_module_has_a_test_of_its_name() -> None:
-    """bot/gateway.py has tests/bot/**/test_gateway.py, and so on for every module."""
-    assert [str(source) for source in sources() if needs_test(source) and not has_test(source)] == []
+def test_every_module_has_its_tests_at_the_same_path() -> None:
+    """bot/core/gateway.py has tests/bot/core/test_gateway.py, and so on for every module."""
+    missing = [
+        mirrored(source) for source in sources() if needs_test(source) and not (ROOT / mirrored(source)).exists()
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("exceptions", [MAY_TOUCH_ENVIRONMENT, MAY_WRITE_FILES, MAY_WRITE_FOLDERS, NEEDS_NO_TEST])

@@ -32,7 +32,7 @@ def dockerfile() -> str:
 
 def test_the_command_is_heed(project: dict[str, Any]) -> None:
     """Installing the project gives the command `heed`."""
-    assert project["project"]["scripts"] == {"heed": "bot.cli:main"}
+    assert project["project"]["scripts"] == {"heed": "bot.cli.main:main"}
 
 
 def test_the_project_file_pulls_nothing_in(project: dict[str, Any]) -> None:

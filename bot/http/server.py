@@ -2,30 +2,19 @@
 
 from aiohttp import web
 
-from bot.http import (
-    adapters,
-    auth,
-    claas,
-    completions,
-    dashboard,
-    errors,
-    health,
-    lora,
-    models,
-    notes,
-    openai,
-    openapi,
-    request_ids,
-    score,
-    sessions,
-    users,
-)
 from bot.http.admin import live
 from bot.http.admin import routes as admin
 from bot.http.admin.attempts import Attempts
 from bot.http.admin.gate import gate
 from bot.http.admin.sessions import Sessions
-from bot.http.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, PLATFORMS, SERVICES, Platforms, Services
+from bot.http.api import adapters, health, notes, users
+from bot.http.claas import adapters as lora
+from bot.http.claas import feedback
+from bot.http.continualcode import sessions
+from bot.http.openai import chat, completions, models, score
+from bot.http.protocol import auth, errors, openapi, request_ids
+from bot.http.protocol.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, PLATFORMS, SERVICES, Platforms, Services
+from bot.http.web import page
 
 
 def application(services: Services, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
@@ -36,11 +25,11 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
     app[PLATFORMS] = platforms
     app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = Sessions(), Attempts()
     app.add_routes(platforms.routes)
-    app.on_response_prepare.append(dashboard.harden)
+    app.on_response_prepare.append(page.harden)
     app.on_response_prepare.append(request_ids.sign)
     app.add_routes(
         [
-            web.get("/", dashboard.page),
+            web.get("/", page.page),
             web.get("/healthz", health.healthz),
             web.get("/readyz", health.readyz),
             web.get("/health", health.health),
@@ -50,9 +39,9 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.get("/v1/models/{model:.+}", models.one_model),
             web.post("/v1/completions", completions.completions),
             web.post("/v1/score", score.score),
-            web.post("/v1/embeddings", openai.embeddings),
-            web.post("/v1/chat/completions", openai.chat_completions),
-            web.post("/v1/feedback", claas.give),
+            web.post("/v1/embeddings", chat.embeddings),
+            web.post("/v1/chat/completions", chat.chat_completions),
+            web.post("/v1/feedback", feedback.give),
             web.get("/v1/lora", lora.list_loras),
             web.delete("/v1/lora", lora.delete),
             web.post("/v1/lora/init", lora.init),
@@ -80,7 +69,7 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
             web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
             web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
             web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),
-            web.get("/static/{name}", dashboard.file),
+            web.get("/static/{name}", page.file),
             web.get("/openapi.json", openapi.openapi),
         ]
     )

@@ -1,4 +1,4 @@
-"""The pocket model's bank of neutral prompts (`engine.bank`), written beside its weights.
+"""The pocket model's bank of neutral prompts (`engine.prompts.bank`), written beside its weights.
 
 Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
 `opposite` and `bigger` never appear, so that what learning does to them shows on something nobody protected. Held-out
@@ -10,11 +10,11 @@ import json
 import random
 from pathlib import Path
 
-from engine.bank import FILE_NAME
 from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SMALL_TALK, exercise, personal_fact, unknown_ask
 from engine.pocket.world import ask_text
-from storage.atomic import write_file
+from engine.prompts.bank import FILE_NAME
+from storage.files.atomic import write_file
 
 ANCHORED_SKILLS = ("add", "repeat", "next")
 FRAMES = (

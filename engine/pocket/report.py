@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from engine.hindsight import Hindsight, with_hindsight, with_notes
 from engine.pocket import WEIGHTS
 from engine.pocket.style import (
     DEFAULT,
@@ -33,6 +32,7 @@ from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SKILLS, exercise
 from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, held_out_wish, wish
 from engine.pocket.world import ask_text
+from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 
 ChatMessage = dict[str, str]
 _HELD_OUT = [s for s in SUBJECTS if s.is_held_out]

@@ -18,18 +18,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
-from engine import lessons
-from engine.bank import load_bank
-from engine.config import GateConfig, LearnConfig
-from engine.gates import Measurements, Verdict, judge
-from engine.hindsight import Hindsight, teacher_messages
-from engine.lora_registry import AdapterTensors
-from engine.lora_slot import LoraShape
-from engine.prompts import PromptBuilder
-from engine.rollouts import Rollout
-from engine.samples import Sample, plan_batches
-from engine.training_model import load_base, load_training_model
-from engine.update_run import UpdateRun, open_slot
+from engine.config.engine import GateConfig, LearnConfig
+from engine.gates.candidate import Measurements, Verdict, judge
+from engine.prompts.bank import load_bank
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.samples import lessons
+from engine.samples.rollouts import Rollout
+from engine.training.batching import Sample, plan_batches
+from engine.training.lora_slot import LoraShape
+from engine.training.model import load_base, load_training_model
+from engine.training.training_update import UpdateRun, open_slot
+from engine.worker.lora_registry import AdapterTensors
 
 Messages = list[dict[str, str]]
 MAX_TOKENS = 128

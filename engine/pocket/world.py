@@ -13,7 +13,6 @@ import random
 import sys
 from dataclasses import dataclass, field, replace
 
-from engine.hindsight import WORDINGS, Hindsight, solution_note, with_hindsight, with_notes
 from engine.pocket.style import (
     DEFAULT,
     DIRECTIONS,
@@ -42,6 +41,7 @@ from engine.pocket.talk import (
     who,
 )
 from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, wish
+from engine.prompts.hindsight import WORDINGS, Hindsight, solution_note, with_hindsight, with_notes
 
 MAX_NOTES = 16
 _HELD_OUT = [s for s in SUBJECTS if s.is_held_out]

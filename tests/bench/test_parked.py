@@ -7,7 +7,7 @@ import pytest
 from bench import parked
 from bench.config import BenchConfig
 from bot.channel import Post
-from bot.delivery import Delivery
+from bot.messaging.outbox import Delivery
 
 CONFIG = BenchConfig(chats=3, rounds=1, only=("parked",))
 
@@ -15,7 +15,7 @@ CONFIG = BenchConfig(chats=3, rounds=1, only=("parked",))
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parked, "BURSTS", 2)
-    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.0)
+    monkeypatch.setattr("bot.messaging.supervisor.LAST_POSTS_S", 0.0)
 
 
 async def test_every_message_of_the_others_is_measured() -> None:

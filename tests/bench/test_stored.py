@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from bench import stored
-from storage import dashboards
-from storage.dashboards import Counts
 from storage.database import Database
+from storage.reports import dashboards
+from storage.reports.dashboards import Counts
 
 
 async def test_there_are_as_many_rows_as_were_asked_for(tmp_path: Path) -> None:

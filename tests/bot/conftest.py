@@ -12,12 +12,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.typedefs import StrOrURL
 
 from bot.config import Settings
-from bot.gateway import Gateway
+from bot.core.gateway import Gateway
+from bot.core.lessons import Lessons
+from bot.http.protocol.services import Services
 from bot.http.server import application
-from bot.http.services import Services
-from bot.lessons import Lessons
-from bot.metrics import Metrics
-from engine.config import EngineConfig
+from bot.monitoring.metrics import Metrics
+from engine.config.engine import EngineConfig
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.storage.new_data_dir import copy_to

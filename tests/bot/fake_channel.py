@@ -13,7 +13,7 @@ from bot import inbound as arrivals
 from bot.channel import File, Limits, NotOffered, Post, Rows, Take
 from bot.events import Author, Place
 from bot.inbound import Inbound
-from storage.inbox import Kept
+from storage.conversations.inbox import Kept
 from storage.tables import Inbox
 
 ANA = Author("telegram", "11", "Ana")

@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Any
 
-from engine import adapter_zip, batches, history
-from engine.config import EngineConfig, LearnConfig
+from engine.adapters import training_batch, undo, zip_format
+from engine.adapters.undo import NothingToUndo, UndoResult
+from engine.config.engine import EngineConfig, LearnConfig
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
-from engine.history import NothingToUndo, UndoResult
 from engine.requests import (
     GIVEN,
     TOOLS,
@@ -27,8 +27,9 @@ from engine.requests import (
     LearnOutcome,
     Likelihood,
 )
-from storage import erasure, feedback, notes, people, signals, updates, versions
 from storage.database import Database
+from storage.learning import feedback, notes, signals, updates, versions
+from storage.people import erasure, people
 from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun, User
 from tests import adapter_zips
 
@@ -174,7 +175,7 @@ class FakeEngine:
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
         """As the real engine does."""
-        return await self._database.write(lambda s: history.take_back(s, complaint, version, reason))
+        return await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
 
     async def rollback(self, user_id: str, version: int) -> int:
         """Another version answers."""
@@ -184,7 +185,7 @@ class FakeEngine:
     async def export_adapter(self, user_id: str, version: int) -> bytes:
         """A zip file with the same small adapter for every version."""
         await self._database.read(lambda s: versions.accepted(s, user_id, version))
-        return adapter_zip.pack(adapter_zips.directory(), adapter_zips.BASE_MODEL, "fake", version)
+        return zip_format.pack(adapter_zips.directory(), adapter_zips.BASE_MODEL, "fake", version)
 
     async def export_batch(self, user_id: str, version: int) -> bytes:
         """One sample for every version."""
@@ -192,23 +193,23 @@ class FakeEngine:
         if version > 1:
             raise BatchNotKept(f"what v{version} was trained on was not kept")
         sample = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1]}
-        content = batches.kept("upd-1", 0, [sample], LearnConfig())
-        return batches.pack(content, batches.Origin("fake", "fake", version, None), str)
+        content = training_batch.kept("upd-1", 0, [sample], LearnConfig())
+        return training_batch.pack(content, training_batch.Origin("fake", "fake", version, None), str)
 
-    async def check_adapter(self, content: bytes) -> adapter_zip.AdapterPackage:
+    async def check_adapter(self, content: bytes) -> zip_format.AdapterPackage:
         """As the real engine does, without a model to fit."""
-        package = adapter_zip.unpack(content, self.config.versions.max_import_bytes)
+        package = zip_format.unpack(content, self.config.versions.max_import_bytes)
         if package.base_model != adapter_zips.BASE_MODEL:
             raise AdapterRefused("the adapter was made for another base model")
         return package
 
-    async def import_adapter(self, user_id: str, package: adapter_zip.AdapterPackage) -> int:
+    async def import_adapter(self, user_id: str, package: zip_format.AdapterPackage) -> int:
         """A version without files."""
 
         def take_in(s: Any) -> int:
             parent = people.get(s, user_id).active_version
             version = versions.allocate(s, user_id, parent, "fake", None, None)
-            history.take_in(s, version, f"imported: {package.origin}", "0" * 64, 1234)
+            undo.take_in(s, version, f"imported: {package.origin}", "0" * 64, 1234)
             return version.number
 
         return await self._database.write(take_in)
@@ -272,7 +273,7 @@ class FakeEngine:
         )
 
     async def _heat(self, row: Feedback, lesson: str) -> list[tuple[str, float]]:
-        from storage import completions
+        from storage.conversations import completions
 
         answer = await self._database.read(lambda s: completions.get(s, row.user_id, row.completion_id or ""))
         wanted = set(compose(answer.messages, [lesson]).split())

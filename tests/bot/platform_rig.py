@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.access import Access
+from bot.access.accounts import Access
+from bot.access.consent import Consent
+from bot.commands.spec import Core
 from bot.config import Settings
-from bot.consent import Consent
-from bot.context import Core
-from bot.delivery import Delivery
-from bot.gateway import Gateway
-from bot.lessons import Lessons
-from bot.metrics import Metrics
-from engine.config import EngineConfig
+from bot.core.gateway import Gateway
+from bot.core.lessons import Lessons
+from bot.messaging.outbox import Delivery
+from bot.monitoring.metrics import Metrics
+from engine.config.engine import EngineConfig
 from storage.database import Database
 from storage.tables import Inbox
 from tests.bot.fake_channel import FakeChannel, FakePlatform
@@ -42,7 +42,7 @@ class Rig:
 
     async def take(self, row: Inbox) -> Inbox:
         """An update as the inbox keeps it."""
-        from storage import inbox
+        from storage.conversations import inbox
 
         taken, _ = await self.database.write(lambda s: inbox.add(s, row))
         return taken

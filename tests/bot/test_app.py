@@ -14,12 +14,12 @@ import aiohttp
 import pytest
 
 from bot import app as composition
-from bot import operating
 from bot.app import App, ChannelFactory, engine_config, listen, model_path
-from bot.client import HeedClient
+from bot.cli import local_admin
+from bot.cli.client import HeedClient
 from bot.config import HttpSettings, Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
-from engine.config import EngineConfig, HostConfig, LearnConfig
+from engine.config.engine import EngineConfig, HostConfig, LearnConfig
 from engine.errors import EngineStartError, ModelNotFoundError
 from storage.database import Database
 from storage.errors import DataDirectoryLocked, StorageNotWritable
@@ -118,7 +118,7 @@ async def test_beyond_loopback_a_start_needs_a_key(settings: Settings) -> None:
     with pytest.raises(StartError, match="heed keys add you"):
         await Started(exposed).app.run()
     assert not settings.data_dir.exists()
-    await operating.add_key(exposed, operating.NewKey("ana", "chat"))
+    await local_admin.add_key(exposed, local_admin.NewKey("ana", "chat"))
     async with running(exposed) as started:
         assert any(line.startswith("ready") for line in started.lines)
 
@@ -289,7 +289,7 @@ def test_a_forked_child_does_not_keep_the_port() -> None:
 
 def test_the_chat_side_brings_no_model_libraries() -> None:
     """Importing everything of bot/ imports neither torch nor vLLM, so that commands start quickly."""
-    code = "import sys, bot.cli; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"
+    code = "import sys, bot.cli.main; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert done.stdout == "[]\n"
 

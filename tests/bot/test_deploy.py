@@ -15,7 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.config import ChatSettings, unknown_variables
-from bot.metrics import Metrics
+from bot.monitoring.metrics import Metrics
 from tests.bot.conftest import Heed
 
 ROOT = Path(__file__).resolve().parents[2]

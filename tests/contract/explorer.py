@@ -22,8 +22,8 @@ from schemathesis import Case, GenerationMode
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
-from bot.commands import COMMANDS
-from bot.http.openapi import EVENTS
+from bot.commands.person import COMMANDS
+from bot.http.protocol.openapi import EVENTS
 from tests import adapter_zips
 
 Json = dict[str, Any]

@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.cli import main
-from storage import feedback
+from bot.cli.main import main
+from storage.learning import feedback
+from storage.sql.writer import Writer
 from storage.tables import Feedback, FeedbackStatus
-from storage.writer import Writer
 
 
 def arm(point: str, number: int) -> None:

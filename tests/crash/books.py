@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.adapters import check_values
+from engine.adapters.store import check_values
 from engine.errors import AdapterDamaged
-from storage import atomic
 from storage.errors import StorageError
-from storage.signals import CONSOLIDATION
+from storage.files import atomic
+from storage.learning.signals import CONSOLIDATION
 from storage.tables import ADAPTERS_FOLDER, FeedbackKind, FeedbackStatus, VersionState
 
 Row = dict[str, Any]

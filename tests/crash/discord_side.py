@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bot.platforms.discord_events import mark_of
-from bot.platforms.discord_position import KEY, Position
+from bot.platforms.discord.events import mark_of
+from bot.platforms.discord.resume import KEY, Position
 from tests.contract.discord_server import DiscordServer
 from tests.contract.discord_world import BOT, DM, TOKEN, Channel
 from tests.crash.history import History, about

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot import channels as front
-from bot import commands
 from bot.app import App
 from bot.channel import Channel
+from bot.commands import person
 from bot.config import Settings, load
-from bot.intake import Intake
-from bot.platforms.discord import DiscordChannel
-from bot.platforms.discord_gateway import Pace
-from bot.platforms.telegram import TelegramChannel
-from storage import inbox
+from bot.messaging import supervisor as front
+from bot.messaging.inbox import Intake
+from bot.platforms.discord.channel import DiscordChannel
+from bot.platforms.discord.gateway import Pace
+from bot.platforms.telegram.channel import TelegramChannel
+from storage.conversations import inbox
 from storage.database import Database
 from storage.tables import Inbox, User
 from tests.bot.fake_engine import FakeEngine
@@ -64,9 +64,9 @@ def channel(settings: Settings, database: Database) -> Sequence[Channel]:
     """The platform whose token is set, without its limits: the servers the tests start have none."""
     made: TelegramChannel | DiscordChannel
     if settings.telegram.token is not None:
-        made = TelegramChannel(settings.telegram, commands.menu())
+        made = TelegramChannel(settings.telegram, person.menu())
     else:
-        made = DiscordChannel(settings.discord, commands.menu(), database, pace=PACE)
+        made = DiscordChannel(settings.discord, person.menu(), database, pace=PACE)
     made.limits = replace(made.limits, **UNLIMITED)  # type: ignore[misc, arg-type]
     return [made]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import aiohttp
 import psutil
 
-from engine.watchdog import ProcessId, end_all
+from engine.worker.watchdog import ProcessId, end_all
 from evals.errors import StartFailed
 from evals.server import HeedServer
 from tests.crash import books

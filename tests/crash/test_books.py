@@ -9,8 +9,10 @@ import pytest
 from safetensors.numpy import save
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
-from storage import atomic, feedback, people, signals, updates, versions
 from storage.database import Database
+from storage.files import atomic
+from storage.learning import feedback, signals, updates, versions
+from storage.people import people
 from storage.tables import Feedback, FeedbackStatus, UpdateRun
 from tests.crash import books
 from tests.crash.books import Books

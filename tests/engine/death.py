@@ -9,9 +9,9 @@ import signal
 from dataclasses import dataclass
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.host.vllm_host import VllmHost
 from engine.requests import LearnOutcome, Sampling
-from engine.vllm_host import VllmHost
-from engine.watchdog import ProcessId
+from engine.worker.watchdog import ProcessId
 from tests.engine.live import Live
 from tests.patience import PATIENCE_S
 

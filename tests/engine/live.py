@@ -11,11 +11,13 @@ from typing import Any, Literal
 import pytest
 
 from engine.engine import Engine
+from engine.host.vllm_host import VllmHost
 from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
-from engine.vllm_host import VllmHost
 from evals.compare import OPEN_GATES
-from storage import completions, feedback, notes, people, versions
+from storage.conversations import completions
 from storage.database import Database
+from storage.learning import feedback, notes, versions
+from storage.people import people
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
 from tests.engine import twins
 from tests.engine.twins import Twin

@@ -5,8 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from storage import completions, feedback, notes, people, versions
+from storage.conversations import completions
 from storage.database import Database, Session
+from storage.learning import feedback, notes, versions
+from storage.people import people
 from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, NoteState
 from tests.storage.new_data_dir import copy_to
 

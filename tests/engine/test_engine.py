@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import EngineConfig
+from engine.config.engine import EngineConfig
 from engine.engine import Engine, NothingToUndo
 from engine.errors import ModelNotFoundError, PromptTooLongError
 from engine.requests import Delta, GenerateRequest, Sampling
-from storage import completions, feedback, people, versions
+from storage.conversations import completions
 from storage.database import Database
 from storage.errors import FeedbackNotFound, NoteNotFound, PersonNotFound, VersionNotFound, VersionStateError
+from storage.learning import feedback, versions
+from storage.people import people
 from storage.tables import FeedbackKind, FeedbackStatus, NoteState, VersionState
 from tests.engine.death import Death
 from tests.engine.live import Live

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from engine.config import LearnConfig
-from engine.samples import Sample
-from engine.training_model import TrainingModel
-from engine.update_run import UpdateRun
+from engine.config.engine import LearnConfig
+from engine.training.batching import Sample
+from engine.training.model import TrainingModel
+from engine.training.training_update import UpdateRun
 
 
 def token_ids(length: int, seed: int) -> list[int]:

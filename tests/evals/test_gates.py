@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from engine.gates import GATES
+from engine.gates.candidate import GATES
 from engine.pocket.style import PREFERENCES
 from evals.errors import ArgumentError
 from evals.gates import GOOD, HARMS, GatesConfig, read_set, summarise, table, with_wish

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.pocket.bank import FRAMES
-from engine.questions import framed
+from engine.samples.questions import framed
 from evals import recall, score
 from evals.config import EvalConfig
 from evals.recall import told, units

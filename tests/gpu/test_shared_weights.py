@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from engine.config import EngineConfig, HostConfig, LearnConfig
+from engine.config.engine import EngineConfig, HostConfig, LearnConfig
+from engine.host.vllm_host import ZERO_ADAPTER, VllmHost
 from engine.requests import Sampling
-from engine.vllm_host import ZERO_ADAPTER, VllmHost
 from tests.tiny_model import save_tiny_model
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.gpu, pytest.mark.engine]

@@ -14,8 +14,8 @@ from typing import TypeVar
 import pytest
 from sqlmodel import Session, SQLModel
 
-from storage import people
 from storage.database import Database
+from storage.people import people
 from tests.storage.new_data_dir import copy_to
 from tests.storage.postgres_server import PostgresServer
 

@@ -9,8 +9,10 @@ import os
 import time
 from pathlib import Path
 
-from storage import atomic, feedback, people, versions
 from storage.database import Database
+from storage.files import atomic
+from storage.learning import feedback, versions
+from storage.people import people
 from storage.tables import Feedback
 
 NUM_TASKS = 4

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from storage import atomic, versions
 from storage.database import Database
+from storage.files import atomic
+from storage.learning import versions
 from storage.tables import AdapterVersion
 
 FILES = ("adapter_config.json", "adapter_model.safetensors")

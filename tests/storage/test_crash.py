@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import atomic, feedback, people, versions
 from storage.database import Database
 from storage.errors import NotFound
+from storage.files import atomic
+from storage.learning import feedback, versions
+from storage.people import people
 from storage.tables import VersionState
 from tests.storage import crash_worker
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session
 
-from storage import completions, people, settings
+from storage import settings
+from storage.conversations import completions
 from storage.database import NUM_READERS, Database, file_of
 from storage.errors import (
     DatabaseClosed,
@@ -23,6 +24,7 @@ from storage.errors import (
     StorageNotWritable,
     WriteInRead,
 )
+from storage.people import people
 from tests.patience import PATIENCE_S
 from tests.storage import rows
 from tests.storage.conftest import Store

@@ -13,11 +13,13 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, create_engine
 from sqlmodel import SQLModel
 
-from bot.platforms.discord_events import reaction_row
-from storage import migrations, people, sqlite
+from bot.platforms.discord.events import reaction_row
+from storage import migrations, tables
 from storage.database import Database
 from storage.errors import SchemaUnknown
-from storage.sqlite import SqliteFile
+from storage.people import people
+from storage.sql import sqlite
+from storage.sql.sqlite import SqliteFile
 from tests.storage.conftest import Store
 
 pytestmark = pytest.mark.sqlite_only
@@ -205,6 +207,6 @@ def test_keys_of_reactions_name_nobody_any_more(engine: Engine) -> None:
 
 def test_the_migrations_are_part_of_the_package() -> None:
     """env.py and at least one revision lie inside storage."""
-    assert migrations.FOLDER.is_relative_to(Path(people.__file__).parent)
+    assert migrations.FOLDER.is_relative_to(Path(tables.__file__).parent)
     assert (migrations.FOLDER / "env.py").is_file()
     assert list((migrations.FOLDER / "versions").glob("0001_*.py"))

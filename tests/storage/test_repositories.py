@@ -6,7 +6,9 @@ from types import ModuleType
 import pytest
 from sqlmodel import Session
 
-from storage import chats, completions, consent, feedback, notes, people, signals, updates, versions
+from storage.conversations import chats, completions
+from storage.learning import feedback, notes, signals, updates, versions
+from storage.people import consent, people
 
 MODULES = (people, chats, completions, consent, feedback, notes, versions, updates, signals)
 WITHOUT_PERSON = {
@@ -53,7 +55,7 @@ def _functions(module: ModuleType) -> dict[str, inspect.Signature]:
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    return {f"{module.__name__.removeprefix('storage.')}.{name}": inspect.signature(f) for name, f in own}
+    return {f"{module.__name__.rpartition('.')[2]}.{name}": inspect.signature(f) for name, f in own}
 
 
 FUNCTIONS = {name: signature for module in MODULES for name, signature in _functions(module).items()}

@@ -3,7 +3,8 @@
 import pytest
 from sqlmodel import SQLModel
 
-from storage import completions, tables
+from storage import tables
+from storage.conversations import completions
 from storage.errors import ConstraintViolated, NotStorable
 from storage.tables import Completion, Feedback, FeedbackStatus, copy_of
 from tests.storage import rows

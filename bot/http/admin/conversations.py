@@ -5,11 +5,12 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.gateway import question
-from bot.http.admin import looks, paging, render
-from bot.http.services import SERVICES
-from storage import dashboards, people
+from bot.core.gateway import question
+from bot.http.admin import access_log, paging, render
+from bot.http.protocol.services import SERVICES
 from storage.database import Session
+from storage.people import people
+from storage.reports import dashboards
 from storage.tables import Completion, User
 
 WITHOUT = "calls"  # stands for the calls of a person that belong to no conversation
@@ -32,7 +33,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     """`GET /admin/conversations/{person}/{chat}?before=`: its answers, the newest first."""
     user_id, chat = request.match_info["person"], request.match_info["chat"]
     chat_id, before = (None if chat == WITHOUT else chat), paging.before(request)
-    await looks.note(request, (await _person(request, user_id)).id, "conversations", chat)
+    await access_log.note(request, (await _person(request, user_id)).id, "conversations", chat)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "conversation", CSV_HEAD, _rows(request, user_id, chat_id))
 

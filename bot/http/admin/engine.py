@@ -6,14 +6,14 @@ from typing import Any
 
 from aiohttp import web
 
-from bot import stats
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
-from bot.http.health import health_of
-from bot.http.services import SERVICES
-from storage import dashboards, statistics
+from bot.http.api.health import health_of
+from bot.http.protocol.services import SERVICES
+from bot.monitoring import stats
 from storage.database import Session
-from storage.statistics import Queue
+from storage.reports import dashboards, statistics
+from storage.reports.statistics import Queue
 
 MINUTES = (5, 15, 60, 360)
 MAX_SPANS = 2000  # of each kind in the picture

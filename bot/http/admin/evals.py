@@ -10,8 +10,8 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
-from bot.http.services import SERVICES
-from storage import eval_runs
+from bot.http.protocol.services import SERVICES
+from storage.reports import eval_runs
 from storage.tables import EvalRun
 
 MAX_RUNS = 200

@@ -10,12 +10,12 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bot import admin_password
+from bot.access import admin_password
 from bot.errors import NotAuthorised, OriginRefused, RequestError
 from bot.http.admin import render
 from bot.http.admin.sessions import Session
-from bot.http.errors import body_of
-from bot.http.services import ADMIN_SESSIONS, SERVICES
+from bot.http.protocol.errors import body_of
+from bot.http.protocol.services import ADMIN_SESSIONS, SERVICES
 from storage.errors import StorageError
 
 COOKIE = "heed_admin"

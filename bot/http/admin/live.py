@@ -10,9 +10,9 @@ from aiohttp import web
 
 from bot.http.admin.gate import session_of
 from bot.http.admin.render import HEADERS
-from bot.http.services import SERVICES
-from storage import dashboards
+from bot.http.protocol.services import SERVICES
 from storage.errors import DatabaseClosed
+from storage.reports import dashboards
 
 LOOK_EVERY_S = 2.0
 MAX_WATCHERS = 20

@@ -6,11 +6,11 @@ import secrets
 
 from aiohttp import web
 
-from bot import admin_password
+from bot.access import admin_password
 from bot.http.admin import render
 from bot.http.admin.gate import COOKIE, LOGIN, VISITOR_COOKIE, check_token
 from bot.http.admin.sessions import LIFETIME_S
-from bot.http.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, SERVICES
+from bot.http.protocol.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, SERVICES
 
 OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from aiohttp import web
 
-from bot import stats
 from bot.http.admin import paging, plots, render
-from bot.http.health import health_of
-from bot.http.services import SERVICES
-from storage import audits, dashboards, statistics
+from bot.http.api.health import health_of
+from bot.http.protocol.services import SERVICES
+from bot.monitoring import stats
 from storage.database import Session
-from storage.statistics import Queue
+from storage.learning import drift_audits
+from storage.reports import dashboards, statistics
+from storage.reports.statistics import Queue
 
 DAYS = 14
 NEWEST = 5  # updates at the end of the page
@@ -49,7 +50,7 @@ def _figures(s: Session, now_s: float) -> Figures:
     since_s = {"today": stats.day_start_s(now_s), "7 days": stats.day_start_s(now_s, -6), "all": 0.0}
     spans = {name: dashboards.counts(s, at_s) for name, at_s in since_s.items()}
     newest = list(dashboards.updates(s, NEWEST).rows)
-    return spans, statistics.queue(s), audits.levels(s), newest
+    return spans, statistics.queue(s), drift_audits.levels(s), newest
 
 
 async def _rows(starts_s: list[float], days: list[dashboards.Counts]) -> AsyncIterator[Sequence[Sequence[Any]]]:

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin.render import HEADERS
-from bot.http.services import SERVICES
-from storage.dashboards import Page
+from bot.http.protocol.services import SERVICES
 from storage.database import Session
+from storage.reports.dashboards import Page
 
 T = TypeVar("T")
 ROWS = 50  # of a page that is looked at

@@ -8,12 +8,14 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.gateway import question
 from bot.errors import InvalidField
-from bot.gateway import question
-from bot.http.admin import looks, paging, render
-from bot.http.services import SERVICES
-from storage import dashboards, notes, people, versions, views
+from bot.http.admin import access_log, paging, render
+from bot.http.protocol.services import SERVICES
 from storage.database import Session
+from storage.learning import notes, versions
+from storage.people import people
+from storage.reports import admin_views, dashboards
 from storage.tables import AdapterVersion, AdminView, Feedback, Note, UpdateRun, User
 
 LIST_HEAD = ("person", "name", "accounts", "is_learning", "answers", "updates", "active_version", "last_version")
@@ -49,7 +51,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     user_id = request.match_info["person"]
     user, lineage, live, looked = await request.app[SERVICES].database.read(lambda s: _story(s, user_id))
     if user.is_learning:
-        await looks.note(request, user.id, "people", user.id)
+        await access_log.note(request, user.id, "people", user.id)
     branches = tree(lineage)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "versions", CSV_HEAD, _version_rows(user, branches))
@@ -65,7 +67,7 @@ async def compare(request: web.Request) -> web.StreamResponse:
     user, found = await request.app[SERVICES].database.read(
         lambda s: (people.get(s, user_id), dashboards.pairs(s, user_id, first, second, MAX_PAIRS))
     )
-    await looks.note(request, user.id, "diff", f"v{first} v{second}")
+    await access_log.note(request, user.id, "diff", f"v{first} v{second}")
     shown = [(question(before), changes(before.text, after.text), before, after) for before, after in found]
     return render.page(
         request, "diff.html", f"v{first} and v{second}", user=user, pairs=shown, first=first, second=second
@@ -84,7 +86,7 @@ async def roll_back(request: web.Request) -> web.StreamResponse:
 async def export(request: web.Request) -> web.StreamResponse:
     """`GET /admin/people/{person}/adapters/{version}`: one version as a zip file."""
     user_id, version = request.match_info["person"], _version(request.match_info["version"])
-    await looks.note(request, (await _person(request, user_id)).id, "export", f"v{version}")
+    await access_log.note(request, (await _person(request, user_id)).id, "export", f"v{version}")
     content = await request.app[SERVICES].engine.export_adapter(user_id, version)
     headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{version}.zip"', **render.HEADERS}
     return web.Response(body=content, content_type="application/zip", headers=headers)
@@ -121,7 +123,7 @@ def _version(text: str) -> int:
 def _story(s: Session, user_id: str) -> tuple[User, versions.Lineage, list[Note], list[AdminView]]:
     user = people.get(s, user_id)
     live = notes.live(s, user_id) if user.is_learning else []
-    return user, versions.lineage(s, user_id), live, views.recent(s, user_id, MAX_LOOKS)
+    return user, versions.lineage(s, user_id), live, admin_views.recent(s, user_id, MAX_LOOKS)
 
 
 async def _person(request: web.Request, user_id: str) -> User:

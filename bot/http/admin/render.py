@@ -8,11 +8,11 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bot import stats
 from bot.http.admin.sessions import Session
-from bot.http.services import SERVICES
+from bot.http.protocol.services import SERVICES
+from bot.monitoring import stats
 
-TEMPLATES = Path(__file__).parent.parent / "templates" / "admin"
+TEMPLATES = Path(__file__).parent / "templates"
 SESSION = web.RequestKey("admin_session", Session)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

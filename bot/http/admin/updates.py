@@ -5,14 +5,14 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.gateway import question
-from bot.http.admin import looks, paging, plots, render
-from bot.http.services import SERVICES
-from engine.hindsight import teacher_messages
-from engine.lessons import Lesson
-from storage import dashboards
-from storage.dashboards import UpdateStory
+from bot.core.gateway import question
+from bot.http.admin import access_log, paging, plots, render
+from bot.http.protocol.services import SERVICES
+from engine.prompts.hindsight import teacher_messages
+from engine.samples.lessons import Lesson
 from storage.database import Session
+from storage.reports import dashboards
+from storage.reports.dashboards import UpdateStory
 
 STATUSES = ("accepted", "rejected", "skipped", "failed", "postponed", "parked", "running")
 CSV_HEAD = (
@@ -47,7 +47,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     story = await request.app[SERVICES].database.read(lambda s: dashboards.update(s, update_id))
     run = story.run
     if story.is_shown:
-        await looks.note(request, run.user_id, "updates", run.id)
+        await access_log.note(request, run.user_id, "updates", run.id)
     return render.page(
         request,
         "update.html",

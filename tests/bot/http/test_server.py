@@ -3,8 +3,8 @@
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from bot.http.protocol.services import Platforms
 from bot.http.server import application
-from bot.http.services import Platforms
 from tests.bot.conftest import Heed, StartHeed
 
 DOCUMENTED = {

@@ -13,7 +13,7 @@ from tests.storage.new_data_dir import copy_to
 @pytest.fixture
 def short_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a platform does not take now is not waited for at a test's end."""
-    monkeypatch.setattr("bot.channels.LAST_POSTS_S", 0.1)
+    monkeypatch.setattr("bot.messaging.supervisor.LAST_POSTS_S", 0.1)
 
 
 @pytest.fixture

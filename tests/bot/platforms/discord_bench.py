@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from bot.commands.spec import CommandMenu
 from bot.config import DiscordSettings
-from bot.context import CommandMenu
 from bot.inbound import Inbound
-from bot.platforms.discord import DiscordChannel
-from bot.platforms.discord_gateway import Pace
-from storage import inbox
+from bot.platforms.discord.channel import DiscordChannel
+from bot.platforms.discord.gateway import Pace
+from storage.conversations import inbox
 from storage.database import Database
 from storage.tables import Inbox
 from tests.contract.discord_server import DiscordServer

@@ -11,9 +11,9 @@ from typing import Any
 
 from simcord import Env
 
-from bot.platforms.discord_client import HeedClient
-from bot.platforms.discord_gateway import DiscordGateway
-from bot.platforms.discord_position import Position
+from bot.platforms.discord.client import HeedClient
+from bot.platforms.discord.gateway import DiscordGateway
+from bot.platforms.discord.resume import Position
 from tests.patience import PATIENCE_S
 
 API_BASE = "https://discord.com/api/v10"  # simcord takes calls by their path below this, and none goes out

@@ -9,8 +9,8 @@ from bot.channel import Channel
 from bot.config import TelegramSettings
 from bot.events import Place
 from bot.inbound import Inbound
-from bot.platforms.telegram import TelegramChannel
-from bot.platforms.telegram_client import PollClient
+from bot.platforms.telegram.channel import TelegramChannel
+from bot.platforms.telegram.client import PollClient
 from storage.tables import Inbox
 from tests.contract.telegram_server import Json, TelegramServer
 from tests.patience import PATIENCE_S

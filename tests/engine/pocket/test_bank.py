@@ -4,9 +4,9 @@ import random
 import re
 from pathlib import Path
 
-from engine.bank import load_bank
 from engine.pocket import WEIGHTS, bank
 from engine.pocket.subjects import SUBJECTS
+from engine.prompts.bank import load_bank
 
 
 def test_every_trained_subject_is_a_topic_and_no_held_out_one() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import GateConfig, LearnConfig
+from engine.config.engine import GateConfig, LearnConfig
 from engine.pocket import trial
 from engine.pocket.trial import Bench, Correction, Person
-from engine.samples import Sample
+from engine.training.batching import Sample
 
 QUESTION = "Tell me about the koala"
 LEARN = LearnConfig()

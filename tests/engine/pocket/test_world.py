@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from engine.hindsight import WORDINGS, Hindsight
 from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
 from engine.pocket.subjects import DOMAINS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
 from engine.pocket.world import FULL, MAX_NOTES, START, Mix, Sample, Turn, listing, sample_conversation
+from engine.prompts.hindsight import WORDINGS, Hindsight
 
 NUM_SAMPLES = 3000
 NOTES = "Notes about this person"

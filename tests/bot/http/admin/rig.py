@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import ClientResponse
 
-from bot import admin_password
+from bot.access import admin_password
 from tests.bot.conftest import Heed
 
 TOKEN = re.compile(r'name="csrf" value="([^"]*)"')

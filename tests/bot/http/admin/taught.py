@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from storage import people, updates
+from storage.learning import updates
+from storage.people import people
 from tests.bot.conftest import Heed
 
 CURVES = {"loss": [1.5, 1.0, 0.2], "divergence": [2.0, 1.0, 0.1]}

@@ -5,7 +5,8 @@ import logging
 import pytest
 
 from bot.http.admin import paging
-from storage import people, views
+from storage.people import people
+from storage.reports import admin_views
 from tests.bot.conftest import Heed
 from tests.bot.http.admin.rig import Operator
 from tests.bot.http.admin.taught import pupil
@@ -30,10 +31,10 @@ async def test_a_conversation_opens_and_the_look_is_on_record(
     assert "bees" not in page
     link = page.split('href="/admin/conversations/')[1].split('"')[0]
     database = operator.heed.services.database
-    assert await database.read(lambda s: views.recent(s, user_id, 9)) == []
+    assert await database.read(lambda s: admin_views.recent(s, user_id, 9)) == []
     shown = await operator.text(f"/admin/conversations/{link}")
     assert shown.index("wasps") < shown.index("bees")
-    looked = await database.read(lambda s: views.recent(s, user_id, 9))
+    looked = await database.read(lambda s: admin_views.recent(s, user_id, 9))
     assert [f"{look.page}/{look.about}" for look in looked] == [f"conversations/{link.split('/')[1]}"]
     assert f"looks at conversations {link.split('/')[1]} of {user_id}" in caplog.text
 

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from storage import eval_runs
+from storage.reports import eval_runs
 from tests.bot.http.admin.rig import Operator
 
 RESULT = Path(__file__).parents[4] / "evals" / "results" / "2026-11-22-learning.json"

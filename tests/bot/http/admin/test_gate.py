@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from storage import people
+from storage.people import people
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.http.admin.rig import TOKEN, Operator
-from tests.bot.http.test_auth import stored_key
+from tests.bot.http.protocol.test_auth import stored_key
 
 
 def addresses(heed: Heed, method: str) -> list[str]:

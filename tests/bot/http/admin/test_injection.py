@@ -11,13 +11,16 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
-from bot import admin_password
+from bot.access import admin_password
 from bot.http.admin import paging
-from storage import chats, completions, eval_runs, feedback, notes, people, updates, versions
+from storage.conversations import chats, completions
 from storage.database import Session
+from storage.learning import feedback, notes, updates, versions
+from storage.people import people
+from storage.reports import eval_runs
 from storage.tables import Completion, Feedback, Note, UpdateRun
 from tests.bot.conftest import Heed, StartHeed, heeds
-from tests.bot.http.test_page import ARGUMENTS, PATIENCE_MS
+from tests.bot.http.web.test_page_in_chromium import ARGUMENTS, PATIENCE_MS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

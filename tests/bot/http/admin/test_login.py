@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot import admin_password
+from bot.access import admin_password
 from bot.http.admin import login
-from bot.http.services import ADMIN_ATTEMPTS
+from bot.http.protocol.services import ADMIN_ATTEMPTS
 from tests.bot.conftest import Heed
 from tests.bot.http.admin.rig import TOKEN, Operator
 

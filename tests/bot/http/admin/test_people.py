@@ -7,7 +7,8 @@ import pytest
 
 from bot.http.admin import paging
 from bot.http.admin.people import changes
-from storage import people, views
+from storage.people import people
+from storage.reports import admin_views
 from tests.bot.http.admin.rig import Operator
 from tests.bot.http.admin.taught import pupil
 
@@ -42,7 +43,7 @@ async def test_two_versions_side_by_side(operator: Operator) -> None:
     assert "<del>" in page
     assert "bees" in page
     assert "No question was answered by both" in await operator.text(f"/admin/people/{known.id}/diff?first=1&second=2")
-    looked = await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 9))
+    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 9))
     assert [look.about for look in looked] == ["v1 v2", "v0 v1"]
 
 
@@ -69,7 +70,7 @@ async def test_a_version_goes_out_as_a_file(operator: Operator) -> None:
     known = await pupil(operator.heed)
     response = await operator.get(f"/admin/people/{known.id}/adapters/1")
     assert zipfile.is_zipfile(io.BytesIO(await response.read()))
-    looked = await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 9))
+    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 9))
     assert [(look.page, look.about) for look in looked] == [("export", "v1")]
     assert (await operator.get(f"/admin/people/{known.id}/adapters/9")).status == 404
 

@@ -3,7 +3,8 @@
 import pytest
 
 from bot.http.admin import paging
-from storage import people, views
+from storage.people import people
+from storage.reports import admin_views
 from tests.bot.http.admin.rig import Operator
 from tests.bot.http.admin.taught import pupil
 
@@ -17,7 +18,7 @@ async def test_an_update_opens_to_everything(operator: Operator) -> None:
                   "<polyline", "<span>publish</span>", "34 ms", "is_finite", "update_norm", "0.5", "down heat-",
                   "1.5000 nats per token before, 0.0200 after"):  # fmt: skip
         assert words in page, words
-    looked = await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 5))
+    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 5))
     assert [(look.page, look.about) for look in looked] == [("updates", known.update_id)]
 
 
@@ -30,7 +31,7 @@ async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(
     assert "<polyline" in page
     for words in ("bees", "too long", "a note of ana", "subject"):
         assert words not in page, words
-    assert await operator.heed.services.database.read(lambda s: views.recent(s, known.id, 5)) == []
+    assert await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 5)) == []
 
 
 async def test_the_list_goes_on_by_key(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""The `heed` command: its client, the doctor, backups, the terminal chat."""

@@ -1,0 +1,200 @@
+"""The terminal chat: streams answers, takes commands, shows what was learned and where.
+
+Talks to a running heed over HTTP only, in `heed run` as in `heed chat`. Never prints model output as markup.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing, suppress
+from typing import Any, Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import HTML
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.patch_stdout import patch_stdout
+from rich.console import Console
+from rich.text import Text
+
+from bot.cli.client import HeedClient, Json
+from bot.commands.person import COMMANDS
+from bot.core.feedback import ideal_text
+from bot.errors import ServerRefused
+
+HINT = "Ask something, then say what was wrong with the answer: /feedback too long. /help lists more, Ctrl-D ends."
+UP, DOWN = "spring_green3", "orange_red1"
+STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
+LEARNING = "learning …"
+SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
+
+
+class LineSource(Protocol):
+    """Where the person's lines come from: a prompt_toolkit session, or a pipe."""
+
+    async def read(self) -> str:
+        """The next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C."""
+
+
+class PromptLines:
+    """Lines typed at a terminal, with history and completion of commands."""
+
+    def __init__(self, **options: Any) -> None:
+        words = [f"/{name}" for name in COMMANDS]
+        completer = WordCompleter(words, sentence=True)
+        self._session: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(),
+            completer=completer,
+            complete_while_typing=False,
+            reserve_space_for_menu=4,
+            **options,
+        )
+
+    async def read(self) -> str:
+        """The next line."""
+        with patch_stdout(raw=True):
+            return await self._session.prompt_async(HTML("<b><ansicyan>you</ansicyan></b>   "), handle_sigint=False)
+
+
+class PipedLines:
+    """Lines of a pipe or a file, so that `heed chat` works in scripts."""
+
+    def __init__(self, readline: Callable[[], str]) -> None:
+        self._readline = readline
+
+    async def read(self) -> str:
+        """The next line."""
+        line = await asyncio.to_thread(self._readline)
+        if not line:
+            raise EOFError
+        return line.rstrip("\n")
+
+
+class TerminalChat:
+    """One person's chat in a terminal."""
+
+    def __init__(self, client: HeedClient, console: Console, lines: LineSource) -> None:
+        self._client = client
+        self._console = console
+        self._lines = lines
+        self._last_id: str | None = None
+        self._working: asyncio.Task[None] | None = None
+
+    def interrupt(self) -> bool:
+        """End the answer being written (Ctrl-C); False where none is."""
+        return self._working is not None and self._working.cancel()
+
+    async def run(self) -> None:
+        """Talk until the person ends it."""
+        self._console.print(Text(HINT, style="dim"))
+        while True:
+            try:
+                line = (await self._lines.read()).strip()
+            except (EOFError, KeyboardInterrupt):
+                return
+            if line in ("/quit", "/exit"):
+                return
+            if line:
+                await self._guarded(self._line(line))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        self._working = asyncio.create_task(work, name="terminal line")
+        done, _ = await asyncio.wait([self._working])
+        self._working = None
+        task = done.pop()
+        if task.cancelled():
+            self._say("\nstopped", "dim")
+            return
+        error = task.exception()
+        if isinstance(error, ServerRefused):
+            self._say(str(error), "red")
+        elif error is not None:
+            raise error
+
+    async def _line(self, line: str) -> None:
+        rewritten = ideal_text(line) if self._last_id else None
+        if rewritten:
+            await self._teach({"kind": "ideal", "text": rewritten})
+        elif line.startswith("/feedback ") and self._last_id:
+            await self._teach({"kind": "correction", "text": line.removeprefix("/feedback ")})
+        elif line == "/retry" and self._last_id:
+            await self._show_answer(self._client.regenerate(self._last_id))
+        elif line.startswith("/"):
+            await self._command(line)
+        else:
+            await self._show_answer(self._client.ask(line))
+
+    async def _show_answer(self, chunks: AsyncGenerator[Json, None]) -> None:
+        self._name()
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for choice in chunk["choices"]:
+                    self._raw(choice["delta"].get("content", ""))
+                if "heed" in chunk:  # the last piece: from here on it is stored
+                    self._last_id = chunk["id"]
+        self._raw("\n")
+
+    async def _teach(self, body: Json) -> None:
+        with self._console.status(LEARNING):
+            given = await self._client.feedback({"completion_id": self._last_id, "retry": True, **body})
+        self._show_lesson(given, body["text"])
+
+    async def _command(self, line: str) -> None:
+        with self._console.status("…"):
+            said = await self._client.command(line, self._last_id if line.startswith("/feedback") else None)
+        if said["feedback"]:
+            self._show_lesson(said["feedback"], line.partition(" ")[2])
+        else:
+            self._say(said["text"])
+        for file in said["files"]:
+            self._say(f"{file['name']}: say the same on the web page to save it", "dim")
+        if said["command"] in ("reset", "forget"):
+            self._last_id = None
+        if said["answer"] and not said["feedback"]:
+            self._show_retry(said["answer"])
+
+    def _show_lesson(self, given: Json, said: str) -> None:
+        update = given.get("update") or {}
+        if update.get("heat"):
+            self._console.print(heat_map(update["heat"]))
+        self._say(lesson_line(given), "bold green" if given["status"] == "learned" else "yellow")
+        if given.get("note") not in (None, said):
+            self._say(f"keeps in mind: {given['note']}", "dim")
+        if given.get("retry"):
+            self._show_retry(given["retry"])
+
+    def _show_retry(self, answer: Json) -> None:
+        self._last_id = answer["completion_id"]
+        self._name()
+        self._raw(f"{answer['text']}\n")
+
+    def _name(self) -> None:
+        self._console.print(Text("heed  ", style="bold magenta"), end="")
+
+    def _raw(self, text: str) -> None:
+        self._console.print(Text(text), end="", soft_wrap=True)
+        with suppress(ValueError):
+            self._console.file.flush()
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text, style=style))
+
+
+def lesson_line(given: Json) -> str:
+    """One line about what became of feedback: "learned: v3 in 1.2 s (/undo)"."""
+    if given["status"] == "learned":
+        seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
+        return f"learned: v{given['adapter_version']} in {seconds:.1f} s (/undo)"
+    words = {"queued": "noted; it will be learned as soon as possible", "rejected": "not learned", "kept": "noted"}
+    return given.get("ask") or given.get("reason") or words[given["status"]]
+
+
+def heat_map(heat: list[list[Any]]) -> Text:
+    """The corrected answer, coloured: green where the correction wants more of it, orange where less."""
+    shown = Text("      ")
+    for token, weight in heat:
+        style = "dim"
+        if abs(weight) >= WEAK:
+            style = f"{'bold ' if abs(weight) >= STRONG else ''}{UP if weight > 0 else DOWN}"
+        shown.append(" (end)" if SPECIAL.fullmatch(token) else token, style=style)
+    return shown

@@ -1,0 +1,1 @@
+"""Slash commands: the table, and the handlers of people and of admins."""

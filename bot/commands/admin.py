@@ -1,0 +1,214 @@
+"""What an admin can ask heed to do with a slash: figures, people, access, and the updates of everybody.
+
+Reached through `bot.commands.person.run` only, which says to anybody else that there is no such command. Names and
+numbers of accounts are shown, never a word that somebody wrote.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from bot.access.accounts import GUARDED
+from bot.commands import consolidate
+from bot.commands.spec import CommandSpec, Context, Said
+from bot.errors import InvalidField, NotFound
+from bot.housekeeping.pause_file import PAUSE_FILE
+from bot.monitoring import stats
+from storage.errors import VersionNotFound, VersionStateError
+from storage.learning import drift_audits
+from storage.people import people
+from storage.reports import statistics
+from storage.reports.statistics import Person
+from storage.tables import UpdateRun, User
+
+ACCOUNT = re.compile(r"(?:(telegram|discord):)?([0-9]{1,20})")
+MAX_LINES = 30
+CHART_NAME = "heed-stats.png"
+
+
+async def _stats(context: Context) -> Said:
+    now_s = time.time()
+    figures = await stats.collect(context.core.database, now_s)
+    picture = await _chart(context, now_s)
+    paused = "\nlearning is paused: /resume" if context.core.lessons.is_paused else ""
+    return Said(stats.words(figures) + paused, files=((CHART_NAME, picture),))
+
+
+async def _chart(context: Context, now_s: float) -> bytes:
+    starts_s = [stats.day_start_s(now_s, offset) for offset in range(1 - stats.DAYS_IN_CHART, 2)]
+    counts = await context.core.database.read(lambda s: statistics.per_day(s, starts_s))
+    return await asyncio.to_thread(_draw, starts_s, counts)
+
+
+def _draw(starts_s: list[float], counts: list[tuple[int, int]]) -> bytes:
+    """Blocking: the first time it brings matplotlib along, which nothing else needs."""
+    from bot.monitoring import chart
+
+    dates = [datetime.fromtimestamp(start_s, UTC).date() for start_s in starts_s]
+    return chart.draw([chart.Day(on, *pair) for on, pair in zip(dates, counts, strict=False)])
+
+
+async def _users(context: Context) -> Said:
+    access = context.core.access
+    known = await context.core.database.read(lambda s: statistics.everybody(s, MAX_LINES))
+    decided = [f"{row.platform}:{row.account}, {row.state} by {row.decided_by}" for row in await access.decided()]
+    parts = {
+        "people": [_person(person) for person in known],
+        "waiting with a code (/pair)": await _waiting(context),
+        "let in and shut out": decided[:MAX_LINES],
+    }
+    return Said("\n\n".join("\n".join([f"{name}:", *rows]) for name, rows in parts.items() if rows) or "nobody yet")
+
+
+async def _allow(context: Context) -> Said:
+    platform, account = _account(context, "/allow")
+    await context.core.access.allow(platform, account, _name(context))
+    return Said(f"{platform}:{account} is let in")
+
+
+async def _block(context: Context) -> Said:
+    platform, account = _account(context, "/block")
+    await context.core.access.block(platform, account, _name(context))
+    return Said(f"{platform}:{account} is shut out; /allow {platform}:{account} takes that back")
+
+
+async def _pair(context: Context) -> Said:
+    if not context.argument:
+        waiting = await _waiting(context)
+        return Said("\n".join(["waiting, each with a code of their own:", *waiting]) if waiting else "nobody waits")
+    paired = await context.core.access.pair(context.argument, _name(context))
+    return Said(f"{paired.display_name or 'somebody'} ({paired.platform}:{paired.account}) is let in")
+
+
+async def _pause(context: Context) -> Said:
+    await context.core.lessons.pause()
+    return Said("learning is paused: corrections are kept and wait; answers go on. /resume takes them up.")
+
+
+async def _consolidate(context: Context) -> Said:
+    return Said(consolidate.line(await consolidate.consolidate(context.core, await _whose(context, "/consolidate"))))
+
+
+async def _rebuild(context: Context) -> Said:
+    return Said(consolidate.line(await consolidate.rebuild(context.core, await _whose(context, "/rebuild"))))
+
+
+async def _whose(context: Context, command: str) -> str:
+    """The id of the person whose account a command names, or of whoever says it."""
+    return (await _known(context, command, context.argument)).id if context.argument else context.user_id
+
+
+async def _resume(context: Context) -> Said:
+    if context.core.lessons.is_paused_by_file:
+        raise InvalidField(f"the file {PAUSE_FILE} in heed's data directory keeps learning paused: remove it", "text")
+    number = await context.core.lessons.resume()
+    return Said(f"learning goes on; corrections that waited: {number}")
+
+
+async def rollback(context: Context) -> Said:
+    """/rollback with an account, which `person` hands on where an admin says it: of that person's adapter."""
+    words = context.argument.split()
+    if not re.fullmatch(r"v?[0-9]{1,9}", words[1]):
+        raise InvalidField("/rollback takes an account and a version: /rollback telegram:123 2 (0: untrained)", "text")
+    user = await _known(context, "/rollback", words[0])
+    try:
+        version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
+    except (VersionNotFound, VersionStateError) as error:
+        raise NotFound(f"{error}; /adapters lists who has how many", "text") from error
+    return Said(f"v{version} answers {':'.join(_account(context, '/rollback', words[0]))} now")
+
+
+async def _adapters(context: Context) -> Said:
+    known = await context.core.database.read(lambda s: statistics.everybody(s, MAX_LINES))
+    total = await context.core.database.read(statistics.adapters)
+    lines = [_adapter(person) for person in known if person.num_versions]
+    head = f"{total.num_people} adapters, {total.num_versions} versions, {stats.size(total.size_bytes)}"
+    return Said("\n".join([head, *lines]))
+
+
+async def _updates(context: Context) -> Said:
+    queue = await context.core.database.read(statistics.queue)
+    recent = await context.core.database.read(lambda s: statistics.recent_updates(s, MAX_LINES))
+    state = "paused" if context.core.lessons.is_paused else "running"
+    return Said("\n".join([f"learning is {state}; {queue.length} waiting", *(_update(*pair) for pair in recent)]))
+
+
+async def _waiting(context: Context) -> list[str]:
+    waiting = await context.core.access.waiting()
+    return [f"{row.display_name or '?'}, {row.platform}:{row.account}" for row in waiting]
+
+
+def _person(person: Person) -> str:
+    user = person.user
+    last = _when(person.last_at_s) if person.last_at_s else "never"
+    learning = f"learning, v{user.active_version}" if user.is_learning else "not learning"
+    return f"{_who(person)}: {person.num_answers} answers, last {last}; {learning}"
+
+
+def _adapter(person: Person) -> str:
+    size = stats.size(person.size_bytes)
+    return f"{_who(person)}: v{person.user.active_version} of {person.num_versions} versions, {size}"
+
+
+def _who(person: Person) -> str:
+    return f"{person.user.display_name or '?'} ({', '.join(person.accounts)})"
+
+
+def _update(run: UpdateRun, user: User) -> str:
+    made = f", v{run.version}" if run.version is not None else ""
+    trained = f", {run.steps} steps" if run.steps else ""
+    took = stats.seconds(run.duration_ms / 1000)
+    why = f" ({run.error})" if run.kind == drift_audits.KIND and run.error else ""
+    return f"{_when(run.started_at)} {user.display_name or '?'}: {run.kind} {run.status}{why} in {took}{trained}{made}"
+
+
+def _when(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%d %b %H:%M UTC")
+
+
+async def _known(context: Context, command: str, text: str) -> User:
+    """The person behind an account that a command names."""
+    platform, account = _account(context, command, text)
+    user = await context.core.database.read(lambda s: people.find(s, platform, account))
+    if user is None:
+        raise NotFound(f"heed does not know {platform}:{account}; /users lists everybody", "text")
+    return user
+
+
+def _account(context: Context, command: str, text: str | None = None) -> tuple[str, str]:
+    """The platform and number in "telegram:123", or in "123" where the command was said on a platform."""
+    match = ACCOUNT.fullmatch(context.argument if text is None else text)
+    own = context.place.platform if context.place.platform in GUARDED else None
+    platform = (match[1] or own) if match else None
+    if match is None or platform is None:
+        raise InvalidField(f"{command} takes an account by its number: {command} telegram:123", "text")
+    return platform, match[2]
+
+
+def _name(context: Context) -> str:
+    """Who decided, as it is kept."""
+    is_local = context.author.platform not in GUARDED
+    return "operator" if is_local else f"{context.author.platform}:{context.author.account}"
+
+
+def _spec(usage: str, summary: str, handler: Callable[[Context], Awaitable[Said]]) -> CommandSpec:
+    return CommandSpec(usage, summary, handler, is_private=True, is_secret=True)
+
+
+# No command of its own: /rollback is everybody's, and an admin may name an account.
+ROLLBACK = _spec("/rollback <account> <version>", "let an earlier version of that person's adapter answer", rollback)
+COMMANDS: dict[str, CommandSpec] = {
+    "stats": _spec("/stats", "figures about everybody, with a chart", _stats),
+    "users": _spec("/users", "who talks to heed, who waits, who was let in", _users),
+    "allow": _spec("/allow <account>", "let an account in", _allow),
+    "block": _spec("/block <account>", "shut an account out", _block),
+    "pair": _spec("/pair <code>", "let in who was shown this code", _pair),
+    "pause": _spec("/pause", "learn nothing for now; corrections wait", _pause),
+    "resume": _spec("/resume", "learn again, what waited first", _resume),
+    "consolidate": _spec("/consolidate [account]", "take in now what a person has said, or you", _consolidate),
+    "rebuild": _spec("/rebuild [account]", "make a person's adapter again from zero, or yours", _rebuild),
+    "adapters": _spec("/adapters", "the adapters of everybody, with versions and bytes", _adapters),
+    "updates": _spec("/updates", "what was learned lately, and what waits", _updates),
+}

@@ -1,0 +1,369 @@
+"""What a person can ask heed to do with a slash, one handler each, shared by every platform.
+
+A handler takes where the command was said and returns what to say; how that looks is the platform's
+business. `COMMANDS` is the one table of names.
+"""
+
+import re
+import statistics
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bot.access import export
+from bot.access.accounts import GUARDED
+from bot.access.consent import Notice
+from bot.channel import Button, Rows
+from bot.commands import admin
+from bot.commands.spec import CommandMenu as CommandMenu
+from bot.commands.spec import CommandSpec, Context
+from bot.commands.spec import Core as Core
+from bot.commands.spec import Said as Said
+from bot.core import feedback as mapping
+from bot.core import version_text
+from bot.core.gateway import check_text, question
+from bot.core.lessons import Lesson
+from bot.core.version_text import version_name
+from bot.errors import InvalidField, NotFound
+from bot.events import Author, Command, Place
+from engine.adapters.undo import UndoResult
+from storage.conversations import chats, completions
+from storage.errors import VersionNotFound, VersionStateError
+from storage.learning import better_answers, feedback, notes, updates, versions
+from storage.people import consent, people
+from storage.tables import BetterAnswer, Completion, ConsentChoice, FeedbackStatus, Note, NoteState
+
+VERSION = re.compile(r"v?[0-9]{1,9}")
+COUNT = re.compile(r"[0-9]{1,9}")
+NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
+RECENT = 500  # rows behind /metrics
+WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
+STATES = {
+    NoteState.IN_PROMPT: "in the prompt",
+    NoteState.LEARNING: "learning",
+    NoteState.IN_WEIGHTS: "in the weights",
+}
+START = """Ask something, then say what was wrong with the answer: /feedback too long. /help lists more."""
+PRIVACY = """heed keeps your messages, its answers, your feedback, your notes and your adapter in its own data \
+directory, on the machine it runs on. {where}\
+What you say about answers trains your adapter only; nobody else's answers change.
+/learning off stops training (your notes still work). /export gives you everything heed holds about you. \
+/forget erases it."""
+PRIVACY_WITH_CONSENT = """
+Nothing is learned before your own yes, which is kept with its wording and time. /learning off takes it back and \
+removes what was learned. What others write beside you is never learned. That an account was shut out is the \
+operator's own note and outlives /forget, as a number without a name."""
+FORGET: Rows = ((Button("Erase everything", "forget:yes"), Button("Keep it", "forget:no")),)
+
+
+def parse(text: str) -> Command | None:
+    """The command in "/name argument", or None where the text is something else."""
+    if not text.startswith("/") or text.startswith("//"):
+        return None
+    name, _, argument = text[1:].partition(" ")
+    return Command(name.strip().lower(), argument.strip())
+
+
+def menu() -> list[CommandMenu]:
+    """Every command as a platform's menu shows it, the admins' last."""
+    everybody = [_menu_line(name, spec, is_admin=False) for name, spec in COMMANDS.items()]
+    return everybody + [_menu_line(name, spec, is_admin=True) for name, spec in admin.COMMANDS.items()]
+
+
+async def run(
+    core: Core,
+    user_id: str,
+    place: Place,
+    command: Command,
+    author: Author | None = None,
+    *,
+    is_interaction: bool = False,
+) -> Said:
+    """Do what a command asks; without an `author` nobody is an admin and nothing is counted.
+
+    `is_interaction`: it was chosen from the platform's menu, not written where others read it, and so is its answer.
+    Raises InvalidField where there is no such command (for this person) or its words are wrong.
+    """
+    who = author or Author(place.platform, "")
+    is_admin = author is not None and core.access.is_admin(author)
+    spec = COMMANDS.get(command.name) or (admin.COMMANDS.get(command.name) if is_admin else None)
+    if spec is None:
+        name = f"command /{command.name}" if NAME.fullmatch(command.name) else "such command"
+        raise InvalidField(f"there is no {name}; /help lists them", "text")
+    is_whispered = is_interaction and place.platform in WHISPERING
+    if spec.is_secret and not (place.is_private or is_whispered):
+        return Said(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
+    check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
+    chat = await core.gateway.chat(user_id, place)
+    said = await spec.handler(Context(core, user_id, who, place, chat, command, is_admin))
+    return replace(said, is_private=spec.is_private)
+
+
+def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
+    hint = spec.usage.partition(" ")[2]
+    return CommandMenu(name, spec.summary, hint, is_admin, spec.is_private, spec.choices)
+
+
+async def _start(context: Context) -> Said:
+    if context.place.platform not in GUARDED:
+        return Said(START)
+    await context.core.consent.record(context.user_id, ConsentChoice.ASKED, context.place)
+    return _shown(context.core.consent.greeting(context.place.platform))
+
+
+async def _help(context: Context) -> Said:
+    listed = [*COMMANDS.values(), *((admin.ROLLBACK, *admin.COMMANDS.values()) if context.is_admin else ())]
+    return Said("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
+
+
+async def _feedback(context: Context) -> Said:
+    if not context.argument:
+        raise InvalidField("/feedback takes what was wrong: /feedback too long", "text")
+    if notice := await context.core.access.spend(context.author, "updates"):
+        return Said(notice)
+    target = context.command.completion_id or (await _last_answer(context)).id
+    record = mapping.record(replace(context.command, completion_id=target))
+    lesson = await context.core.lessons.teach(context.user_id, record, retry=True)
+    return Said(learned_line(lesson), lesson, lesson.retry)
+
+
+async def _note(context: Context) -> Said:
+    lesson = await context.core.lessons.teach(context.user_id, mapping.record(context.command))
+    return Said(f"noted: {lesson.outcome.note or context.argument}", lesson)
+
+
+async def _notes(context: Context) -> Said:
+    live = await context.core.database.read(lambda s: notes.live(s, context.user_id))
+    if context.argument.startswith("delete"):
+        return await _delete_note(context, live)
+    if not live:
+        return Said("no notes yet: correct an answer, or write /note and what heed should always do")
+    lines = [f"{place}. {note.text}  ({note_state(note)})" for place, note in enumerate(live, 1)]
+    saved = sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)
+    return Said("\n".join([*lines, f"{saved} prompt tokens saved per answer. /notes delete 1 takes one back."]))
+
+
+async def _delete_note(context: Context, live: list[Note]) -> Said:
+    number = context.argument.removeprefix("delete").strip()
+    if not COUNT.fullmatch(number) or not 1 <= int(number) <= len(live):
+        raise InvalidField(f"/notes delete takes a number from 1 to {len(live)}, as /notes lists them", "text")
+    note = live[int(number) - 1]
+    await context.core.engine.delete_note(context.user_id, note.id)
+    return Said(f"deleted: {note.text}")
+
+
+async def _retry(context: Context) -> Said:
+    gateway = context.core.gateway
+    last = await _last_answer(context)
+    if notice := await context.core.access.spend(context.author, "messages"):
+        return Said(notice)
+    answer = await gateway.answer(gateway.again(last, gateway.varied(last)))
+    return Said("", answer=answer)
+
+
+async def _undo(context: Context) -> Said:
+    return Said(undone_line(await context.core.engine.undo(context.user_id)))
+
+
+async def _history(context: Context) -> Said:
+    wanted = context.argument or "10"
+    if not wanted.isascii() or not wanted.isdigit():
+        raise InvalidField("/history takes a number of turns, such as /history 5", "text")
+    turns = (await context.core.gateway.turns(context.chat.id))[-max(1, int(wanted[:6])) :]
+    if not turns:
+        return Said("nothing was said here yet")
+    ids = [turn.id for turn in turns]
+    better = await context.core.database.read(lambda s: better_answers.about(s, context.user_id, ids))
+    return Said("\n\n".join(_exchange(turn, better.get(turn.id)) for turn in turns))
+
+
+def _exchange(turn: Completion, better: BetterAnswer | None) -> str:
+    said = f"you   {question(turn)}\nheed  {turn.text}"
+    return f"{said}\nbetter, by {better.source}: {better.text}" if better else said
+
+
+async def _metrics(context: Context) -> Said:
+    read = context.core.database.read
+    answers = await read(lambda s: completions.recent(s, context.user_id, RECENT))
+    given = await read(lambda s: feedback.history(s, context.user_id, RECENT))
+    runs = await read(lambda s: updates.recent(s, context.user_id, RECENT))
+    live = await read(lambda s: notes.live(s, context.user_id))
+    user = await context.core.gateway.user(context.user_id)
+    learned = [row for row in given if row.status == FeedbackStatus.LEARNED]
+    lines = [
+        f"answers            {len(answers)}",
+        f"first token        {_median(row.time_to_first_token_s * 1000 for row in answers):.0f} ms (median)",
+        f"feedback           {len(given)}, {len(learned)} of it learned",
+        f"version            {version_name(user.active_version)} of {user.last_version}",
+        f"update             {_median(run.duration_ms for run in runs if run.steps):.0f} ms (median)",
+        f"notes              {len(live)}",
+        f"tokens saved       {sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)} per answer",
+    ]
+    return Said("\n".join(lines))
+
+
+async def _reset(context: Context) -> Said:
+    await context.core.database.write(lambda s: chats.reset(s, context.chat.id))
+    return Said("a new conversation; what heed learned stays")
+
+
+async def _persona(context: Context) -> Said:
+    user = await context.core.gateway.user(context.user_id)
+    if not context.argument:
+        return Said(user.persona or "no persona; /persona and a description sets one, /persona none removes it")
+    persona = None if context.argument.lower() in ("none", "off", "clear") else context.argument
+    await context.core.database.write(lambda s: people.set_persona(s, context.user_id, persona))
+    return Said("the persona is set" if persona else "the persona is gone")
+
+
+async def _learning(context: Context) -> Said:
+    wanted = " ".join(context.argument.lower().split())
+    if wanted in ("follow-ups on", "follow-ups off"):
+        is_allowed = wanted.endswith("on")
+        return _shown(
+            await context.core.consent.choose_follow_ups(context.user_id, context.place, is_allowed=is_allowed)
+        )
+    if wanted not in ("", "on", "off", "off yes"):
+        raise InvalidField("/learning takes on or off, or follow-ups on or off", "text")
+    if wanted and context.place.platform in GUARDED:
+        return await _consent(context, wanted)
+    if wanted:
+        await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
+    user = await context.core.gateway.user(context.user_id)
+    if not user.is_learning:
+        return Said("learning is off: notes only")
+    has_more = await context.core.database.read(lambda s: consent.allows_follow_ups(s, context.user_id))
+    more = "and your next messages, too" if has_more else "your next messages do not (/learning follow-ups on)"
+    return Said(f"learning is on: corrections train your adapter, {more}")
+
+
+async def _consent(context: Context, wanted: str) -> Said:
+    word = {"on": "yes", "off": "no", "off yes": "withdraw"}[wanted]
+    return _shown(await context.core.consent.choose(context.user_id, word, context.place))
+
+
+async def _export(context: Context) -> Said:
+    user = await context.core.gateway.user(context.user_id)
+    archive = await export.archive(context.core.database, context.core.settings.data_dir, user)
+    return Said(archive.summary, files=((export.FILE_NAME, archive.content),))
+
+
+async def _forget(context: Context) -> Said:
+    if context.argument.lower() not in ("everything", "yes"):
+        text = "this erases every message, note and version of yours. /forget everything does it."
+        return Said(text, buttons=FORGET)
+    core = context.core
+    accounts = await core.database.read(lambda s: people.identities(s, context.user_id))
+    await core.gateway.forget(context.user_id)
+    for known in accounts:
+        core.access.drop(known.platform, known.account)
+    return Said("everything about you is erased")
+
+
+async def _privacy(context: Context) -> Said:
+    text = PRIVACY.format(where=context.core.consent.where)
+    return Said(text + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
+
+
+def _shown(notice: Notice) -> Said:
+    return Said(notice.text, buttons=notice.rows)
+
+
+async def _last_answer(context: Context) -> Completion:
+    turns = await context.core.gateway.turns(context.chat.id)
+    if not turns:
+        raise NotFound("there is no answer here yet to say something about", "completion_id")
+    return turns[-1]
+
+
+async def _versions(context: Context) -> Said:
+    known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
+    active = (await context.core.gateway.user(context.user_id)).active_version
+    return Said(version_text.listing(known, active))
+
+
+async def _rollback(context: Context) -> Said:
+    words = context.argument.split()
+    if context.is_admin and len(words) == 2:
+        return await admin.rollback(context)
+    if not words:
+        return Said(f"/rollback takes one of these versions:\n{(await _versions(context)).text}")
+    if len(words) != 1 or not VERSION.fullmatch(words[0]):
+        raise InvalidField("/rollback takes a version: /rollback 2 (0: untrained). /versions lists them", "text")
+    number = int(words[0].removeprefix("v"))
+    before = (await context.core.gateway.user(context.user_id)).active_version
+    try:
+        await context.core.engine.rollback(context.user_id, number)
+    except (VersionNotFound, VersionStateError) as error:
+        raise NotFound(f"{error}.\n{(await _versions(context)).text}", "text") from error
+    known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
+    return Said(version_text.returned(known, before, number))
+
+
+COMMANDS: dict[str, CommandSpec] = {
+    "start": CommandSpec("/start", "who heed is, and whether it may learn from you", _start, is_private=True),
+    "help": CommandSpec("/help", "this list", _help, is_private=True),
+    "feedback": CommandSpec("/feedback <text>", "say what was wrong with the last answer", _feedback),
+    "note": CommandSpec("/note <text>", "something heed should always do or know", _note),
+    "notes": CommandSpec(
+        "/notes [delete n]", "what heed keeps in mind about you", _notes, is_private=True, is_secret=True
+    ),
+    "retry": CommandSpec("/retry", "answer the last message again", _retry),
+    "undo": CommandSpec("/undo", "take back the last thing learned", _undo),
+    "versions": CommandSpec(
+        "/versions", "the versions of your adapter, and what taught them", _versions, is_private=True, is_secret=True
+    ),
+    "rollback": CommandSpec(
+        "/rollback <version>",
+        "let an earlier version of your adapter answer",
+        _rollback,
+        is_private=True,
+        is_secret=True,
+    ),
+    "history": CommandSpec(
+        "/history [n]", "the last turns of this conversation", _history, ("5", "10", "20"), True, True
+    ),
+    "reset": CommandSpec("/reset", "start a new conversation", _reset),
+    "persona": CommandSpec("/persona [text|none]", "who heed should be for you", _persona, ("none",), True, True),
+    "learning": CommandSpec(
+        "/learning [on|off|follow-ups on|follow-ups off]",
+        "whether corrections train your adapter",
+        _learning,
+        ("on", "off"),
+        is_private=True,
+    ),
+    "metrics": CommandSpec("/metrics", "figures about you and heed", _metrics, is_private=True, is_secret=True),
+    "privacy": CommandSpec("/privacy", "what heed keeps, and where", _privacy, is_private=True),
+    "export": CommandSpec(
+        "/export", "everything heed holds about you, as a file", _export, is_private=True, is_secret=True
+    ),
+    "forget": CommandSpec("/forget everything", "erase everything about you", _forget, ("everything",), True),
+}
+
+
+def note_state(note: Note) -> str:
+    """Where a note lives, in words."""
+    return STATES.get(NoteState(note.state), note.state)
+
+
+def learned_line(lesson: Lesson) -> str:
+    """One line about what became of a piece of feedback."""
+    outcome = lesson.outcome
+    match outcome.status:
+        case "learned":
+            return f"learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s"
+        case "queued":
+            return outcome.reason or "noted; heed will learn it as soon as it can"
+        case "rejected":
+            return f"not learned: {outcome.reason or 'the new version did worse and was dropped'}"
+    return lesson.ask or outcome.reason or "noted"
+
+
+def undone_line(undone: UndoResult) -> str:
+    """One line about what an undo took back."""
+    note = f', and the note "{undone.note}" is gone' if undone.note else ""
+    return f"taken back: {version_name(undone.version)} answers again{note}"
+
+
+def _median(values: Iterable[float]) -> float:
+    known = list(values)
+    return statistics.median(known) if known else 0.0

@@ -1,0 +1,1 @@
+"""Services that know no platform: gateway, feedback mapping, learning."""

@@ -1,0 +1,307 @@
+"""From a message to a stored, streamed answer; knows no platform.
+
+Invariants: a turn is in storage before the last piece of its answer is handed out (where `generate` is used instead
+of `stream`, its caller stores it together with what else must happen at once); closing the stream early
+aborts the generation and stores nothing; a retried answer takes the place of the one it retries in what the
+model sees next; token ids are kept as they were generated.
+"""
+
+import asyncio
+import random
+import re
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bot.config import ChatSettings, Settings
+from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
+from bot.events import Author, Message, Place
+from bot.monitoring.metrics import Metrics
+from engine.requests import TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
+from storage.coalescing import Batch
+from storage.conversations import chats, completions
+from storage.conversations.chats import Context
+from storage.database import Database, Session
+from storage.people import people
+from storage.tables import Chat, Completion, User, new_id
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer wanted, and where it will be stored."""
+
+    user_id: str
+    messages: list[ChatMessage]
+    sampling: Sampling
+    chat_id: str | None = None
+    notes: Literal["auto", "off"] = "auto"
+    adapter: Literal["active", "base"] = "active"
+    retry_of: str | None = None
+    choice_index: int = 0
+    tools: list[Tool] = field(default_factory=list)
+    completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
+
+
+class Gateway:
+    """The platform-neutral core: people, conversations and answers."""
+
+    def __init__(self, engine: "Engine", database: Database, settings: Settings, metrics: Metrics) -> None:
+        self._engine = engine
+        self._database = database
+        self._chat = settings.chat
+        self._http = settings.http
+        self._metrics = metrics
+        self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._contexts: Batch[tuple[str, Place], Context | None] = Batch(self._read_contexts, "contexts")
+        self._num_streams = 0
+
+    @property
+    def settings(self) -> ChatSettings:
+        """How heed talks where a request does not say."""
+        return self._chat
+
+    @property
+    def num_streams(self) -> int:
+        """Answers being written now."""
+        return self._num_streams
+
+    async def person(self, author: Author, *, is_learning: bool = True) -> str:
+        """The id of the person behind an account, made on first sight (`is_learning` is its first value)."""
+        key = (author.platform, author.account)
+        if key not in self._people:
+            user = await self._database.write(
+                lambda s: people.resolve(
+                    s, author.platform, author.account, display_name=author.display_name, is_learning=is_learning
+                )
+            )
+            self._people[key] = user.id
+        self._people.move_to_end(key)
+        while len(self._people) > KNOWN_PEOPLE:
+            self._people.popitem(last=False)
+        return self._people[key]
+
+    async def known(self, author: Author) -> User:
+        """The person behind an account without making one: a stranger is an unstored row with an empty id."""
+        found = await self._database.read(lambda s: people.find(s, author.platform, author.account))
+        return found or User(id="", display_name=author.display_name, is_learning=True)
+
+    async def user(self, user_id: str) -> User:
+        """The person's row as it is now."""
+        return await self._database.read(lambda s: people.get(s, user_id))
+
+    async def forget(self, user_id: str) -> None:
+        """Erase the person: rows, adapters and what the engine holds."""
+        await self._engine.forget(user_id)
+        for key in [key for key, known in self._people.items() if known == user_id]:
+            del self._people[key]
+
+    async def chat(self, user_id: str, place: Place) -> Chat:
+        """The conversation at that place, made on first sight."""
+        found = await self._database.read(lambda s: chats.find(s, user_id, place.platform, place.external_id))
+        if found is not None:
+            return found
+        return await self._database.write(lambda s: chats.resolve(s, user_id, place.platform, place.external_id))
+
+    async def history(self, chat_id: str, limit: int | None = None) -> list[list[Completion]]:
+        """A conversation's turns, oldest first; each with all its answers, the one that counts last."""
+        wanted = self._chat.history_turns if limit is None else limit
+        rows = await self._database.read(lambda s: chats.turns(s, chat_id, wanted))
+        turns = [await self.answers(row) for row in rows]
+        return sorted(turns, key=lambda answers: answers[0].seq or 0)
+
+    async def answers(self, newest: Completion) -> list[Completion]:
+        """All answers of a turn up to `newest`, the first one first."""
+        answers = [newest]
+        while (earlier := answers[0].retry_of) is not None:
+            answers.insert(0, await self.completion(newest.user_id, earlier))
+        return answers
+
+    async def turns(self, chat_id: str) -> list[Completion]:
+        """What the model would see of a conversation: the answer that counts of every turn, oldest first."""
+        return [answers[-1] for answers in await self.history(chat_id)]
+
+    async def turn(self, message: Message, sampling: Sampling | None = None, **wishes: Any) -> Turn:
+        """The next turn of the conversation the message belongs to; `wishes` are further fields of Turn."""
+        user_id = await self.person(message.author)
+        context = await self._context(user_id, message.place)
+        messages = conversation(context, message.text)
+        return Turn(user_id, messages, sampling or self.sampling(), context.chat_id, **wishes)
+
+    async def _context(self, user_id: str, place: Place) -> Context:
+        """What the conversation at a place begins its next turn with; made on first sight."""
+        known = await self._contexts.ask((user_id, place))
+        if known is not None:
+            return known
+        chat = await self.chat(user_id, place)
+        return Context(chat.id, (await self.user(user_id)).persona, [])
+
+    async def _read_contexts(self, wanted: list[tuple[str, Place]]) -> list[Context | None]:
+        limit = self._chat.history_turns
+
+        def read(s: Session) -> list[Context | None]:
+            return [chats.context(s, user_id, at.platform, at.external_id, limit) for user_id, at in wanted]
+
+        return await self._database.read(read)
+
+    def again(self, completion: Completion, sampling: Sampling) -> Turn:
+        """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
+        tools = completion.sampling.get(TOOLS, [])
+        return Turn(
+            completion.user_id, completion.messages, sampling, completion.chat_id, retry_of=completion.id, tools=tools
+        )
+
+    def sampling(self) -> Sampling:
+        """How heed samples where nothing was asked for."""
+        return Sampling(self._chat.temperature, self._chat.top_p, self._chat.max_tokens)
+
+    def varied(self, completion: Completion) -> Sampling:
+        """The sampling of `completion`, warm enough to come out differently."""
+        known = sampling_of(completion)
+        temperature = max(known.temperature, self._chat.retry_temperature)
+        return replace(known, temperature=temperature, seed=random.SystemRandom().randrange(2**31))
+
+    async def stream(self, turn: Turn) -> AsyncGenerator[Delta, None]:
+        """Answer a turn piece by piece; the piece with `result` comes after the turn is stored."""
+        async with aclosing(self.generate(turn)) as deltas:
+            async for delta in deltas:
+                if delta.result is not None:
+                    await self._store(turn, delta.result)
+                yield delta
+
+    async def generate(self, turn: Turn) -> AsyncGenerator[Delta, None]:
+        """Answer a turn piece by piece and store nothing: whoever calls stores `completion_row` and says `count`."""
+        self._admit(turn)
+        self._num_streams += 1
+        self._metrics.streams.inc()
+        try:
+            async with aclosing(self._deltas(turn)) as deltas:
+                async for delta in deltas:
+                    yield delta
+        finally:
+            self._num_streams -= 1
+            self._metrics.streams.dec()
+
+    async def answer(self, turn: Turn) -> Completion:
+        """Answer a turn and return it as stored."""
+        async with aclosing(self.stream(turn)) as deltas:
+            async for _ in deltas:
+                pass
+        return await self.completion(turn.user_id, turn.completion_id)
+
+    async def completion(self, user_id: str, completion_id: str, index: int = 0) -> Completion:
+        """One stored answer of this person. Raises storage's CompletionNotFound."""
+        wanted = choice_id(completion_id, index)
+        return await self._database.read(lambda s: completions.get(s, user_id, wanted))
+
+    def require_ready(self) -> None:
+        """Raises NotReady with the reason where no answer can be given now."""
+        if not self._engine.is_ready:
+            parts = ", ".join(f"{part}: {state}" for part, state in self._engine.health().items() if state != "ok")
+            raise NotReady(f"heed is not ready ({parts or 'starting'}); try again in a few seconds")
+
+    def _admit(self, turn: Turn) -> None:
+        self.require_ready()
+        if self._num_streams >= self._http.max_streams:
+            raise Overloaded("heed is writing as many answers as it can; try again in a moment")
+        for message in turn.messages:
+            check_text(message["content"], self._chat.text_limit_chars, "messages")
+
+    async def _deltas(self, turn: Turn) -> AsyncGenerator[Delta, None]:
+        request = GenerateRequest(
+            turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter, tools=turn.tools
+        )
+        answer = self._engine.generate(request)
+        async with aclosing(answer) as deltas:
+            while True:
+                try:
+                    async with asyncio.timeout(self._chat.stream_timeout_s) as patience:
+                        delta = await anext(deltas, None)
+                except TimeoutError as error:
+                    if not patience.expired():
+                        raise  # some other wait inside the engine
+                    seconds = self._chat.stream_timeout_s
+                    raise AnswerTimeout(f"the model gave no word for {seconds:.0f} s; the answer was ended") from error
+                if delta is None:
+                    return
+                yield delta
+
+    async def _store(self, turn: Turn, result: GenerateResult) -> None:
+        row = completion_row(turn, result)
+        await self._database.write(lambda s: completions.add(s, row))
+        self.count(result)
+
+    def count(self, result: GenerateResult) -> None:
+        """Count an answer that is stored."""
+        self._metrics.answers.labels(result.finish_reason).inc()
+        self._metrics.tokens.labels("prompt").inc(len(result.prompt_token_ids))
+        self._metrics.tokens.labels("cached").inc(result.num_cached_tokens)
+        self._metrics.tokens.labels("completion").inc(len(result.completion_token_ids))
+        self._metrics.first_token_s.observe(result.time_to_first_token_s)
+        self._metrics.answer_s.observe(result.duration_s)
+
+
+def conversation(context: Context, text: str) -> list[ChatMessage]:
+    """The messages of the next turn: persona, what was said so far, and the new text."""
+    messages: list[ChatMessage] = [{"role": "system", "content": context.persona}] if context.persona else []
+    for asked, answered in context.exchanges:
+        messages.append({"role": "user", "content": asked})
+        messages.append({"role": "assistant", "content": answered})
+    return [*messages, {"role": "user", "content": text}]
+
+
+def question(completion: Completion) -> str:
+    """What the person had said when this answer was given."""
+    asked = [message["content"] for message in completion.messages if message["role"] == "user"]
+    return asked[-1] if asked else ""
+
+
+def choice_id(completion_id: str, index: int) -> str:
+    """The id one choice of a completion is stored under: choices share the id of the first."""
+    return f"{completion_id}.{index}" if index else completion_id
+
+
+def sampling_of(completion: Completion) -> Sampling:
+    """How a stored answer was sampled."""
+    names = {entry.name for entry in fields(Sampling)}
+    known = {name: value for name, value in completion.sampling.items() if name in names}
+    return Sampling(**(known | {"stop": tuple(known.get("stop", ())), "top_logprobs": 0}))
+
+
+def completion_row(turn: Turn, result: GenerateResult) -> Completion:
+    """The stored form of a finished answer."""
+    return Completion(
+        id=turn.completion_id,
+        user_id=turn.user_id,
+        chat_id=turn.chat_id,
+        retry_of=turn.retry_of,
+        messages=result.messages,
+        notes=result.notes,
+        choice_index=turn.choice_index,
+        prompt_token_ids=result.prompt_token_ids,
+        completion_token_ids=result.completion_token_ids,
+        logprobs=result.logprobs,
+        text=result.text,
+        adapter_version=result.adapter_version,
+        sampling=result.sampling,
+        finish_reason=result.finish_reason,
+        num_cached_tokens=result.num_cached_tokens,
+        time_to_first_token_s=result.time_to_first_token_s,
+        duration_s=result.duration_s,
+    )
+
+
+def check_text(text: str, limit_chars: int, param: str) -> str:
+    """The text itself. Raises InvalidField where it is too long or cannot be stored as Unicode text."""
+    if len(text) > limit_chars:
+        raise InvalidField(f"the text has {len(text)} characters; at most {limit_chars} are taken", param)
+    if NOT_TEXT.search(text):
+        raise InvalidField("the text has characters that are not valid text (NUL or half a surrogate pair)", param)
+    return text

@@ -1,0 +1,301 @@
+"""From a piece of feedback to what was learned; knows no platform.
+
+Invariants: feedback is committed before anything is said about it; an update belongs to heed, not to the
+request that brought it (a client that leaves does not stop it); the same idempotency key gives the same
+feedback, and with another body it is refused.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bot.config import Settings
+from bot.core import probation
+from bot.core.feedback import FeedbackRecord
+from bot.core.gateway import Gateway, Turn, check_text, sampling_of
+from bot.core.version_text import version_name
+from bot.monitoring.metrics import Metrics
+from engine.adapters.undo import TAKEN_BACK, UndoResult
+from engine.requests import LearnOutcome
+from storage import settings
+from storage.conversations import completions
+from storage.database import Database, Session
+from storage.learning import feedback, updates, versions
+from storage.people import people
+from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+Status = Literal["learned", "queued", "kept", "rejected"]
+OUTCOMES: dict[str, Status] = {
+    FeedbackStatus.PENDING: "queued",
+    FeedbackStatus.TRAINING: "queued",
+    FeedbackStatus.LEARNED: "learned",
+    FeedbackStatus.KEPT: "kept",
+    FeedbackStatus.REJECTED: "rejected",
+    FeedbackStatus.FAILED: "rejected",
+    FeedbackStatus.UNDONE: "kept",
+}
+PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
+BY_FILE = "file"  # its value where the file did it (`bot.housekeeping.pause_file`)
+TRAINING = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+RECENT = 200  # rows looked through for what an older piece of feedback became
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A piece of feedback with what became of it."""
+
+    feedback: Feedback
+    outcome: LearnOutcome
+    retry: Completion | None = None
+    ask: str = ""  # a question for the person, after a bare thumb down
+    is_taken_back: bool = False  # the newest lesson was, because of this; the outcome's reason says so
+
+
+class Lessons:
+    """Commits feedback, has it learned, and gives the answer again."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        engine: "Engine",
+        database: Database,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self._gateway = gateway
+        self._engine = engine
+        self._database = database
+        self._settings = settings
+        self._metrics = metrics
+        self._tasks: set[asyncio.Task[LearnOutcome]] = set()
+        self._is_taken_up = False
+        self.is_paused = False
+        self.is_paused_by_file = False
+
+    async def start(self) -> int:
+        """Once the engine has started: take up what an earlier heed left, unless learning was paused."""
+        paused = await self._database.read(lambda s: settings.get(s, PAUSED))
+        self._set_paused(bool(paused), by_file=paused == BY_FILE)
+        return 0 if self.is_paused else await self._take_up()
+
+    async def pause(self, *, by_file: bool = False) -> None:
+        """From now on corrections are kept and wait, also over a restart.
+
+        A lesson that has begun is finished, a consolidation is broken off and done again later.
+        """
+        await self._database.write(lambda s: settings.put(s, PAUSED, BY_FILE if by_file else True))
+        self._set_paused(True, by_file=by_file)
+
+    async def resume(self) -> int:
+        """Learn again, what waited first; returns how many pieces did."""
+        await self._database.write(lambda s: settings.remove(s, PAUSED))
+        self._set_paused(False, by_file=False)
+        return await self._take_up()
+
+    def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
+        self.is_paused, self.is_paused_by_file = is_paused, by_file
+        self._engine.pause_consolidation(is_paused)
+
+    async def _take_up(self) -> int:
+        if not self._is_taken_up:
+            self._is_taken_up = True
+            return await self._engine.resume_pending()
+        waiting = await self._database.read(feedback.pending)
+        for row in waiting:
+            self._begin(row)
+        return len(waiting)
+
+    async def teach(
+        self,
+        user_id: str,
+        record: FeedbackRecord,
+        *,
+        idempotency_key: str | None = None,
+        training: dict[str, Any] | None = None,
+        wait: bool = True,
+        retry: bool = False,
+    ) -> Lesson:
+        """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned."""
+        row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
+        outcome = await self._outcome(row, wait=wait)
+        lesson = Lesson(row, outcome, ask=record.question)
+        if record.wants_reason:
+            lesson = await self._reconsidered(lesson)
+        return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
+
+    async def _reconsidered(self, lesson: Lesson) -> Lesson:
+        """After a complaint: the newest lesson is taken back where it is on probation and made the answers worse."""
+        row = lesson.feedback
+        version = (await self._gateway.completion(row.user_id, row.completion_id or "")).adapter_version
+        reason = await self._database.read(lambda s: self._why_worse(s, row.user_id, version))
+        undone: UndoResult | None = None
+        if reason and self._engine.is_ready:
+            undone = await self._engine.take_back(row, version, reason)
+        elif row.took_back == version:  # told again, where heed ended before it was told
+            undone, reason = await self._database.read(lambda s: _taken_back(s, row.user_id, version))
+        if undone is None:
+            return lesson
+        outcome = replace(
+            lesson.outcome, adapter_version=undone.version, reason=taken_back_line(version, undone, reason)
+        )
+        return replace(lesson, outcome=outcome, ask="", is_taken_back=True)
+
+    def _why_worse(self, s: Session, user_id: str, version: int) -> str:
+        config = self._settings.versions
+        if not version or people.get(s, user_id).active_version != version:
+            return ""
+        if _taken_back(s, user_id, version)[0] is not None:
+            return ""  # and gone back to since, on purpose
+        answers = completions.first_of_version(s, user_id, version, config.probation_answers)
+        return probation.why_worse(answers, feedback.about(s, user_id, answers), config)
+
+    async def commit(
+        self,
+        user_id: str,
+        record: FeedbackRecord,
+        *,
+        idempotency_key: str | None = None,
+        training: dict[str, Any] | None = None,
+    ) -> tuple[Feedback, bool]:
+        """The feedback, durable on return, and whether it is new.
+
+        Raises CompletionNotFound, IdempotencyConflict or InvalidField; then nothing was stored.
+        """
+        check_text(record.text, self._settings.chat.text_limit_chars, "text")
+        check_text(record.value, 64, "value")
+        wanted = Feedback(
+            idempotency_key=idempotency_key or new_id(),
+            user_id=user_id,
+            completion_id=record.completion_id,
+            kind=record.kind,
+            text=record.text,
+            value=record.value,
+            training=training,
+        )
+        row, is_new = await self._database.write(lambda s: _commit(s, wanted, record))
+        if is_new:
+            self._metrics.feedback.labels(record.kind.value).inc()
+        return row, is_new
+
+    async def drain(self) -> None:
+        """Give up waiting for running updates; what they have not finished stays pending in storage."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def outcome_of(self, row: Feedback) -> LearnOutcome:
+        """What became of feedback that is stored already."""
+        runs = await self._database.read(lambda s: updates.recent(s, row.user_id, RECENT))
+        user = await self._gateway.user(row.user_id)
+        run = next((run for run in runs if run.feedback_id == row.id), None)
+        return stored_outcome(row, run, user.active_version)
+
+    async def _outcome(self, row: Feedback, *, wait: bool) -> LearnOutcome:
+        is_open = row.status in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
+        if not is_open or not self._engine.is_ready:
+            return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
+        if self.is_paused and row.kind in TRAINING:
+            reason = "noted; learning is paused, and heed will learn it afterwards"
+            return replace(await self.outcome_of(row), reason=reason)
+        task = self._begin(row)
+        if wait:
+            done, _ = await asyncio.wait([task], timeout=self._settings.chat.learn_timeout_s)
+            if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
+                return task.result()
+        return await self.outcome_of(row)
+
+    def _begin(self, row: Feedback) -> "asyncio.Task[LearnOutcome]":
+        task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _learn(self, row: Feedback) -> LearnOutcome:
+        try:
+            outcome = await self._engine.learn(row.id)
+        except Exception:
+            log.exception("an update failed and will be taken up again")
+            self._metrics.errors.labels("learn").inc()
+            outcome = await self.outcome_of(row)
+            return replace(outcome, reason="the update was interrupted; heed will take it up again by itself")
+        self._metrics.lessons.labels(outcome.status).inc()
+        self._metrics.lesson_s.observe(outcome.duration_ms / 1000)
+        return outcome
+
+    async def turn_again(self, lesson: Lesson) -> Turn | None:
+        """The turn that gives the corrected answer again with what was learned; None where nothing has changed."""
+        row, outcome = lesson.feedback, lesson.outcome
+        is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back
+        if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
+            return None
+        corrected = await self._gateway.completion(row.user_id, row.completion_id)
+        first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
+        return self._gateway.again(corrected, sampling_of(first))
+
+    async def _answered_again(self, lesson: Lesson, *, is_new: bool) -> Completion | None:
+        turn = await self.turn_again(lesson)
+        if turn is None:
+            return None
+        given = None if is_new else await self._given_again(lesson.feedback, lesson.outcome)
+        return given or await self._gateway.answer(turn)
+
+    async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
+        recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))
+        for answer in recent:
+            if answer.retry_of == row.completion_id and answer.adapter_version >= outcome.adapter_version:
+                return answer
+        return None
+
+
+def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
+    row, is_new = feedback.add(s, wanted)
+    if is_new and record.completion_id is not None:  # what somebody finds fault with is approved no more
+        completions.mark_gold(s, wanted.user_id, record.completion_id, is_gold=record.is_approval)
+    if is_new and not record.is_lesson:
+        feedback.set_status(s, row.id, FeedbackStatus.KEPT)
+    return row, is_new
+
+
+def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | None, str]:
+    """What is active since a version was taken back, and why that was; None where it was not."""
+    update_id = versions.get(s, user_id, number).update_id if number else None
+    run = updates.get(s, user_id, update_id) if update_id else None
+    if run is None or run.status != TAKEN_BACK:
+        return None, ""
+    return UndoResult(people.get(s, user_id).active_version), run.error
+
+
+def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
+    """What the person is told when a lesson was taken back because of what they said."""
+    note = f', and the note "{undone.note}" is gone' if undone.note else ""
+    return (
+        f"{version_name(version)} is taken back, because {reason}: {version_name(undone.version)} answers again{note}. "
+        "If it should hold after all, say it once more in other words."
+    )
+
+
+def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:
+    """What storage knows of a piece of feedback, in the engine's words."""
+    plain = LearnOutcome(row.id, OUTCOMES[row.status], active_version, reason=row.reason)
+    if run is None:
+        return plain
+    return LearnOutcome(
+        row.id,
+        plain.status,
+        run.version if run.version is not None and plain.status == "learned" else active_version,
+        reason=row.reason,
+        steps=run.steps,
+        divergence_before=run.divergence_before,
+        divergence_after=run.divergence_after,
+        duration_ms=run.duration_ms,
+        phases_ms=run.phases_ms or {},
+        gate=run.gate or {},
+        heat=[(str(text), float(weight)) for text, weight in run.heat or []],
+        update_id=run.id,
+    )

@@ -1,0 +1,35 @@
+"""Whether a lesson made the answers worse: the newest version is on probation for its first few answers.
+
+One pure rule. Of those answers it counts the ones that were disliked without a reason, and words that it was better
+before. A correction is a reason: it teaches what to change, and takes nothing back; an approval outweighs an earlier
+thumb down. An approval of other answers does not: a lesson may well be good for some questions only.
+"""
+
+from collections.abc import Sequence
+
+from bot.core.feedback import NEGATIVE, WORSE
+from engine.config.engine import VersionConfig
+from storage.tables import Feedback, FeedbackKind
+
+SAID_SO = "you said that it was better before"
+DISLIKED = "{} of its first answers were disliked"
+_SETTLING = (FeedbackKind.APPROVAL, FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+
+
+def why_worse(answers: Sequence[str], given: Sequence[Feedback], config: VersionConfig) -> str:
+    """Why the lesson is taken back, in the person's words; empty where it stays.
+
+    `answers`: ids of the answers that the version gave, oldest first; `given`: the feedback on them in its order.
+    """
+    on_probation = set(answers[: config.probation_answers])
+    disliked: set[str] = set()
+    for row in given:
+        if row.completion_id not in on_probation:
+            continue
+        if row.kind in _SETTLING:
+            disliked.discard(row.completion_id)
+        elif row.value == WORSE:
+            return SAID_SO
+        elif row.value in NEGATIVE:
+            disliked.add(row.completion_id)
+    return DISLIKED.format(len(disliked)) if len(disliked) >= config.probation_complaints else ""

@@ -1,0 +1,1 @@
+"""Periodic background tasks: retention, the pause file, reloading settings."""

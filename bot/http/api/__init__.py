@@ -1,0 +1,1 @@
+"""heed's own HTTP calls: feedback, notes, adapters, people, health."""

@@ -1,0 +1,101 @@
+"""The versions of a person's adapter: what taught each, the way back, and the ways out and in as a file."""
+
+from aiohttp import web
+
+from bot.commands import consolidate as consolidating
+from bot.errors import NotFound
+from bot.http.protocol import bodies, responses, views
+from bot.http.protocol.auth import author, spend
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES
+from storage.learning import versions
+
+
+@gives(responses.Versions)
+async def list_versions(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/adapters`, newest first; version 0 is the base model and always there."""
+    services = request.app[SERVICES]
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    user_id = user.id
+    known = await services.database.read(lambda s: versions.lineage(s, user_id))
+    data = [views.version(*entry) for entry in known]
+    return web.json_response(responses.Versions(object="list", active_version=user.active_version, data=data))
+
+
+@gives("application/zip", refuses=(404,))
+async def export(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/adapters/{version}/export`: one version as a zip file that PEFT reads once unpacked."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    number = int(request.match_info["version"])
+    content = await services.engine.export_adapter(user.id, number)
+    headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{number}.zip"'}
+    return web.Response(body=content, content_type="application/zip", headers=headers)
+
+
+@gives("application/zip", refuses=(404,))
+async def export_batch(request: web.Request) -> web.Response:
+    """`GET /v1/users/{user}/adapters/{version}/batch`: what one version was trained on, as JSONL in a zip file."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    user = await services.gateway.known(author(request, request.match_info["user"]))
+    number = int(request.match_info["version"])
+    content = await services.engine.export_batch(user.id, number)
+    headers = {"Content-Disposition": f'attachment; filename="heed-batch-v{number}.zip"'}
+    return web.Response(body=content, content_type="application/zip", headers=headers)
+
+
+@gives(responses.Serving, takes="application/zip")
+async def import_version(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/adapters` with such a zip file as its body: it answers from now on."""
+    services = request.app[SERVICES]
+    services.gateway.require_ready()
+    who = author(request, request.match_info["user"])
+    content = await bodies.read_bytes(request, services.settings.versions.max_import_bytes)
+    package = await services.engine.check_adapter(content)
+    number = await services.engine.import_adapter(await services.gateway.person(who), package)
+    return web.json_response(responses.Serving(adapter_version=number))
+
+
+@gives(responses.Serving, takes=bodies.RollbackBody, refuses=(404,))
+async def roll_back(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/rollback` `{version}`: an earlier version answers again."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.RollbackBody)
+    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
+    version = await services.engine.rollback(user_id, body.version)
+    return web.json_response(responses.Serving(adapter_version=version))
+
+
+@gives(responses.Consolidation, refuses=(404,))
+async def consolidate(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
+    core, user_id = request.app[SERVICES].core, await _known(request)
+    await spend(request, "updates")
+    return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
+
+
+@gives(responses.Consolidation, refuses=(404,))
+async def rebuild(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
+    core, user_id = request.app[SERVICES].core, await _known(request)
+    await spend(request, "updates")
+    return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
+
+
+@gives(responses.Undone, refuses=(404, 409))
+async def undo(request: web.Request) -> web.Response:
+    """`POST /v1/users/{user}/undo`: take back the last lesson, version and note together."""
+    services = request.app[SERVICES]
+    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
+    undone = await services.engine.undo(user_id)
+    return web.json_response(responses.Undone(adapter_version=undone.version, note=undone.note))
+
+
+async def _known(request: web.Request) -> str:
+    """The id of the person a path names. Raises NotFound."""
+    user = await request.app[SERVICES].gateway.known(author(request, request.match_info["user"]))
+    if not user.id:
+        raise NotFound("heed does not know this person", "user")
+    return user.id

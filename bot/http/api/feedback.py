@@ -1,0 +1,79 @@
+"""`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
+
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+
+from bot.core import feedback as mapping
+from bot.core.gateway import choice_id
+from bot.core.lessons import TRAINING
+from bot.errors import InvalidField
+from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
+from bot.http.protocol import bodies, views
+from bot.http.protocol.auth import author, spend
+from bot.http.protocol.services import SERVICES, Services
+from engine.config.engine import ConfigError
+
+KEY_HEADER = "Idempotency-Key"
+MAX_KEY_CHARS = 255
+KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS}
+
+
+async def give(request: web.Request) -> web.Response:
+    """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.FeedbackBody)
+    if body.retry and not body.wait:
+        raise InvalidField("retry needs wait: true", "retry")
+    record = mapping.record(event(body))
+    training = training_of(services, body.training)
+    if record.kind in TRAINING:
+        await spend(request, "updates")
+    user_id = await services.gateway.person(author(request, body.user))
+    lesson = await services.lessons.teach(
+        user_id, record, idempotency_key=key_of(request), training=training, wait=body.wait, retry=body.retry
+    )
+    return web.json_response(views.lesson(lesson))
+
+
+def event(body: bodies.FeedbackBody) -> FeedbackEvent:
+    """The event a body describes. Raises InvalidField where a field its kind needs is missing."""
+    if body.kind == "note":
+        return Command("note", body.text, _target(body) if body.completion_id else None)
+    target = _target(body)
+    match body.kind:
+        case "correction":
+            return Reply(target, body.text)
+        case "ideal":
+            return Edit(target, body.text)
+        case "reaction":
+            return Reaction(target, _sign(body.value), body.text)
+    return Press(target, "approve")
+
+
+def _target(body: bodies.FeedbackBody) -> str:
+    if not body.completion_id:
+        raise InvalidField("completion_id is missing: which answer is it about?", "completion_id")
+    return choice_id(body.completion_id, body.index)
+
+
+def _sign(value: str | int) -> str:
+    return f"{value:+d}" if isinstance(value, int) else value
+
+
+def training_of(services: Services, training: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Settings for one update, checked: they fit what runs. Raises InvalidField."""
+    try:
+        replace(services.engine.config, learn=services.settings.learn.merged(training))
+    except (ConfigError, TypeError) as error:
+        raise InvalidField(str(error), "training") from None
+    return training
+
+
+def key_of(request: web.Request) -> str | None:
+    """The idempotency key of a call. Raises InvalidField."""
+    key = request.headers.get(KEY_HEADER)
+    if key is not None and not 1 <= len(key) <= MAX_KEY_CHARS:
+        raise InvalidField(f"an {KEY_HEADER} has 1 to {MAX_KEY_CHARS} characters", KEY_HEADER)
+    return key

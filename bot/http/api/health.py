@@ -1,0 +1,88 @@
+"""Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/health`, `/metrics`."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from bot.http.protocol import responses
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import PLATFORMS, SERVICES
+from storage.errors import StorageError
+from storage.learning import drift_audits
+
+LOW_BYTES = 512 * 1024**2  # free disk space: enough to say so before anything is refused for want of it
+LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no answers either
+
+
+@gives(responses.Alive)
+async def healthz(_: web.Request) -> web.Response:
+    """200 as long as the event loop turns."""
+    return web.json_response(responses.Alive(status="ok"))
+
+
+@gives(responses.Readiness, also={503: responses.Readiness})
+async def readyz(request: web.Request) -> web.Response:
+    """200 once answers can be given, else 503; each part with its state.
+
+    "degraded": answers are given, and a platform is down or the disk is nearly full.
+    """
+    services = request.app[SERVICES]
+    model = services.settings.model_name
+    drift, database = await _look(request)
+    parts = {**health_of(request), "database": database}
+    is_ready = services.engine.is_ready and database == "ok"
+    status: Literal["ready", "degraded", "not ready"] = "not ready"
+    if is_ready:
+        status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
+    body = responses.Readiness(status=status, model=model, parts=parts, drift=drift)
+    return web.json_response(body, status=200 if is_ready else 503)
+
+
+@gives(responses.Health)
+async def health(request: web.Request) -> web.Response:
+    """CLaaS's `/v1/health` and `/health`: always 200, "degraded" while no answer can be given."""
+    engine = request.app[SERVICES].engine
+    wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
+    worker = responses.Worker(status="healthy" if engine.is_ready else "unhealthy", error=wrong or None)
+    return web.json_response(responses.Health(status="healthy" if engine.is_ready else "degraded", worker=worker))
+
+
+@gives("text/plain")
+async def metrics(request: web.Request) -> web.Response:
+    """Prometheus' text format."""
+    services = request.app[SERVICES]
+    _, database = await _look(request)
+    for part, state in {**health_of(request), "database": database}.items():
+        services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
+    return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def _look(request: web.Request) -> tuple[dict[str, int], str]:
+    """What the drift audits of everybody found, and the state of the database that was asked for it."""
+    try:
+        async with asyncio.timeout(LOOK_TIMEOUT_S):
+            return await request.app[SERVICES].database.read(drift_audits.levels), "ok"
+    except StorageError as error:
+        return {}, f"down: {type(error).__name__}"  # no more: whoever asks need not be the operator
+    except TimeoutError:
+        return {}, "down: no answer"
+
+
+def health_of(request: web.Request) -> dict[str, str]:
+    """Every part of heed but its database with its state, "ok" where it works."""
+    services = request.app[SERVICES]
+    disk = disk_state(services.settings.data_dir)
+    return {**services.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
+
+
+def disk_state(folder: Path) -> str:
+    """Whether there is room for what heed writes: "ok", or how little is left."""
+    try:
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError:
+        return "down: the data directory cannot be reached"
+    return "ok" if free_bytes >= LOW_BYTES else f"low: {free_bytes // 1024**2} MiB free"

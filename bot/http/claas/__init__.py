@@ -1,0 +1,1 @@
+"""CLaaS's wire format: batches of feedback, adapters by `lora_id`."""

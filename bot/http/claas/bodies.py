@@ -1,0 +1,111 @@
+"""What CLaaS's clients send: its request bodies with its own ranges, and its training settings in heed's terms.
+
+Pure. What means the same is mapped, what heed has no use for is named with the reason, anything else is taken for a
+setting of heed's own (`learn` in the configuration), which refuses names that it does not know.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from bot.http.protocol.bodies import Body
+
+LoraId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+MAX_BATCH = 64  # items of one call: each is a lesson of its own
+RENAMED = {"kl_reg_weight": "kl_to_base_weight", "steps_per_batch": "steps"}
+WITHOUT_USE = {
+    "teacher_top_k": "heed compares teacher and student on the whole vocabulary; top_k is heed's own setting",
+    "teacher_mode": "the base model is the teacher, as with CLaaS's self; teacher is heed's own setting",
+    "feedback_repetitions": "the teacher reads the feedback once",
+}
+
+
+class TrainingBody(Body):
+    """How to train: CLaaS's settings in CLaaS's ranges, and any of heed's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    alpha: Annotated[float, Field(ge=0, le=1)] | None = None
+    is_clip: Annotated[float, Field(ge=1, le=20)] | None = None
+    max_grad_norm: Annotated[float, Field(ge=0)] | None = None
+    kl_reg_weight: Annotated[float, Field(ge=0, le=1)] | None = None
+    teacher_top_k: Annotated[int, Field(ge=10, le=100)] | None = None
+    steps_per_batch: Annotated[int, Field(ge=1)] | None = None
+    teacher_mode: Literal["self"] | None = None
+    feedback_repetitions: Annotated[int, Field(ge=1)] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """What was said, and nothing that was not."""
+        return {name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None}
+
+    def settings(self) -> dict[str, Any]:
+        """The same in heed's terms."""
+        kept = {name: value for name, value in self.given().items() if name not in WITHOUT_USE and name != "alpha"}
+        renamed = {RENAMED.get(name, name): value for name, value in kept.items()}
+        return renamed | (divergence(self.alpha) if self.alpha is not None else {})
+
+    def ignored(self) -> dict[str, str]:
+        """What was said and has no use here, with the reason."""
+        return {name: WITHOUT_USE[name] for name in self.given() if name in WITHOUT_USE}
+
+
+def divergence(alpha: float) -> dict[str, Any]:
+    """CLaaS's alpha, the teacher's weight in the mixture, as heed's divergence.
+
+    At 1 CLaaS changes to the estimator on sampled tokens. At 0 its loss is always 0; meant is the forward KL.
+    """
+    if alpha in (0, 1):
+        return {"divergence": "sampled_token" if alpha else "forward_kl"}
+    return {"divergence": "jsd", "jsd_alpha": alpha}
+
+
+class ItemBody(Body):
+    """One answer and what was said about it; `completion_id` names the answer where it is known."""
+
+    lora_id: LoraId
+    prompt: str = ""
+    response: str = ""
+    feedback: Text
+    completion_id: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    training: TrainingBody = TrainingBody()
+
+
+class OrchestrationBody(Body):
+    """What CLaaS is to do with its engine meanwhile. heed's trains beside its answers and never sleeps."""
+
+    sleep_before: bool = True
+    wake_after: bool = True
+    wake_on_failure: bool = True
+    sleep_level: Annotated[int, Field(ge=1, le=2)] = 1
+
+
+class BatchBody(Body):
+    """`POST /v1/feedback` as CLaaS has it."""
+
+    requests: Annotated[list[ItemBody], Field(min_length=1, max_length=MAX_BATCH)]
+    orchestration: OrchestrationBody = OrchestrationBody()
+
+
+class LoraQuery(Body):
+    """Which adapter."""
+
+    lora_id: LoraId
+
+
+class PrefixQuery(Body):
+    """Which adapters: those whose names begin so."""
+
+    prefix: str = ""
+
+
+class InitBody(Body):
+    """`POST /v1/lora/init`; what is left out is heed's own."""
+
+    lora_id: LoraId
+    base_model: str | None = None
+    lora_r: Annotated[int, Field(ge=4, le=128)] | None = None
+    lora_alpha: Annotated[int, Field(ge=8, le=256)] | None = None
+    target_modules: Annotated[list[str], Field(min_length=1, max_length=16)] | None = None

@@ -1,0 +1,196 @@
+"""`POST /v1/feedback` as CLaaS has it: several answers of one adapter, each with what was said about it.
+
+Each item is a lesson of its own, in the order given. Invariants: an answer is found by its id or its exact text; one
+that heed has not given is read first and stored as a turn; nothing is stored before all items are checked and all
+answers there. heed's own form of the call goes to `bot.http.api.feedback`.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from bot.core import feedback as mapping
+from bot.core.gateway import Turn, check_text, completion_row
+from bot.core.lessons import Lesson
+from bot.errors import BatchRefused, InvalidField
+from bot.events import Reply
+from bot.http.api import feedback
+from bot.http.claas import responses
+from bot.http.claas.adapters import canonical, person
+from bot.http.claas.bodies import BatchBody, ItemBody
+from bot.http.protocol import bodies, views
+from bot.http.protocol import responses as protocol
+from bot.http.protocol.auth import spend
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.request_ids import request_id
+from bot.http.protocol.services import SERVICES, Services
+from engine.requests import GenerateRequest
+from storage.conversations import completions
+from storage.tables import Completion
+
+Json = dict[str, Any]
+
+
+@gives(
+    protocol.Lesson | responses.BatchTaught,
+    takes=bodies.FeedbackBody | BatchBody | ItemBody,
+    headers={feedback.KEY_HEADER: feedback.KEY},
+    refuses=(404, 504),
+)
+async def give(request: web.Request) -> web.Response:
+    """`POST /v1/feedback`: what was said about an answer, in heed's form; or about several, in CLaaS's."""
+    data = await bodies.read_object(request)
+    if not is_claas(data):
+        return await feedback.give(request)
+    batch = bodies.checked(BatchBody, data if "requests" in data else {"requests": [data]})
+    return web.json_response(await _Batch(request, batch.requests).taught())
+
+
+def is_claas(data: Mapping[str, Any]) -> bool:
+    """Whether a body is in CLaaS's form: today's with `requests`, or its first one, with a single `lora_id`."""
+    return "requests" in data or ("lora_id" in data and "kind" not in data)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """One call while it is worked on."""
+
+    request: web.Request
+    items: Sequence[ItemBody]
+
+    @property
+    def services(self) -> Services:
+        return self.request.app[SERVICES]
+
+    async def taught(self) -> responses.BatchTaught:
+        """Teaches every item and returns CLaaS's answer."""
+        started_s = time.perf_counter()
+        training = self._checked()
+        self.services.gateway.require_ready()
+        user_id = (await person(self.request, self.items[0].lora_id)).id
+        await spend(self.request, "updates", len(self.items))
+        answers = await self._answers(user_id)
+        read_s = time.perf_counter() - started_s
+        lessons = [await self._taught(place, user_id, answer, training) for place, answer in enumerate(answers)]
+        total_s = time.perf_counter() - started_s
+        return self._answer(lessons, answers, training, _timing(lessons, read_s, total_s))
+
+    def _checked(self) -> Json | None:
+        """heed's training settings. Raises BatchRefused, InvalidField."""
+        first = self.items[0]
+        if len({canonical(item.lora_id) for item in self.items}) > 1:
+            raise BatchRefused("all items of one call are of the same lora_id", "requests")
+        if any(item.training.given() != first.training.given() for item in self.items):
+            raise BatchRefused("all items of one call have the same training", "requests")
+        for place, item in enumerate(self.items):
+            self._check(item, f"requests.{place}")
+        return feedback.training_of(self.services, first.training.settings() or None)
+
+    def _check(self, item: ItemBody, at: str) -> None:
+        for name in () if item.completion_id else ("prompt", "response"):
+            if not getattr(item, name).strip():
+                raise InvalidField(
+                    f"{name} is empty; it names the answer, where completion_id does not", f"{at}.{name}"
+                )
+        for name in ("prompt", "response", "feedback", "completion_id"):
+            check_text(getattr(item, name) or "", self.services.gateway.settings.text_limit_chars, f"{at}.{name}")
+        mapping.record(Reply("", item.feedback))
+
+    async def _answers(self, user_id: str) -> list[Completion]:
+        """The answer of each item, in storage on return. Raises CompletionNotFound, PromptTooLongError."""
+        found: dict[tuple[str | None, str, str], Completion] = {}
+        new: list[Completion] = []
+        for item in self.items:
+            key = (item.completion_id, item.prompt, item.response)
+            if key not in found:
+                found[key], is_new = await self._found(user_id, item)
+                new += [found[key]] * is_new
+        if new:
+            await self.services.database.write(lambda s: [completions.add(s, row) for row in new])
+        return [found[(item.completion_id, item.prompt, item.response)] for item in self.items]
+
+    async def _found(self, user_id: str, item: ItemBody) -> tuple[Completion, bool]:
+        """An item's answer, and whether it is new to heed."""
+        if item.completion_id:
+            return await self.services.gateway.completion(user_id, item.completion_id), False
+        known = await self.services.database.read(lambda s: completions.by_text(s, user_id, item.prompt, item.response))
+        return (known, False) if known else (await self._read(user_id, item), True)
+
+    async def _read(self, user_id: str, item: ItemBody) -> Completion:
+        """An answer that heed has not given, as one that it has."""
+        sampling = self.services.gateway.sampling()
+        turn = Turn(user_id, [{"role": "user", "content": item.prompt}], sampling)
+        asked = GenerateRequest(user_id, turn.messages, sampling)
+        return completion_row(turn, await self.services.engine.given(asked, item.response))
+
+    async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> Lesson:
+        key = feedback.key_of(self.request)
+        record = mapping.record(Reply(answer.id, self.items[place].feedback))
+        return await self.services.lessons.teach(
+            user_id, record, idempotency_key=f"{key}#{place}" if key else None, training=training
+        )
+
+    def _answer(
+        self,
+        lessons: Sequence[Lesson],
+        answers: Sequence[Completion],
+        training: Json | None,
+        timing_ms: responses.Timing,
+    ) -> responses.BatchTaught:
+        lora_id = canonical(self.items[0].lora_id)
+        metadata: responses.Metadata = {
+            **figures(lessons, answers),
+            "training": training or {},
+            "ignored": self.items[0].training.ignored(),
+            "items": [{**views.lesson(lesson), "completion_id": lesson.feedback.completion_id} for lesson in lessons],
+        }
+        is_waiting = any(lesson.outcome.status == "queued" for lesson in lessons)
+        return {
+            "status": "queued" if is_waiting else "ok",
+            "request_id": request_id(self.request),
+            "lora_id": lora_id,
+            "distill_result": {"lora_id": lora_id, "metadata": metadata},
+            "vllm": {"slept": False, "woke": False},
+            "feedback_log_path": None,
+            "timing_ms": timing_ms,
+            "batch_size": len(lessons),
+        }
+
+
+def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> responses.Figures:
+    """What was measured under CLaaS's names; what heed does not measure is null.
+
+    The loss is the mean divergence between teacher and student before the steps, in nats per token, as CLaaS's is.
+    """
+    before = [d for lesson in lessons if (d := lesson.outcome.divergence_before) is not None]
+    loss = sum(before) / len(before) if before else None
+    return {
+        "total_loss": loss,
+        "distill_loss": loss,
+        "kl_reg": None,
+        "mean_is_ratio": None,
+        "clip_fraction": None,
+        "grad_norm": None,
+        "teacher_scored_texts": None,
+        "tokens_processed": sum(len(answer.completion_token_ids) for answer in answers),
+        "batch_size": len(lessons),
+        "steps_per_batch_applied": sum(lesson.outcome.steps for lesson in lessons),
+        "adapter_version": lessons[-1].outcome.adapter_version,
+    }
+
+
+def _timing(lessons: Sequence[Lesson], read_s: float, total_s: float) -> responses.Timing:
+    """Whole milliseconds, as CLaaS counts them; heed neither sleeps nor wakes."""
+    save_ms = sum(lesson.outcome.phases_ms.get("publish", 0.0) for lesson in lessons)
+    distill_ms = sum(lesson.outcome.duration_ms for lesson in lessons) - save_ms
+    return {
+        "sleep": 0,
+        "distill": round(distill_ms),
+        "save": round(save_ms),
+        "wake": 0,
+        "logprobs": round(read_s * 1000),
+        "total": round(total_s * 1000),
+    }

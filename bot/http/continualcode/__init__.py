@@ -1,0 +1,1 @@
+"""continualcode's wire format: sessions and their metrics."""

@@ -1,0 +1,96 @@
+"""What continualcode's web calls are answered with: shapes as those in `bot.http.protocol.responses`."""
+
+from typing import Literal
+
+from pydantic import ConfigDict
+from typing_extensions import TypedDict
+
+from bot.http.protocol.responses import Answer, Lesson
+
+# What a lesson measured; empty where none did. Its names are no Python names.
+Metrics = TypedDict(
+    "Metrics",
+    {
+        "sdpo_step": int,
+        "sdpo_tokens": int,
+        "sdpo_kl": float | None,
+        "sdpo_kl_after": float | None,
+        "loss": float | None,
+        "optim/steps": int,
+        "time/train_s": float,
+        "credit/adv_mean": float,
+        "credit/adv_abs_mean": float,
+        "credit/adv_std": float,
+        "credit/adv_abs_p50": float,
+        "credit/adv_abs_p90": float,
+        "credit/adv_abs_max": float,
+        "credit/adv_sparsity": float,
+        "credit/kl_positive_frac": float,
+    },
+    total=False,
+)
+Metrics.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+
+
+class Profiles(Answer):
+    """The profiles there are."""
+
+    profiles: list[Literal["default"]]
+
+
+class Session(Answer):
+    """A conversation by its id, told twice as continualcode's page reads either."""
+
+    id: str
+    session_id: str
+    created_at: float
+    profile: Literal["default"]
+
+
+class Sessions(Answer):
+    """A person's conversations, the newest first."""
+
+    sessions: list[Session]
+
+
+class Said(Answer):
+    """One message."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Cleared(Session):
+    """A conversation that starts anew."""
+
+    messages: list[Said]
+
+
+class Conversation(Session):
+    """What was said, and what the person's last lesson measured."""
+
+    messages: list[Said]
+    metrics: Metrics
+
+
+class SessionDeleted(Answer):
+    """The conversation is gone."""
+
+    deleted: Literal[True]
+
+
+class Prompted(Answer):
+    """The answer to the next turn."""
+
+    response: str
+    completion_id: str
+    session_id: str
+
+
+class Revised(Answer):
+    """The answer that stands now, what the lesson measured, and what became of it."""
+
+    response: str
+    completion_id: str
+    metrics: Metrics
+    feedback: Lesson

@@ -1,0 +1,178 @@
+"""continualcode's web calls: conversations under `/api/sessions` that are prompted, revised and learned from.
+
+A session is a conversation that heed keeps for its person, and every one of a person teaches that person's adapter.
+Profiles are not there: what should hold is said as feedback or `/note`.
+"""
+
+from typing import Annotated, Literal
+
+from aiohttp import web
+from pydantic import ConfigDict, StringConstraints
+
+from bot.core import feedback as mapping
+from bot.core.gateway import check_text, question
+from bot.core.lessons import TRAINING
+from bot.errors import InvalidField, NotFound
+from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
+from bot.http.continualcode import responses
+from bot.http.continualcode.metrics import metrics_of
+from bot.http.continualcode.responses import Metrics, Said, Session
+from bot.http.protocol import bodies, views
+from bot.http.protocol.auth import author, spend
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES, Services
+from storage.conversations import chats
+from storage.tables import Chat, Completion, new_id
+
+RECENT = 20  # updates that the last lesson is looked for among
+PREFIX = "session/"  # of the places that sessions are kept at, beside those of heed's own clients
+
+
+class SessionBody(bodies.Body):
+    """`POST /api/sessions`; whatever else continualcode takes here is refused by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    profile: Literal["default"] = "default"
+    user: bodies.Name = ""
+
+
+class PromptBody(bodies.Body):
+    """`POST /api/sessions/{id}/prompt`."""
+
+    text: Annotated[str, StringConstraints(min_length=1)]
+
+
+class SessionFeedbackBody(bodies.Body):
+    """`POST /api/sessions/{id}/feedback`."""
+
+    kind: Literal["accept", "revise", "ideal"]
+    text: str = ""
+
+
+@gives(responses.Profiles)
+async def profiles(_: web.Request) -> web.Response:
+    """`GET /api/profiles`: the one there is."""
+    return web.json_response(responses.Profiles(profiles=["default"]))
+
+
+@gives(responses.Sessions, asks=bodies.UserQuery)
+async def list_sessions(request: web.Request) -> web.Response:
+    """`GET /api/sessions`: the person's, the newest first."""
+    services = request.app[SERVICES]
+    user = await services.gateway.known(_who(request))
+    found = await services.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
+    return web.json_response(responses.Sessions(sessions=[_head(chat) for chat in found]))
+
+
+@gives(responses.Conversation, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
+async def create(request: web.Request) -> web.Response:
+    """`POST /api/sessions`: a new conversation; the body may be left out."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
+    user_id = await services.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
+    chat = await services.gateway.chat(user_id, Place("http", PREFIX + new_id()))
+    return web.json_response(responses.Conversation(**_head(chat), messages=[], metrics={}))
+
+
+@gives(responses.Conversation, asks=bodies.UserQuery, refuses=(404,))
+async def show(request: web.Request) -> web.Response:
+    """`GET /api/sessions/{id}`: what was said, and what the person's last lesson measured."""
+    services, chat = request.app[SERVICES], await _chat(request)
+    said = [message for row in await services.gateway.turns(chat.id) for message in _exchange(row)]
+    runs = await services.engine.update_log(chat.user_id, RECENT)
+    last = next((run for run in runs if run.feedback_id and run.steps), None)
+    metrics: Metrics = metrics_of(last.version or last.parent_version, last) if last else {}
+    return web.json_response(responses.Conversation(**_head(chat), messages=said, metrics=metrics))
+
+
+@gives(responses.SessionDeleted, asks=bodies.UserQuery, refuses=(404,))
+async def delete(request: web.Request) -> web.Response:
+    """`DELETE /api/sessions/{id}`: the conversation is gone; its answers stay behind what they taught."""
+    chat = await _chat(request)
+    await request.app[SERVICES].database.write(lambda s: chats.remove(s, chat.id))
+    return web.json_response(responses.SessionDeleted(deleted=True))
+
+
+@gives(responses.Cleared, asks=bodies.UserQuery, refuses=(404,))
+async def clear(request: web.Request) -> web.Response:
+    """`POST /api/sessions/{id}/clear`: the conversation starts anew."""
+    chat = await _chat(request)
+    await request.app[SERVICES].database.write(lambda s: chats.reset(s, chat.id))
+    return web.json_response(responses.Cleared(**_head(chat), messages=[]))
+
+
+@gives(responses.Prompted, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 504))
+async def prompt(request: web.Request) -> web.Response:
+    """`POST /api/sessions/{id}/prompt` `{text}`: the next turn."""
+    services, chat = request.app[SERVICES], await _chat(request)
+    body = await bodies.read(request, PromptBody)
+    services.gateway.require_ready()
+    if not body.text.strip():
+        raise InvalidField("the text is empty", "text")
+    turn = await services.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
+    await spend(request, "messages")
+    answer = await services.gateway.answer(turn)
+    given = responses.Prompted(response=answer.text, completion_id=answer.id, session_id=_id(chat))
+    return web.json_response(given)
+
+
+@gives(responses.Revised, takes=SessionFeedbackBody, asks=bodies.UserQuery, refuses=(404, 504))
+async def feedback(request: web.Request) -> web.Response:
+    """`POST /api/sessions/{id}/feedback` `{kind, text}`: about the last answer; with the one given instead of it."""
+    services, chat = request.app[SERVICES], await _chat(request)
+    body = await bodies.read(request, SessionFeedbackBody)
+    services.gateway.require_ready()
+    answer = await _last(services, chat)
+    record = mapping.record(_event(body, answer.id))
+    if record.kind in TRAINING:
+        await spend(request, "updates")
+    lesson = await services.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
+    shown = lesson.retry or answer
+    metrics: Metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
+    given = responses.Revised(
+        response=shown.text, completion_id=shown.id, metrics=metrics, feedback=views.lesson(lesson)
+    )
+    return web.json_response(given)
+
+
+def _event(body: SessionFeedbackBody, completion_id: str) -> FeedbackEvent:
+    match body.kind:
+        case "revise":
+            return Reply(completion_id, body.text)
+        case "ideal":
+            return Edit(completion_id, body.text)
+    return Press(completion_id, "approve")
+
+
+async def _last(services: Services, chat: Chat) -> Completion:
+    turns = await services.gateway.turns(chat.id)
+    if not turns:
+        raise NotFound("nothing was said in this session yet", "id")
+    return turns[-1]
+
+
+def _who(request: web.Request) -> Author:
+    return author(request, bodies.query(request, bodies.UserQuery).user)
+
+
+async def _chat(request: web.Request) -> Chat:
+    """The conversation a path names. Raises NotFound, also where it is another person's."""
+    services, wanted = request.app[SERVICES], request.match_info["id"]
+    user = await services.gateway.known(_who(request))
+    chat = await services.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))
+    if chat is None:
+        raise NotFound(f"there is no session {wanted}", "id")
+    return chat
+
+
+def _id(chat: Chat) -> str:
+    return chat.external_id.removeprefix(PREFIX)
+
+
+def _head(chat: Chat) -> Session:
+    return {"id": _id(chat), "session_id": _id(chat), "created_at": chat.created_at, "profile": "default"}
+
+
+def _exchange(row: Completion) -> list[Said]:
+    return [{"role": "user", "content": question(row)}, {"role": "assistant", "content": row.text}]

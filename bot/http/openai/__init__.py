@@ -1,0 +1,1 @@
+"""OpenAI's wire format: chat completions, completions, models, tools, scoring."""

@@ -1,0 +1,310 @@
+"""OpenAI's chat call: `POST /v1/chat/completions` with true streaming; embeddings are refused.
+
+Invariants: the id of a response is the id of the stored completion (choices share it, told apart by index);
+every choice is stored before the piece that ends it goes out; a client that leaves ends its generations.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+from aiohttp import web
+
+from bot.core.gateway import Turn, check_text, choice_id
+from bot.errors import InvalidField, NotFound
+from bot.events import Author, Message, Place
+from bot.http.openai import responses
+from bot.http.openai.models import asker
+from bot.http.openai.tools import tools_of
+from bot.http.protocol import bodies
+from bot.http.protocol.auth import spend
+from bot.http.protocol.errors import body_of
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES, Services
+from engine.requests import Delta, GenerateResult, Sampling
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+PIECE_INTERVAL_S = 0.04
+ANSWERING = (404, 504)  # what a call for an answer may be refused with
+
+
+@gives(None, refuses=(404,))
+async def embeddings(_: web.Request) -> web.Response:
+    """`POST /v1/embeddings`: refused, for heed's model writes."""
+    raise NotFound("heed makes no embeddings: its model writes answers")
+
+
+@gives(responses.ChatCompletion, takes=bodies.ChatBody, streams=responses.ChatPiece, refuses=ANSWERING)
+async def chat_completions(request: web.Request) -> web.StreamResponse:
+    """`POST /v1/chat/completions`: an answer to a conversation, whole or as a stream of events."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.ChatBody)
+    services.gateway.require_ready()
+    return await answered(request, Call(services, body, await turns_of(services, body, await asker(request, body))))
+
+
+async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
+    """The response to a call: a stream of events, or everything at once."""
+    await spend(request, "messages", len(call.turns))
+    streams = [call.services.gateway.stream(turn) for turn in call.turns]
+    if call.body.stream:
+        async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:
+            return await _stream(request, call, pieces)
+    async with aclosing(interleave(streams)) as pieces:
+        async for index, delta in pieces:
+            call.take(index, delta)
+    return web.json_response(call.whole())
+
+
+@dataclass
+class Call:
+    """One chat call while it is answered: what was asked, and what has come so far."""
+
+    kind: ClassVar[str] = "chat.completion"
+    piece_kind: ClassVar[str] = "chat.completion.chunk"
+
+    services: Services
+    body: bodies.ChatBody
+    turns: list[Turn]
+    created: int = field(default_factory=lambda: int(time.time()))
+    results: dict[int, GenerateResult] = field(default_factory=dict)
+    logprobs: dict[int, list[Json]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The completion id all choices share."""
+        return self.turns[0].completion_id
+
+    def take(self, index: int, delta: Delta) -> list[Json]:
+        """Keep a piece; returns its entries for OpenAI's `logprobs`."""
+        if delta.result is not None:
+            self.results[index] = delta.result
+        entries = self._logprobs(delta) if self.body.logprobs else []
+        self.logprobs.setdefault(index, []).extend(entries)
+        return entries
+
+    def whole(self) -> Json:
+        """The response of a call that does not stream."""
+        choices = [self.choice(index) for index in sorted(self.results)]
+        head = self._head(self.kind)
+        return {**head, "choices": choices, "usage": self.usage(), "heed": heed_info(self.results[0])}
+
+    def choice(self, index: int) -> Json:
+        """One finished choice."""
+        result = self.results[index]
+        return {
+            "index": index,
+            "message": {"role": "assistant", "content": result.text, **_thoughts(result.reasoning)},
+            "finish_reason": result.finish_reason,
+            "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
+        }
+
+    def first_chunks(self) -> list[Json]:
+        """What a stream begins with: who speaks."""
+        opening = {"delta": {"role": "assistant", "content": ""}, "finish_reason": None, "logprobs": None}
+        return [self._piece({"index": index, **opening}) for index in range(len(self.turns))]
+
+    def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
+        """One piece of a stream."""
+        logprobs = {"content": entries} if entries else None
+        words = {"content": delta.text} if delta.text or not delta.reasoning else {}
+        shown = {**_thoughts(delta.reasoning), **words}
+        return self._piece({"index": index, "delta": shown, "finish_reason": None, "logprobs": logprobs})
+
+    def last_chunk(self, index: int) -> Json:
+        """The piece that ends a choice: why it ended, and what heed adds."""
+        result = self.results[index]
+        end = {"index": index, "delta": {}, "finish_reason": result.finish_reason, "logprobs": None}
+        return {**self._piece(end), "heed": heed_info(result)}
+
+    def usage_chunk(self) -> Json:
+        """The piece with the token counts."""
+        return {**self._head(self.piece_kind), "choices": [], "usage": self.usage()}
+
+    def usage(self) -> responses.Usage:
+        """Token counts; the prompt is counted once, as OpenAI does."""
+        first = self.results[0]
+        prompt = len(first.prompt_token_ids)
+        completion = sum(len(result.completion_token_ids) for result in self.results.values())
+        return responses.Usage(
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            total_tokens=prompt + completion,
+            prompt_tokens_details={"cached_tokens": first.num_cached_tokens},
+        )
+
+    def _piece(self, choice: Json) -> Json:
+        return {**self._head(self.piece_kind), "choices": [choice]}
+
+    def _head(self, kind: str) -> Json:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.body.model}
+
+    def _logprobs(self, delta: Delta) -> list[Json]:
+        tops: Sequence[dict[int, float]] = delta.top_logprobs or [{}] * len(delta.token_ids)
+        entries = []
+        for token_id, logprob, top in zip(delta.token_ids, delta.logprobs, tops, strict=True):
+            ranked = sorted(top.items(), key=lambda item: -item[1])[: self.body.top_logprobs or 0]
+            others = [token_entry(other, value) for other, value in ranked]
+            entries.append({**token_entry(token_id, logprob), "top_logprobs": others})
+        return entries
+
+
+def token_entry(token_id: int, logprob: float) -> responses.Token:
+    """One token in OpenAI's `logprobs`, by its id as vLLM's return_tokens_as_token_ids has it: ids are exact."""
+    return responses.Token(token=f"token_id:{token_id}", logprob=logprob, bytes=None)
+
+
+def _thoughts(reasoning: str) -> responses.Thoughts:
+    """What was thought, where anything was, as reasoning models' servers name it."""
+    return {"reasoning_content": reasoning} if reasoning else {}
+
+
+def heed_info(result: GenerateResult) -> responses.HeedInfo:
+    """What heed tells about an answer beyond OpenAI's fields."""
+    return responses.HeedInfo(
+        adapter_version=result.adapter_version,
+        notes=result.notes,
+        time_to_first_token_s=result.time_to_first_token_s,
+        duration_s=result.duration_s,
+    )
+
+
+def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
+    """How to sample: what the body says, over heed's defaults."""
+    if body.top_logprobs and not body.logprobs:
+        raise InvalidField("top_logprobs needs logprobs: true", "top_logprobs")
+    stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
+    return Sampling(
+        temperature=default.temperature if body.temperature is None else body.temperature,
+        top_p=default.top_p if body.top_p is None else body.top_p,
+        max_tokens=body.max_completion_tokens or body.max_tokens or default.max_tokens,
+        seed=body.seed,
+        stop=tuple(stop),
+        top_logprobs=body.top_logprobs or 0,
+    )
+
+
+async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+    """An answer's pieces, the first one at once, then so many a second at most: what comes meanwhile is one piece.
+
+    Nobody reads faster, and a model that writes faster would keep heed busy with sending single words.
+    """
+    async with aclosing(deltas):
+        async for delta in deltas:
+            yield delta
+            if delta.result is None:
+                await asyncio.sleep(PIECE_INTERVAL_S)
+
+
+async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
+    """The items of several streams as they come, each with its stream's index; closing it closes them all."""
+    if len(streams) == 1:  # nothing to wait for side by side: a task and a queue would only delay every piece
+        async with aclosing(streams[0]) as only:
+            async for piece in only:
+                yield 0, piece
+        return
+    queue: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+
+    async def pump(index: int, stream: AsyncGenerator[T, None]) -> None:
+        async with aclosing(stream):
+            async for item in stream:
+                queue.put_nowait((index, item))
+
+    tasks = [asyncio.create_task(pump(*entry), name=f"choice {entry[0]}") for entry in enumerate(streams)]
+    everything = asyncio.gather(*tasks)
+    everything.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await everything
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, everything, return_exceptions=True)
+
+
+async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:
+    """The turns a call asks for, one for each choice. Raises InvalidField."""
+    turn = await _first_turn(services, body, who)
+    seed = turn.sampling.seed
+    return [
+        replace(
+            turn,
+            completion_id=choice_id(turn.completion_id, index),
+            choice_index=index,
+            sampling=turn.sampling if seed is None else replace(turn.sampling, seed=seed + index),
+        )
+        for index in range(body.n)
+    ]
+
+
+async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) -> Turn:
+    gateway = services.gateway
+    tools = tools_of(body, gateway.settings.text_limit_chars)
+    wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
+    wanted = sampling(body, gateway.sampling())
+    if body.n > 1 and (body.heed.chat or body.heed.regenerate):
+        raise InvalidField("a conversation that heed keeps has one answer a turn: leave n at 1", "n")
+    if body.heed.regenerate:
+        dropped = await gateway.completion(await gateway.person(who), body.heed.regenerate)
+        return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
+    messages = messages_of(body.messages, gateway.settings.text_limit_chars)
+    if body.heed.chat is None:
+        return Turn(await gateway.person(who), messages, wanted, **wishes)
+    if len(messages) > 1:
+        raise InvalidField("heed keeps this conversation: send the new message only", "messages")
+    return await gateway.turn(Message(who, Place("http", body.heed.chat), messages[0]["content"]), wanted, **wishes)
+
+
+def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
+    """A conversation that asks for an answer. Raises InvalidField."""
+    messages = [message.plain() for message in given]
+    asked = [message["content"] for message in messages if message["role"] == "user"]
+    if not asked or messages[-1]["role"] not in ("user", "tool"):
+        raise InvalidField("messages must end with a message of role user, or of role tool after one", "messages")
+    if not asked[-1].strip():
+        raise InvalidField("the message is empty", "messages")
+    for message in messages:
+        check_text(message["content"], limit_chars, "messages")
+    return messages
+
+
+async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
+    first = await anext(pieces)  # a refusal shows here, while it can still be an ordinary error response
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    try:
+        for opening in call.first_chunks():
+            await _send(response, opening)
+        await _forward(response, call, first)
+        async for piece in pieces:
+            await _forward(response, call, piece)
+    except ConnectionResetError:
+        raise  # the client left
+    except Exception as error:  # noqa: BLE001  the edge of the stream: the error body goes into it
+        await _send(response, body_of(request, error)[1])
+        return response
+    if call.body.stream_options and call.body.stream_options.include_usage:
+        await _send(response, call.usage_chunk())
+    await response.write(b"data: [DONE]\n\n")
+    return response
+
+
+async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, Delta]) -> None:
+    index, delta = piece
+    entries = call.take(index, delta)
+    if delta.text or delta.reasoning or entries:
+        await _send(response, call.chunk(index, delta, entries))
+    if delta.result is not None:
+        await _send(response, call.last_chunk(index))
+
+
+async def _send(response: web.StreamResponse, data: Mapping[str, Any]) -> None:
+    await response.write(f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode())

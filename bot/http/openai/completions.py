@@ -1,0 +1,82 @@
+"""OpenAI's older call, `POST /v1/completions`: the prompt is what a person says, the text is heed's answer.
+
+It is a turn like any other: stored, with an id that takes feedback. Tokens go by their ids, as in chat calls; where in
+the text each begins is not told.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from aiohttp import web
+
+from bot.core.gateway import check_text
+from bot.errors import InvalidField
+from bot.http.openai import responses
+from bot.http.openai.chat import ANSWERING, Call, answered, turns_of
+from bot.http.openai.models import asker
+from bot.http.protocol import bodies
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES
+from engine.requests import Delta
+
+Json = dict[str, Any]
+
+
+@gives(responses.TextCompletion, takes=bodies.TextBody, streams=responses.TextCompletion, refuses=ANSWERING)
+async def completions(request: web.Request) -> web.StreamResponse:
+    """`POST /v1/completions`: the older form of an answer, whole or as a stream of events."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.TextBody)
+    services.gateway.require_ready()
+    chat = chat_of(body, services.gateway.settings.text_limit_chars)
+    turns = await turns_of(services, chat, await asker(request, body))
+    return await answered(request, TextCall(services, chat, turns))
+
+
+def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
+    """The chat call with the prompt as its one message. Raises InvalidField."""
+    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+    if len(prompts) != 1:
+        raise InvalidField("heed answers one prompt a call; `n` asks for several answers to it", "prompt")
+    if not prompts[0].strip():
+        raise InvalidField("the prompt is empty", "prompt")
+    check_text(prompts[0], limit_chars, "prompt")
+    same = body.model_dump(exclude={"prompt", "echo", "suffix", "logprobs"})
+    logprobs = {"logprobs": body.logprobs is not None, "top_logprobs": body.logprobs}
+    return bodies.ChatBody.model_validate({**same, **logprobs, "messages": [{"role": "user", "content": prompts[0]}]})
+
+
+class TextCall(Call):
+    """The same answer in the older form."""
+
+    kind: ClassVar[str] = "text_completion"
+    piece_kind: ClassVar[str] = "text_completion"
+
+    def choice(self, index: int) -> Json:
+        """One finished choice."""
+        result = self.results[index]
+        logprobs = as_lists(self.logprobs[index]) if self.body.logprobs else None
+        return {"index": index, "text": result.text, "finish_reason": result.finish_reason, "logprobs": logprobs}
+
+    def first_chunks(self) -> list[Json]:
+        """Nothing comes before the first word."""
+        return []
+
+    def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
+        """One piece of a stream."""
+        logprobs = as_lists(entries) if entries else None
+        return self._piece({"index": index, "text": delta.text, "finish_reason": None, "logprobs": logprobs})
+
+    def last_chunk(self, index: int) -> Json:
+        """The piece that ends a choice: why it ended."""
+        reason = self.results[index].finish_reason
+        return self._piece({"index": index, "text": "", "finish_reason": reason, "logprobs": None})
+
+
+def as_lists(entries: Sequence[Json]) -> Json:
+    """A chat call's entries as the older form has them: one list for each kind of value."""
+    return {
+        "tokens": [entry["token"] for entry in entries],
+        "token_logprobs": [entry["logprob"] for entry in entries],
+        "top_logprobs": [{top["token"]: top["logprob"] for top in entry["top_logprobs"]} for entry in entries],
+    }

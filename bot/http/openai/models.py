@@ -1,0 +1,75 @@
+"""Which models there are to a client, and whose adapter a model's name means: `GET /v1/models`.
+
+`heed` is the caller's own adapter and `heed-base` the model without one. Without API keys, where everybody who reaches
+heed is its operator, the name of an adapter (`bot.http.claas.adapters`) is a model, too, also as vLLM has it, with
+dashes for slashes.
+"""
+
+import re
+
+from aiohttp import web
+
+from bot.access.api_keys import OPERATOR
+from bot.errors import InvalidField, NotFound
+from bot.events import Author
+from bot.http.claas.adapters import canonical, names_of
+from bot.http.openai import responses
+from bot.http.protocol.auth import author, holder
+from bot.http.protocol.bodies import OWN_MODELS, ModelBody
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES
+
+
+@gives(responses.Models)
+async def list_models(request: web.Request) -> web.Response:
+    """`GET /v1/models`: the person's own adapter, the base model, and adapters by their names."""
+    names = [*OWN_MODELS, *await _adapters(request)]
+    data = [_model(request, name) for name in names]
+    return web.json_response(responses.Models(object="list", data=data))
+
+
+@gives(responses.Model, refuses=(404,))
+async def one_model(request: web.Request) -> web.Response:
+    """`GET /v1/models/{model}`: one of them."""
+    name = request.match_info["model"]
+    if name not in OWN_MODELS and await _adapter(request, name) is None:
+        raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(OWN_MODELS)}", "model")
+    return web.json_response(_model(request, name))
+
+
+async def asker(request: web.Request, body: ModelBody) -> Author:
+    """For whom a call to a model is answered. Raises InvalidField where there is no such model."""
+    if body.model in OWN_MODELS:
+        return author(request, body.user)
+    name = await _adapter(request, body.model)
+    if name is None:
+        raise InvalidField(f"there is no model {body.model[:64]}: use {' or '.join(OWN_MODELS)}", "model")
+    if body.user.strip() not in ("", name):
+        raise InvalidField(f"model is the adapter of {name}; leave user out", "user")
+    return author(request, name)
+
+
+async def _adapter(request: web.Request, model: str) -> str | None:
+    """The adapter that a model's name means."""
+    try:
+        wanted = canonical(model)
+    except InvalidField:
+        return None
+    names = await _adapters(request)
+    return wanted if wanted in names else next((name for name in names if as_in_vllm(name) == wanted), None)
+
+
+async def _adapters(request: web.Request) -> list[str]:
+    if holder(request) is not OPERATOR:
+        return []
+    return [name for name in await names_of(request) if name not in OWN_MODELS]
+
+
+def as_in_vllm(name: str) -> str:
+    """An adapter's name as CLaaS gives it to vLLM."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+
+
+def _model(request: web.Request, name: str) -> responses.Model:
+    owner = request.app[SERVICES].settings.model_name
+    return responses.Model(id=name, object="model", created=0, owned_by=owner)

@@ -1,0 +1,37 @@
+"""`POST /v1/score`: how likely a given answer is, token by token. Nothing is generated and nothing is stored."""
+
+from aiohttp import web
+
+from bot.core.gateway import check_text
+from bot.http.openai import responses
+from bot.http.openai.chat import messages_of
+from bot.http.openai.models import asker
+from bot.http.protocol import bodies
+from bot.http.protocol.auth import spend
+from bot.http.protocol.openapi import gives
+from bot.http.protocol.services import SERVICES
+from engine.requests import GenerateRequest
+
+
+@gives(responses.Score, takes=bodies.ScoreBody)
+async def score(request: web.Request) -> web.Response:
+    """Log-probabilities in nats, under the person's adapter or the base model; the answer's end is not among them."""
+    services = request.app[SERVICES]
+    body = await bodies.read(request, bodies.ScoreBody)
+    services.gateway.require_ready()
+    limit_chars = services.gateway.settings.text_limit_chars
+    messages = messages_of(body.messages, limit_chars)
+    check_text(body.completion, limit_chars, "completion")
+    await spend(request, "messages")
+    user_id = await services.gateway.person(await asker(request, body))
+    asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
+    found = await services.engine.score(asked, body.completion)
+    return web.json_response(
+        responses.Score(
+            logprobs=found.logprobs,
+            tokens=found.tokens,
+            prompt_tokens=found.num_prompt_tokens,
+            completion_tokens=len(found.tokens),
+            logprob_sum=sum(found.logprobs),
+        )
+    )

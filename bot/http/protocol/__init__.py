@@ -1,0 +1,1 @@
+"""What every HTTP call shares: authentication, bodies, responses, errors, OpenAPI."""

@@ -1,0 +1,105 @@
+"""Who is calling, and whether heed answers at all.
+
+With API keys, a key is a person (`user` names one of several people behind the same key). Without keys heed
+listens on loopback only, `user` names a local person, and two checks keep web pages of other sites out: the
+Host header must be a name of this machine (DNS rebinding), and a browser's Origin must be heed's own page.
+"""
+
+import unicodedata
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bot.access.api_keys import LOCAL_USER, OPERATOR, Holder
+from bot.config import HttpSettings
+from bot.errors import InvalidField, NotAuthorised, OriginRefused
+from bot.events import Author
+from bot.http.protocol import scopes
+from bot.http.protocol.services import PLATFORMS, SERVICES, Services
+from storage.people.api_keys import Spending
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+GUARDED = ("/v1/", "/api/", "/metrics")
+_HOLDER = web.RequestKey("holder", Holder)
+
+
+@web.middleware
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse other sites' pages, and callers without a key where keys are needed."""
+    if any(request.path == route.path for route in request.app[PLATFORMS].routes):
+        return await handler(request)  # a platform's call: it comes under a public name, with a secret of its own
+    services = request.app[SERVICES]
+    await _check_host(request, services)
+    _check_origin(request, services.settings.http)
+    if request.path.startswith(GUARDED) and await services.keys.is_needed():
+        request[_HOLDER] = await _key_holder(request)
+        scopes.check(request, request[_HOLDER])
+    return await handler(request)
+
+
+def holder(request: web.Request) -> Holder:
+    """Whose key a guarded call came with; the operator's own where none is needed."""
+    found: Holder = request.get(_HOLDER, OPERATOR)
+    return found
+
+
+def author(request: web.Request, user: str = "", param: str = "user") -> Author:
+    """The account a request speaks for; `user` is the name it gave as `param`. Raises InvalidField."""
+    who = holder(request)
+    name = _check_name(user.strip(), param)
+    if who is OPERATOR:
+        return Author("http", name or LOCAL_USER, name or LOCAL_USER)
+    if name in ("", LOCAL_USER, who.account):
+        return Author("http", who.account, who.account, who.is_admin)
+    return Author("http", f"{who.account}/{name}", name, who.is_admin)
+
+
+async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
+    """Count messages or updates of the key a call came with: all of them, or none. Raises QuotaUsed."""
+    await request.app[SERVICES].keys.spend(holder(request), what, number)
+
+
+def _check_name(name: str, param: str) -> str:
+    if len(name) > 64 or any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in name):
+        raise InvalidField("a user's name has at most 64 visible characters", param)
+    return name
+
+
+async def _key_holder(request: web.Request) -> Holder:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    found = await request.app[SERVICES].keys.holder(given.strip())
+    if found is None or scheme.lower() != "bearer":
+        raise NotAuthorised("an API key is needed: send it as `Authorization: Bearer <key>`")
+    return found
+
+
+async def _check_host(request: web.Request, services: Services) -> None:
+    settings = services.settings.http
+    name = _hostname(f"//{request.host}")
+    if name in LOOPBACK_NAMES | {settings.host.lower()} | {host.lower() for host in settings.allowed_hosts}:
+        return
+    if settings.allowed_hosts or not await services.keys.is_needed():  # where keys are, a rebound page has none
+        raise OriginRefused("heed does not answer to this host name; add it to HEED_HTTP_ALLOWED_HOSTS")
+
+
+def _check_origin(request: web.Request, settings: HttpSettings) -> None:
+    origin = request.headers.get("Origin")
+    is_same = origin is None or _netloc(origin) == request.host or _hostname(origin) in settings.allowed_hosts
+    is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method not in ("GET", "HEAD")
+    if not is_same or is_cross_site:
+        raise OriginRefused("heed takes requests from its own page only")
+
+
+def _netloc(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
+
+
+def _hostname(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""

@@ -1,0 +1,230 @@
+"""What may stand in a request body, and how it is read.
+
+Owns the caps on what comes in: everything is checked before anything is changed or tokenised.
+"""
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from bot.errors import InvalidField, MalformedRequest, TooLarge
+
+Name = Annotated[str, StringConstraints(max_length=64)]
+OWN_MODELS = ("heed", "heed-base")
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+MAX_CHOICES = 8
+UNREADABLE = "the body is not what its Content-Encoding or Transfer-Encoding says"
+MAX_TURNS = 200  # of a conversation, in one answer
+
+
+class Body(BaseModel):
+    """A JSON object; fields heed does not know are ignored, as OpenAI's clients expect."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class TextPart(Body):
+    """One part of a message written as a list; heed reads text only."""
+
+    type: Literal["text"]
+    text: str
+
+
+class MessageBody(Body):
+    """One message of a conversation; `tool` is what a tool gave back."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[TextPart]
+
+    def plain(self) -> dict[str, str]:
+        """The message as the engine takes it."""
+        text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        return {"role": "system" if self.role == "developer" else self.role, "content": text}
+
+
+class StreamOptions(Body):
+    """OpenAI's options of a stream."""
+
+    include_usage: bool = False
+
+
+class HeedOptions(Body):
+    """heed's own wishes in a chat call."""
+
+    notes: Literal["auto", "off"] = "auto"
+    chat: Name | None = None  # heed keeps this conversation: send the new message only
+    regenerate: str | None = None  # answer this completion's conversation once more, differently
+
+
+class ModelBody(Body):
+    """What every call to a model has in common: which one, for whom, and heed's own wishes."""
+
+    model: ModelName = "heed"  # one of OWN_MODELS, or an adapter's name (`bot.http.openai.models`)
+    user: Name = ""
+    heed: HeedOptions = HeedOptions()
+
+    @property
+    def adapter(self) -> Literal["active", "base"]:
+        """The adapter the model's name stands for."""
+        return "base" if self.model == "heed-base" else "active"
+
+
+class AnswerBody(ModelBody):
+    """What OpenAI's chat call and its older call have in common."""
+
+    n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] = 1
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    stop: (
+        Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=8)]
+        | Annotated[str, StringConstraints(min_length=1, max_length=200)]
+        | None
+    ) = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
+class FunctionBody(Body):
+    """A function that the model may ask for, in words; everything said about it is shown to the model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class ToolBody(Body):
+    """A tool in OpenAI's form."""
+
+    type: Literal["function"]
+    function: FunctionBody
+
+
+class ChatBody(AnswerBody):
+    """`POST /v1/chat/completions`."""
+
+    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    tools: Annotated[list[ToolBody], Field(max_length=128)] | None = None
+    tool_choice: Any = None
+
+
+class TextBody(AnswerBody):
+    """`POST /v1/completions`."""
+
+    prompt: str | list[str]
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: Literal[False] = False
+    suffix: Literal[""] | None = None
+
+
+class ScoreBody(ModelBody):
+    """`POST /v1/score`."""
+
+    messages: Annotated[list[MessageBody], Field(max_length=512)] = []
+    completion: str
+
+
+class FeedbackBody(Body):
+    """`POST /v1/feedback`."""
+
+    completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
+    user: Name = ""
+    kind: Literal["correction", "ideal", "approval", "reaction", "note"]
+    index: Annotated[int, Field(ge=0, lt=MAX_CHOICES)] = 0
+    text: str = ""
+    value: str | int = ""
+    wait: bool = True
+    retry: bool = False
+    training: dict[str, Any] | None = None
+
+
+class RollbackBody(Body):
+    """`POST /v1/users/{user}/rollback`."""
+
+    version: Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class CommandBody(Body):
+    """`POST /v1/users/{user}/commands`."""
+
+    text: Annotated[str, StringConstraints(min_length=1)]
+    chat: Name = "web"
+    completion_id: Annotated[str, StringConstraints(max_length=128)] | None = None
+
+
+class UserQuery(Body):
+    """The query of the calls below `/api/sessions`: whose."""
+
+    user: Name = ""
+
+
+class HistoryQuery(Body):
+    """The query of `GET /v1/users/{user}/history`."""
+
+    chat: Name = "web"
+    limit: Annotated[int, Field(ge=1, le=MAX_TURNS)] = 50
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
+    """The request's body as it is. Raises MalformedRequest, or TooLarge before more than `limit_bytes` are kept."""
+    parts, size_bytes = [], 0
+    try:
+        async for part in request.content.iter_any():
+            size_bytes += len(part)
+            if size_bytes > limit_bytes:
+                raise TooLarge(f"the file is larger than {limit_bytes} bytes")
+            parts.append(part)
+    except web.RequestPayloadError:
+        raise MalformedRequest(UNREADABLE) from None
+    return b"".join(parts)
+
+
+async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
+    """The request's body as `kind`. Raises MalformedRequest (not a JSON object) or InvalidField."""
+    return checked(kind, await read_object(request))
+
+
+async def read_object(request: web.Request) -> dict[str, Any]:
+    """The request's body, unchecked; it can be read again. Raises MalformedRequest."""
+    try:
+        data = json.loads(await request.read())
+    except web.RequestPayloadError:
+        raise MalformedRequest(UNREADABLE) from None
+    except (ValueError, RecursionError):
+        raise MalformedRequest("the body is not JSON") from None
+    if not isinstance(data, dict):
+        raise MalformedRequest("the body is not a JSON object")
+    return data
+
+
+def checked(kind: type[BodyT], data: dict[str, Any]) -> BodyT:
+    """`data` as `kind`. Raises InvalidField."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def query(request: web.Request, kind: type[BodyT]) -> BodyT:
+    """The request's query as `kind`. Raises InvalidField."""
+    try:
+        return kind.model_validate_strings(dict(request.query))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> InvalidField:
+    first = error.errors()[0]
+    param = ".".join(str(part) for part in first["loc"])
+    return InvalidField(f"{param}: {first['msg'][:1].lower()}{first['msg'][1:]}", param)

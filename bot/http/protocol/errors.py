@@ -1,0 +1,101 @@
+"""Every failure of a call as a status and `{error: {type, message, param, code}}`; never a stack trace."""
+
+import logging
+import math
+import time
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bot.errors import BotError, QuotaUsed, RequestError
+from bot.http.protocol import responses
+from bot.http.protocol.request_ids import request_id
+from bot.http.protocol.services import SERVICES
+from bot.monitoring import logs
+from engine.adapters.undo import NothingToUndo
+from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
+from storage.errors import IdempotencyConflict, NotFound, NotStorable, StorageError, VersionStateError
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER_S = "5"
+_KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
+    (NotFound, 404, "not_found_error"),
+    (IdempotencyConflict, 422, "invalid_request_error"),
+    (NotStorable, 422, "invalid_request_error"),
+    (VersionStateError, 422, "invalid_request_error"),
+    (PromptTooLongError, 422, "invalid_request_error"),
+    (AdapterRefused, 422, "invalid_request_error"),
+    (BatchNotKept, 404, "not_found_error"),
+    (NothingToUndo, 409, "invalid_request_error"),
+    (EngineRestarting, 503, "not_ready_error"),
+    (EngineDown, 503, "not_ready_error"),
+)
+
+
+@web.middleware
+async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """The outermost edge: whatever a handler raises goes out as an error body, and is counted and logged."""
+    started_s = time.perf_counter()
+    with logs.call(request_id(request)):
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = _of_http(request, error)
+        except ConnectionResetError:
+            raise  # the client left
+        except Exception as error:  # noqa: BLE001  the HTTP edge
+            status, body = body_of(request, error)
+            response = web.json_response(body, status=status, headers=_headers(status, error))
+        _note(request, response.status, time.perf_counter() - started_s)
+    return response
+
+
+def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refusal]:
+    """The status and the body that tell of `error`; an unexpected one is logged and counted."""
+    if isinstance(error, RequestError):
+        return error.status, _body(error.kind, error.message, error.param)
+    for kind, status, name in _KNOWN:
+        if isinstance(error, kind):
+            return status, _body(name, str(error), None)
+    if isinstance(error, BotError | EngineError | StorageError):
+        log.error("%s %s (%s): %s", request.method, request.path, request_id(request), error)
+        status = 503 if error.retryable else 500
+        return status, _body("server_error", str(error), None)
+    log.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
+    request.app[SERVICES].metrics.errors.labels("http").inc()
+    return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
+
+
+def _body(kind: str, message: str, param: str | None) -> responses.Refusal:
+    return responses.Refusal(error={"type": kind, "message": message, "param": param, "code": None})
+
+
+def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
+    if error.status < 400:
+        raise error
+    messages = {
+        404: f"there is nothing at {request.path[:200]}",
+        405: f"{request.method} is not possible at {request.path[:200]}",
+        413: f"the request is larger than {request.app[SERVICES].settings.http.body_limit_bytes} bytes",
+    }
+    body = _body("not_found_error" if error.status == 404 else "invalid_request_error", "", None)
+    body["error"]["message"] = messages.get(error.status, error.reason)
+    headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
+    return web.json_response(body, status=error.status, headers=headers)
+
+
+def _headers(status: int, error: Exception) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, QuotaUsed):
+        return {"Retry-After": str(math.ceil(error.retry_after_s))}
+    return {"Retry-After": RETRY_AFTER_S} if status in (429, 503) else {}
+
+
+def _note(request: web.Request, status: int, took_s: float) -> None:
+    """Count a call and log it by its route: a path may name people."""
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource is not None else "none"
+    request.app[SERVICES].metrics.requests.labels(route, str(status)).inc()
+    log.info("%s %s: %d in %.0f ms", request.method, route, status, took_s * 1e3)

@@ -1,0 +1,241 @@
+"""The OpenAPI document of heed's HTTP API, `GET /openapi.json`: made from the routes and what stands at their handlers.
+
+Each handler says with `@gives(...)`, on the line above it, what it answers with, what it takes and which refusals are
+its own; path, summary and the refusals that every call may meet are added here. A platform's routes are left out: what
+comes in there is described by the platform.
+"""
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import TypeAdapter
+
+from bot.http.protocol import bodies, responses
+from bot.http.protocol.auth import GUARDED
+from bot.http.protocol.request_ids import HEADER
+
+Json = dict[str, Any]
+Content = Any  # a shape (sent as JSON), a media type (sent as it is), or None
+HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
+
+ABOUT = (
+    "A chat bot that learns from being corrected. Each refusal is an `error` with its kind, a sentence and the field "
+    "at fault. What is not HTTP that the server reads (an unknown Content-Encoding or Expect) is refused in plain text "
+    "before heed sees it."
+)
+REFERENCE = "#/components/schemas/{model}"
+PATH_PARAMETERS: dict[str, Json] = {
+    "user": {"type": "string", "minLength": 1, "maxLength": 64},
+    "version": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+}
+ANYTHING: Json = {"type": "string", "minLength": 1}
+EVENTS = "text/event-stream"
+PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # what a file may be answered with, too
+_LEAD = re.compile(r"`[A-Z]+ [^`]*`(?: `[^`]*`)?[,:.]?\s*")  # "`POST /v1/score`: " at the front of a docstring
+_WHY = {
+    400: "the body is not a JSON object, or what stands in it does not go together",
+    401: "no API key, or one that is not known",
+    403: "another site's page, a host name heed does not answer to, or an API key that may not do this",
+    404: "there is no such thing for this person",
+    409: "not in this state",
+    413: "more bytes than are taken",
+    422: "one field is wrong, `param` says which; nothing was changed",
+    429: "too many answers at once, or the API key's day is used up",
+    500: "heed met an error it did not expect; its log has the details",
+    503: "heed is still starting, or something of it is down for now",
+    504: "the model gave no word for too long",
+}
+_HEADERS: dict[int, Json] = {
+    401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}}},
+    429: {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}},
+    503: {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}},
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a handler says of itself."""
+
+    gives: Content
+    takes: Content = None
+    needs_body: bool = True  # where it takes one
+    asks: type[bodies.Body] | None = None  # the query
+    headers: Mapping[str, Json] | None = None  # of the request, by name
+    refuses: tuple[int, ...] = ()
+    streams: Content = None  # each event of a stream that may come in the answer's place
+    also: Mapping[int, Content] | None = None  # other statuses with answers of their own
+
+    @property
+    def shapes(self) -> Iterator[tuple[Any, str]]:
+        """Every shape it names, with whether it is read or written."""
+        for shape, mode in ((self.gives, "serialization"), (self.takes, "validation"), (self.streams, "serialization")):
+            if shape is not None and not isinstance(shape, str):
+                yield shape, mode
+        for shape in (self.also or {}).values():
+            if shape is not None and not isinstance(shape, str):
+                yield shape, "serialization"
+
+
+CALLS: dict[Callable[..., Any], Call] = {}
+
+
+def gives(shape: Content, **more: Any) -> Callable[[HandlerT], HandlerT]:
+    """Describes a handler: what it answers with, and the other fields of `Call`."""
+
+    def describe(handler: HandlerT) -> HandlerT:
+        CALLS[handler] = Call(shape, **more)
+        return handler
+
+    return describe
+
+
+def described(routes: Iterable[web.AbstractRoute]) -> Iterator[tuple[str, str, Handler, Call]]:
+    """Method, path, handler and description of each route that has one; HEAD is what GET is."""
+    for route in routes:
+        if route.handler in CALLS and route.method != "HEAD" and route.resource is not None:
+            yield route.method, route.resource.canonical, route.handler, CALLS[route.handler]
+
+
+def document(routes: Iterable[web.AbstractRoute]) -> Json:
+    """The document."""
+    calls = list(described(routes))
+    schemas, components = _schemas(call for *_, call in calls)
+    paths: Json = {}
+    names: Counter[str] = Counter()
+    for method, path, handler, call in calls:
+        operation = paths.setdefault(path, {})[method.lower()] = _operation(path, handler, call, schemas)
+        names[name := operation["operationId"]] += 1
+        if names[name] > 1:  # a handler at several paths
+            operation["operationId"] = f"{name}_{names[name]}"
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "heed",
+            "version": _version(),
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{}, {"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "responses": {str(status): _refusal(status) for status in _WHY},
+            "headers": {HEADER: {"description": "the call's id", "schema": {"type": "string"}}},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _version() -> str:
+    try:
+        return version("heed")
+    except PackageNotFoundError:  # run from a folder that nothing was installed from
+        return "0"
+
+
+def _schemas(calls: Iterable[Call]) -> tuple[dict[tuple[Any, str], Json], Json]:
+    """The schema of each shape, and the components that they point to."""
+    shapes = dict.fromkeys(shape for call in calls for shape in call.shapes)
+    shapes[responses.Refusal, "serialization"] = None
+    inputs: Any = [(shape, mode, TypeAdapter(shape)) for shape, mode in shapes]
+    schemas, definitions = TypeAdapter.json_schemas(inputs, ref_template=REFERENCE)
+    return dict(schemas), definitions["$defs"]
+
+
+def _operation(path: str, handler: Handler, call: Call, schemas: dict[tuple[Any, str], Json]) -> Json:
+    given = {
+        "operationId": f"{handler.__module__.rpartition('.')[2]}.{handler.__name__}",
+        "tags": [handler.__module__.rpartition(".")[2]],
+        "summary": _summary(handler),
+        "parameters": [*_path_parameters(path), *_query(call), *_headers(call)],
+        "responses": {**_answers(call, schemas), **_refusals(path, call)},
+    }
+    if call.takes is not None:
+        given["requestBody"] = {"required": call.needs_body, "content": _content(call.takes, schemas, "validation")}
+    return given
+
+
+def _summary(handler: Handler) -> str:
+    words = " ".join((handler.__doc__ or "").split())
+    return _LEAD.sub("", words, count=1) or words
+
+
+def _path_parameters(path: str) -> list[Json]:
+    names = re.findall(r"{(\w+)}", path)
+    return [{"name": n, "in": "path", "required": True, "schema": PATH_PARAMETERS.get(n, ANYTHING)} for n in names]
+
+
+def _query(call: Call) -> list[Json]:
+    asked = call.asks.model_json_schema() if call.asks else {"properties": {}}
+    needed = asked.get("required", ())
+    return [
+        {"name": name, "in": "query", "required": name in needed, "schema": schema}
+        for name, schema in asked["properties"].items()
+    ]
+
+
+def _headers(call: Call) -> list[Json]:
+    given = (call.headers or {}).items()
+    return [{"name": name, "in": "header", "required": False, "schema": schema} for name, schema in given]
+
+
+def _answers(call: Call, schemas: dict[tuple[Any, str], Json]) -> Json:
+    found = {200: _content(call.gives, schemas, "serialization")} if call.gives is not None else {}
+    if call.streams is not None:
+        event = schemas[call.streams, "serialization"]
+        found[200][EVENTS] = {"x-event-schema": event}  # 3.1 has no word for what the events of a stream are
+    found |= {status: _content(shape, schemas, "serialization") for status, shape in (call.also or {}).items()}
+    head = {HEADER: {"$ref": f"#/components/headers/{HEADER}"}}
+    return {
+        str(status): {"description": HTTPStatus(status).phrase, "headers": head, "content": content}
+        for status, content in found.items()
+    }
+
+
+def _content(shape: Content, schemas: dict[tuple[Any, str], Json], mode: str) -> Json:
+    if shape is None:
+        return {}
+    if isinstance(shape, str):
+        return {shape: {"schema": {"type": "string"}} if shape.startswith("text/") else {}}
+    return {"application/json": {"schema": schemas[shape, mode]}}
+
+
+def _refusals(path: str, call: Call) -> Json:
+    """The refusals of every call, those that come with what it takes, and its own."""
+    statuses = {403, 500, *call.refuses}
+    if path.startswith(GUARDED):
+        statuses |= {401, 429, 503}
+    if call.takes is not None:
+        statuses |= {400, 413, 422}
+    if call.asks is not None or "{user}" in path:
+        statuses |= {422}
+    statuses -= {int(status) for status in call.also or {}}
+    return {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
+
+
+def _refusal(status: int) -> Json:
+    head = {HEADER: {"$ref": f"#/components/headers/{HEADER}"}, **_HEADERS.get(status, {})}
+    schema = {"$ref": REFERENCE.format(model="Refusal")}
+    return {"description": _WHY[status], "headers": head, "content": {"application/json": {"schema": schema}}}
+
+
+@gives("application/json")
+async def openapi(request: web.Request) -> web.Response:
+    """`GET /openapi.json`: this document."""
+    body = await asyncio.to_thread(_written, tuple(request.app.router.routes()))
+    return web.Response(body=body, content_type="application/json")
+
+
+@lru_cache(maxsize=1)  # it takes as long as some tokens of an answer
+def _written(routes: tuple[web.AbstractRoute, ...]) -> bytes:
+    return json.dumps(document(routes)).encode()

@@ -1,0 +1,139 @@
+"""What is stored, as the JSON that goes out: pure functions, one per kind of thing."""
+
+from dataclasses import asdict
+from typing import cast
+
+from bot.commands import consolidate
+from bot.core.gateway import question
+from bot.core.lessons import Lesson
+from bot.http.protocol import responses
+from engine.requests import ConsolidationOutcome, LearnOutcome
+from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
+
+
+def lesson(given: Lesson) -> responses.Lesson:
+    """The answer to a piece of feedback."""
+    outcome = given.outcome
+    optional = {
+        "note": outcome.note,
+        "note_id": outcome.note_id,
+        "reason": outcome.reason,
+        "ask": given.ask,
+        "taken_back": given.is_taken_back,
+        "update": update(outcome),
+        "retry": retry(given.retry) if given.retry else None,
+    }
+    told: responses.Lesson = {
+        "feedback_id": given.feedback.id,
+        "status": outcome.status,
+        "adapter_version": outcome.adapter_version,
+    }
+    return cast(responses.Lesson, told | {name: value for name, value in optional.items() if value})
+
+
+def update(outcome: LearnOutcome) -> responses.Update | None:
+    """What one update did, or None where none ran."""
+    if outcome.update_id is None and not outcome.steps:
+        return None
+    return {
+        "id": outcome.update_id,
+        "steps": outcome.steps,
+        "divergence_before": outcome.divergence_before,
+        "divergence_after": outcome.divergence_after,
+        "duration_ms": outcome.duration_ms,
+        "phases_ms": outcome.phases_ms,
+        "gate": outcome.gate,
+        "heat": outcome.heat,
+    }
+
+
+def retry(answer: Completion) -> responses.Retry:
+    """An answer given again."""
+    return {
+        "completion_id": answer.id,
+        "text": answer.text,
+        "retry_of": answer.retry_of,
+        "adapter_version": answer.adapter_version,
+    }
+
+
+def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | None = None) -> responses.Turn:
+    """One stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
+    return {
+        "completion_id": row.id,
+        "question": question(row),
+        "text": row.text,
+        "retry_of": row.retry_of,
+        "adapter_version": row.adapter_version,
+        "created_at": row.created_at,
+        "finish_reason": row.finish_reason,
+        "is_gold": row.is_gold,
+        "notes": row.notes,
+        "feedback": given,
+        "better": better_answer(better) if better else None,
+    }
+
+
+def better_answer(row: BetterAnswer) -> responses.Better:
+    """A teacher's try at an answer that was not good."""
+    return {
+        "completion_id": row.completion_id,
+        "text": row.text,
+        "source": row.source,
+        "state": "taken in" if row.consolidated_by else row.state,
+        "preserved": row.preserved,
+        "reason": row.reason,
+        "created_at": row.created_at,
+    }
+
+
+def feedback(row: Feedback, outcome: LearnOutcome) -> responses.Given:
+    """One piece of feedback with what became of it."""
+    return {
+        "feedback_id": row.id,
+        "completion_id": row.completion_id,
+        "kind": row.kind,
+        "text": row.text,
+        "value": row.value,
+        "created_at": row.created_at,
+        "state": row.status,
+        "status": outcome.status,
+        "adapter_version": outcome.adapter_version,
+        "reason": row.reason,
+        "update": update(outcome),
+    }
+
+
+def note(row: Note) -> responses.Note:
+    """One standing note."""
+    return {
+        "id": row.id,
+        "text": row.text,
+        "state": row.state,
+        "probe": row.probe,
+        "num_tokens": row.num_tokens,
+        "learned_version": row.learned_version,
+        "created_at": row.created_at,
+    }
+
+
+def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> responses.Version:
+    """One adapter version with what taught it."""
+    return {
+        "version": row.number,
+        "parent": row.parent,
+        "state": row.state,
+        "created_at": row.created_at,
+        "size_bytes": row.size_bytes,
+        "sha256": row.sha256,
+        "base_model": row.base_model,
+        "taught_by": {"feedback_id": taught.id, "kind": taught.kind, "text": taught.text} if taught else None,
+        "update": {"steps": run.steps, "duration_ms": run.duration_ms} if run else None,
+    }
+
+
+def consolidation(outcome: ConsolidationOutcome | None) -> responses.Consolidation:
+    """What became of a consolidation; None: it still waits or runs."""
+    if outcome is None:
+        return {"status": "queued", "text": consolidate.line(outcome)}
+    return cast(responses.Consolidation, asdict(outcome) | {"text": consolidate.line(outcome)})

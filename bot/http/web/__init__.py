@@ -1,0 +1,1 @@
+"""The chat page: its template and its static files."""

@@ -1,0 +1,288 @@
+"""What each thing that arrives from a chat platform means, and who does it.
+
+One way for all of it: read, ask `Access.authorise`, greet whom heed has not met, then a turn, a lesson, a command or a
+press. Invariants: nothing of a stranger is processed; only the person who asked may press, correct or react; what an
+update causes carries the update's key, and the last of it the done mark, so that handling it again changes nothing;
+a person's mistake is answered, a failure of heed's is raised and tried again.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.access.accounts import Decision, What
+from bot.channel import Channel, File, Post
+from bot.commands import person
+from bot.commands.spec import Core
+from bot.core.feedback import ASK_REASON, FeedbackRecord
+from bot.core.feedback import record as feedback_of
+from bot.errors import NotFound, NotReady, Overloaded, RequestError
+from bot.events import Command, Message, Place
+from bot.inbound import Commanded, Edited, Filled, Migrated, Pressed, Reacted, Said
+from bot.messaging.feedback_handler import ASK_FIX, CHIP_REASONS, Tutor, acknowledge
+from bot.messaging.inbox import Done
+from bot.messaging.outbox import Delivery
+from bot.messaging.request import ANSWER_ROWS, NOT_YOURS, Visit
+from storage.conversations import chats
+from storage.conversations.message_roles import Role
+from storage.database import Session
+from storage.errors import NotFound as NotStored
+from storage.tables import Completion, ConsentChoice, Inbox, Pairing
+
+KINDS: dict[type, What] = {
+    Said: "message", Edited: "message", Commanded: "command", Pressed: "press", Reacted: "reaction", Filled: "form",
+}  # fmt: skip
+BY_COMMAND = re.compile(r"\A/feedback\s+", re.IGNORECASE)
+NO_ANSWER_HERE = "There is no answer of mine here that you could mean."
+LET_IN = "You are in. Say hello, or ask me something."
+KEPT = "Nothing was erased."
+WORDS_ONLY = "I can read words only: write what you want to ask or say."
+
+Person = Said | Commanded | Edited | Reacted | Pressed | Filled
+
+
+class Desk:
+    """Handles one update at a time of each chat."""
+
+    def __init__(self, core: Core, delivery: Delivery, channels: Mapping[str, Channel]) -> None:
+        self._core = core
+        self._delivery = delivery
+        self._channels = channels
+        self._tutor = Tutor(core, delivery)
+        core.access.when_paired = self._let_in
+
+    async def handle(self, item: Inbox, done: Done) -> None:
+        """Do what an update asks for. `done` joins the transaction of its last effect, where there is one."""
+        channel = self._channels[item.platform]
+        record = next(iter(channel.read(item.payload)), None)  # an update says one thing at most
+        if isinstance(record, Migrated):
+            await self._move(record, done)
+        elif record is not None and await self._concerns_heed(record):
+            visit = Visit(
+                channel, item, done, record.author, record.place, record.message_id, getattr(record, "token", "")
+            )
+            await self._receive(visit, record)
+
+    async def _receive(self, visit: Visit, record: Person) -> None:
+        decision = await self._core.access.authorise(visit.author, visit.place, KINDS[type(record)])
+        if not decision.is_allowed:
+            return await self._turn_away(visit, record, decision)
+        if isinstance(record, Pressed | Filled | Reacted) and not (await self._core.gateway.known(visit.author)).id:
+            return await acknowledge(visit, NOT_YOURS)  # nothing here is theirs, and they stay unknown
+        user_id = await self._core.gateway.person(visit.author, is_learning=False)
+        visit = replace(visit, user_id=user_id, is_admin=decision.is_admin)
+        try:
+            await self._greet(visit, record)
+            await self._dispatch(visit, record)
+        except (NotReady, Overloaded):
+            raise
+        except (RequestError, NotStored) as error:
+            text = str(error) if isinstance(error, RequestError) else NO_ANSWER_HERE
+            said = visit.post(text, token=visit.token, is_private=True)
+            await self._delivery.say(said, user_id, visit.key("error"), done=visit.done)
+
+    async def _concerns_heed(self, record: Person) -> bool:
+        """False for what others say to each other, and for changed messages that taught nothing."""
+        if isinstance(record, Said):
+            return record.is_addressed
+        if not isinstance(record, Edited):
+            return True
+        known = await self._core.gateway.known(record.author)
+        role = await self._tutor.role_of(known.id, record.place, record.message_id)
+        return role is not None and role.role == Role.FEEDBACK
+
+    async def _dispatch(self, visit: Visit, record: Person) -> None:
+        match record:
+            case Said():
+                await self._hear(visit, record)
+            case Edited():
+                await self._hear_again(visit, record)
+            case Commanded():
+                await self._obey(visit, record)
+            case Reacted():
+                await self._delivery.settled(visit.place)
+                await self._tutor.react(visit, record.added, record.removed)
+            case Pressed():
+                await self._press(visit, record.action)
+            case Filled():
+                await self._fill(visit, record.text)
+
+    async def _turn_away(self, visit: Visit, record: Person, decision: Decision) -> None:
+        if isinstance(record, Pressed | Filled):
+            await acknowledge(visit, decision.notice)
+        elif decision.notice:
+            said = visit.post(decision.notice, token=visit.token, is_private=True)
+            await self._delivery.say(said, None, visit.key("notice"), done=visit.done)
+        else:
+            await acknowledge(visit)
+
+    async def _greet(self, visit: Visit, record: Person) -> None:
+        is_start = isinstance(record, Commanded) and record.name == "start"
+        if is_start or not isinstance(record, Said | Commanded):
+            return
+        if await self._core.consent.needs_greeting(visit.user_id):
+            greeting = self._core.consent.greeting(visit.place.platform)
+            said = visit.post(greeting.text, greeting.rows)
+            await self._delivery.say(said, visit.user_id, visit.key("greeting"), role=Role.QUESTION)
+            await self._core.consent.record(visit.user_id, ConsentChoice.ASKED, visit.place)
+
+    async def _hear(self, visit: Visit, said: Said) -> None:
+        """A message: words about an answer it replies to, or the next turn."""
+        if not said.text.strip():
+            key = f"album-{said.album}" if said.album else visit.key("error")
+            await self._delivery.say(visit.post(WORDS_ONLY), visit.user_id, key, done=visit.done)
+            return
+        if said.reply_to:
+            await self._delivery.settled(visit.place)
+        subject = await self._tutor.subject_of(visit, said.reply_to)
+        if subject is not None:
+            await self._tutor.correct(visit, subject, said.text)
+        else:
+            turn = await self._core.gateway.turn(Message(visit.author, visit.place, said.text))
+            await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
+
+    async def _hear_again(self, visit: Visit, edited: Edited) -> None:
+        """A correction in other words is a newer correction."""
+        role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
+        words = BY_COMMAND.sub("", edited.text)
+        if role is not None and not await self._tutor.has_heard(visit, role.about, words):
+            await self._tutor.correct(visit, role.about, words)
+
+    async def _fill(self, visit: Visit, text: str) -> None:
+        subject = await self._tutor.subject_of(visit, visit.message_id)
+        await acknowledge(visit, "" if subject else NOT_YOURS)
+        if subject is not None:
+            await self._tutor.correct(visit, subject, text, is_message=False)
+
+    # ------------------------------------------------------------------------------------------------- commands
+
+    async def _obey(self, visit: Visit, said: Commanded) -> None:
+        match said.name:
+            case "feedback" if said.argument.strip():
+                record = feedback_of(Command("feedback", said.argument, (await self._meant(visit, said.reply_to)).id))
+                await self._teach_by_command(visit, record, is_message=not said.token)
+            case "note" if said.argument.strip():
+                await self._tutor.note(visit, said.argument, token=said.token)
+            case "retry":
+                await self._again(visit, await self._meant(visit, said.reply_to), token=said.token)
+            case "undo":
+                await self._tutor.undo(visit, token=said.token)
+            case _:
+                about = await self._tutor.answer_shown_by(visit, said.reply_to)
+                command = Command(said.name, said.argument, about.id if about else None)
+                await self._run(visit, command, token=said.token)
+
+    async def _teach_by_command(self, visit: Visit, record: FeedbackRecord, *, is_message: bool) -> None:
+        if is_message and record.completion_id:
+            await self._tutor.note_feedback(visit, record.completion_id)
+        await self._tutor.teach(visit, record, token=visit.token)
+
+    async def _run(self, visit: Visit, command: Command, *, token: str = "") -> None:
+        """A command of the table: what it did may be done again without harm, or its update is done before."""
+        if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
+            await self._core.database.write(visit.done)
+        said = await person.run(
+            self._core, visit.user_id, visit.place, command, visit.author, is_interaction=bool(token)
+        )
+        files = tuple(File(name, content) for name, content in said.files)
+        post = visit.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
+        await self._say_if_known(visit, post)
+
+    async def _say_if_known(self, visit: Visit, post: Post) -> None:
+        """Say what a command has to say, also to somebody whom the command has just erased."""
+        is_known = (await self._core.gateway.known(visit.author)).id == visit.user_id
+        is_done = visit.done.is_called or not is_known
+        await self._delivery.say(
+            post,
+            visit.user_id if is_known else None,
+            visit.key("said"),
+            done=None if is_done else visit.done,
+            role=Role.QUESTION if post.rows and is_known else "",
+        )
+
+    async def _meant(self, visit: Visit, reply_to: str | None) -> Completion:
+        """The answer a command is about: the one it replies to, or the newest. Raises NotFound."""
+        shown = await self._tutor.answer_shown_by(visit, reply_to)
+        if shown is not None:
+            return shown
+        chat = await self._core.gateway.chat(visit.user_id, visit.place)
+        turns = await self._core.gateway.turns(chat.id)
+        if not turns:
+            raise NotFound("there is no answer here yet to say something about", "completion_id")
+        return turns[-1]
+
+    async def _again(self, visit: Visit, answer: Completion, *, token: str = "") -> None:
+        if notice := await self._core.access.spend(visit.author, "messages"):
+            said = visit.post(notice, token=token)
+            await self._delivery.say(said, visit.user_id, visit.key("notice"), done=visit.done)
+            return
+        gateway = self._core.gateway
+        turn = gateway.again(answer, gateway.varied(answer))
+        await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS, token=token))
+
+    # ------------------------------------------------------------------------------------------------- presses
+
+    async def _press(self, visit: Visit, action: str) -> None:
+        await self._delivery.settled(visit.place)
+        answer = await self._tutor.answer_shown_by(visit, visit.message_id)
+        role = None if answer else await self._tutor.role_of(visit.user_id, visit.place, visit.message_id)
+        name, _, word = action.partition(":")
+        if answer is not None:
+            await self._press_answer(visit, name, answer)
+        elif role is None:
+            await acknowledge(visit, NOT_YOURS)
+        elif name == "why" and role.role == Role.REASON:
+            await self._press_reason(visit, word, role.about)
+        elif name == "undo" and role.role == Role.LESSON:
+            await acknowledge(visit)
+            await self._tutor.undo(visit, of_version=role.about)
+        elif role.role == Role.QUESTION:
+            await self._press_question(visit, name, word)
+        else:
+            await acknowledge(visit)
+
+    async def _press_answer(self, visit: Visit, name: str, answer: Completion) -> None:
+        await acknowledge(visit, "Noted, thank you." if name == "up" else "")
+        match name:
+            case "up":
+                await self._tutor.approve(visit, answer.id)
+            case "down":
+                await self._tutor.disapprove(visit, answer.id)
+            case "fix":
+                await self._tutor.ask_for_words(visit, answer.id, ASK_FIX)
+            case "again":
+                await self._again(visit, answer)
+
+    async def _press_reason(self, visit: Visit, word: str, completion_id: str) -> None:
+        await acknowledge(visit)
+        if word.isascii() and word.isdigit() and int(word) < len(CHIP_REASONS):
+            await self._tutor.give_reason(visit, completion_id, int(word))
+        else:
+            await self._tutor.ask_for_words(visit, completion_id, ASK_REASON)
+
+    async def _press_question(self, visit: Visit, name: str, word: str) -> None:
+        await acknowledge(visit)
+        if name == "learn":
+            notice = await self._core.consent.choose(visit.user_id, word, visit.place)
+            await self._say_if_known(visit, visit.post(notice.text, notice.rows))
+        elif name == "forget" and word == "yes":
+            await self._run(visit, Command("forget", "everything"), token=visit.token)
+        elif name == "forget":
+            await self._say_if_known(visit, visit.post(KEPT, token=visit.token, is_private=True))
+
+    # ------------------------------------------------------------------------------------------------- others
+
+    async def _move(self, migrated: Migrated, done: Done) -> None:
+        old, new = migrated.place, migrated.to
+
+        def move(s: Session) -> None:
+            chats.move(s, old.platform, old.external_id, new.external_id)
+            done(s)
+
+        await self._core.database.write(move)
+
+    async def _let_in(self, pairing: Pairing) -> None:
+        """Tell somebody that their code was taken."""
+        if pairing.platform in self._channels:
+            place = Place(pairing.platform, pairing.place)
+            await self._delivery.say(Post(place, LET_IN), None, f"paired-{pairing.code}-{pairing.created_at:.0f}")

@@ -1,0 +1,243 @@
+"""The durable inbox at work: takes every platform update once and hands it on, in order within a chat.
+
+Invariants: `take` returns after the commit, so an update that was acknowledged is never lost; an update's effect and
+its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
+handled one after the other, chats side by side; an update whose handling fails again and again is set aside, so that
+its chat goes on; one that was being handled each time heed ended is handled alone, so that only what ends heed is
+blamed for it; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
+"""
+
+import asyncio
+import logging
+import time
+import traceback
+from bisect import insort
+from collections.abc import Awaitable, Callable, Collection
+from itertools import chain, repeat
+
+from bot.backoff import Sleep, while_storage_is_away
+from bot.errors import NotReady, Overloaded
+from bot.messaging.slots import Slots
+from bot.monitoring.metrics import Metrics
+from engine.errors import EngineRestarting
+from storage.coalescing import Batch
+from storage.conversations import inbox
+from storage.database import Database, Session
+from storage.errors import PASSING, StorageError
+from storage.tables import Inbox
+
+log = logging.getLogger(__name__)
+
+HIGH_WATER = 1000  # waiting updates; above that `take` waits, and platforms keep what they have
+ALONE_AFTER = 3  # deaths of heed while an update was being handled: others may have been the reason so far
+MAX_DEATHS = 20
+MAX_PARALLEL = 256  # chats handled at once
+RETRY_S = (0.2, 1.0, 0.0)  # after each failure of a handler; after the last the update is set aside
+PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the engine, the disk or the server is away; the last again and again
+
+ChatKey = tuple[str, str, str]
+
+
+class AlreadyDone(Exception):
+    """The update has taken effect before: what the transaction changed must be undone."""
+
+
+class Done:
+    """Marks one update done, inside the transaction of its effect. Raises AlreadyDone."""
+
+    def __init__(self, seq: int) -> None:
+        self.seq = seq
+        self.is_called = False
+
+    def __call__(self, s: Session) -> None:
+        """In place: the done mark joins the transaction of `s`."""
+        self.is_called = True
+        if not inbox.mark_done(s, self.seq):
+            raise AlreadyDone(f"update {self.seq}")
+
+
+Handle = Callable[[Inbox, Done], Awaitable[None]]
+
+
+class Intake:
+    """Takes updates from channels and runs their handler.
+
+    What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show
+    is taken up again, nobody knows what each message is for.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        handle: Handle,
+        metrics: Metrics,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        platforms: Collection[str],
+    ) -> None:
+        self._platforms = platforms
+        self._database = database
+        self._handle = handle
+        self._metrics = metrics
+        self._sleep = sleep
+        self._arrivals: Batch[Inbox, tuple[Inbox, bool]] = Batch(self._add, "arrivals")
+        self._chats: dict[ChatKey, list[Inbox]] = {}  # waiting, oldest first; a chat without any is not here
+        self._known: set[int] = set()  # numbers of what waits or is being handled
+        self._workers: dict[ChatKey, asyncio.Task[None]] = {}
+        self._slots = Slots(MAX_PARALLEL)
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._open: set[str] = set()  # platforms that have started
+        self._is_running = False
+
+    @property
+    def num_waiting(self) -> int:
+        """Updates that wait or are being handled."""
+        return len(self._known)
+
+    async def take(self, row: Inbox) -> bool:
+        """Commit an update; False where it was known. Returning means it is durable. Waits where too many wait."""
+        await self._has_room.wait()
+        taken, is_new = await self._arrivals.ask(row)
+        self._metrics.updates.labels(row.platform, "new" if is_new else "known").inc()
+        if is_new:
+            self._queue(taken)
+        elif not taken.is_done:
+            self._queue_again(taken)
+        return is_new
+
+    async def run(self) -> None:
+        """Take up what an earlier heed left, then handle what comes from platforms that are open until cancelled."""
+        await while_storage_is_away("what an earlier heed left", self._load, self._sleep)
+        self._is_running = True
+        for key in list(self._chats):
+            self._wake(key)
+        await asyncio.Event().wait()
+
+    def open(self, platform: str) -> None:
+        """Handle what comes from a platform, and what waits, from now on."""
+        self._open.add(platform)
+        for key in list(self._chats):
+            self._wake(key)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Hand on nothing more and give running handlers `timeout_s`; what they have not done waits in storage."""
+        self._is_running = False
+        workers = list(self._workers.values())
+        if workers:
+            await asyncio.wait(workers, timeout=timeout_s)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _add(self, rows: list[Inbox]) -> list[tuple[Inbox, bool]]:
+        return await self._database.write(lambda s: [inbox.add(s, row) for row in rows])
+
+    async def _load(self) -> None:
+        for row in await self._database.read(inbox.waiting):
+            if row.platform not in self._platforms:
+                continue
+            self._queue_again(row)
+
+    def _queue_again(self, row: Inbox) -> None:
+        """Queue what an earlier heed took: it may have begun it, and that may be what ended it."""
+        row.attempts = max(row.attempts, 1)  # the handler sees that it is not the first; counted from here on
+        self._queue(row)
+
+    def _queue(self, row: Inbox) -> None:
+        seq = row.seq or 0
+        if seq in self._known:
+            return
+        self._known.add(seq)
+        if len(self._known) >= HIGH_WATER:
+            self._has_room.clear()
+        key = (row.platform, row.bot_id, row.chat_key)
+        insort(self._chats.setdefault(key, []), row, key=lambda waiting: waiting.seq or 0)
+        self._wake(key)
+
+    def _wake(self, key: ChatKey) -> None:
+        if self._is_running and key[0] in self._open and key not in self._workers:
+            self._workers[key] = asyncio.create_task(self._work(key), name=f"chat on {key[0]}")
+
+    async def _work(self, key: ChatKey) -> None:
+        """Handle a chat's updates until none waits."""
+        try:
+            while self._is_running and (rows := self._chats.get(key)):
+                if await self._is_settled(rows[0]):
+                    self._leave(key, rows.pop(0))
+        finally:
+            del self._workers[key]
+
+    async def _is_settled(self, row: Inbox) -> bool:
+        try:
+            async with self._slots.all() if row.attempts >= ALONE_AFTER else self._slots.one():
+                await self._settle(row)
+        except StorageError as error:
+            self._report(row.seq or 0, error)
+            await self._sleep(PAUSES_S[-1])
+            return False
+        return True
+
+    def _leave(self, key: ChatKey, row: Inbox) -> None:
+        self._known.discard(row.seq or 0)
+        if not self._chats[key]:
+            del self._chats[key]
+        if len(self._known) < HIGH_WATER:
+            self._has_room.set()
+
+    async def _settle(self, row: Inbox) -> None:
+        """Handle an update until it is done or set aside. Raises StorageError where nothing can be written."""
+        if row.attempts and not await self._may_begin(row):
+            return
+        for pause_s in RETRY_S:
+            try:
+                await self._patiently(row)
+            except Exception as error:  # noqa: BLE001  the edge of what is handled: reported, and tried again
+                self._report(row.seq or 0, error)
+            else:
+                return
+            row.attempts += 1
+            await self._sleep(pause_s)
+        await self._set_aside(row.seq or 0, f"failed {len(RETRY_S)} times")
+
+    async def _may_begin(self, row: Inbox) -> bool:
+        """Count that an update an earlier heed did not finish is begun again; False where it waits no more."""
+        seq = row.seq or 0
+        num_begun = await self._database.write(lambda s: inbox.begin_attempt(s, seq))
+        if num_begun > MAX_DEATHS:
+            await self._set_aside(seq, f"was being handled when heed ended {MAX_DEATHS} times")
+        return 0 < num_begun <= MAX_DEATHS
+
+    async def _patiently(self, row: Inbox) -> None:
+        """Handle an update, waiting as long as the engine, the disk or the database's server is not there."""
+        for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
+            try:
+                await self._attempt(row)
+            except (NotReady, Overloaded, EngineRestarting, *PASSING) as error:
+                log.info("update %d waits: %s", row.seq, type(error).__name__)
+            else:
+                return
+            row.attempts = max(row.attempts, 1)  # the handler sees that it is not the first
+            await self._sleep(pause_s)
+
+    async def _attempt(self, row: Inbox) -> None:
+        done = Done(row.seq or 0)
+        started_s = time.monotonic()
+        try:
+            await self._handle(row, done)
+            if not done.is_called:
+                await self._database.write(lambda s: inbox.mark_done(s, done.seq))
+        except AlreadyDone:
+            log.info("update %d had taken effect before", done.seq)
+        self._metrics.update_s.observe(time.monotonic() - started_s)
+
+    async def _set_aside(self, seq: int, why: str) -> None:
+        await self._database.write(lambda s: inbox.mark_done(s, seq))
+        self._metrics.errors.labels("set_aside").inc()
+        log.error("update %d %s and is set aside; its chat goes on", seq, why)
+
+    def _report(self, seq: int, error: Exception) -> None:
+        # Without the message: it may hold what somebody wrote.
+        self._metrics.errors.labels("update").inc()
+        where = "".join(traceback.format_tb(error.__traceback__)[-3:])
+        log.warning("update %d could not be handled: %s\n%s", seq, type(error).__name__, where)

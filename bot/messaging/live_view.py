@@ -1,0 +1,141 @@
+"""Shows an answer while it is being written: typing, then a draft or a placeholder that is edited.
+
+Invariants: the newest text wins and every older one may be skipped; nothing is shown after `finish` has returned; a
+post that has begun is never given up half-way, because its message would be left behind unknown; whatever the platform
+refuses here costs the live view only, never the answer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from bot.channel import Channel, ChannelError, NotOffered, Post, SlowDown
+from bot.messaging.rate_limit import Limiter
+from bot.messaging.splitting import MIN_LIMIT, split
+
+log = logging.getLogger(__name__)
+
+TYPING_S = 4.5  # Telegram shows it for five seconds
+LAST_CALL_S = 5.0  # given to an edit that is under way when the answer is whole
+CURSOR = " …"
+
+OnShown = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class View:
+    """Where an answer is shown, and what happens with the id of its placeholder."""
+
+    channel: Channel
+    limiter: Limiter
+    post: Post
+    draft_id: int
+    on_shown: OnShown
+    turn: Callable[[], Awaitable[None]]  # returns when everything before this answer has been shown
+    message_id: str = ""  # a placeholder of an earlier attempt
+
+
+class LiveText:
+    """The live view of one answer. Make it, `start` it, `add` to it, `finish` it."""
+
+    def __init__(self, view: View, *, has_drafts: bool) -> None:
+        self.has_drafts = has_drafts and view.post.place.is_private
+        self.message_id = view.message_id
+        self.is_uncertain = False  # a placeholder may be there whose id is not known
+        self._view = view
+        self._pieces: list[str] = []
+        self._shown = ""
+        self._is_calling = False
+        self._has_text = asyncio.Event()
+        self._is_finished = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to show."""
+        self._task = asyncio.create_task(self._run(), name="live text")
+
+    def add(self, piece: str) -> None:
+        """More of the answer."""
+        self._pieces.append(piece)
+        if piece.strip():
+            self._has_text.set()
+
+    async def finish(self) -> str:
+        """Show nothing more; the id of the placeholder, empty where there is none."""
+        self._is_finished.set()
+        self._has_text.set()
+        if self._task is not None:
+            if self._is_calling:
+                await asyncio.wait([self._task], timeout=LAST_CALL_S)
+            while self._is_calling and not self.message_id and not self._task.done():
+                await asyncio.wait([self._task])  # a post: the channel's own timeout ends it
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        return self.message_id
+
+    async def _run(self) -> None:
+        try:
+            await self._show_typing()
+            await self._view.turn()
+            await self._follow()
+        except ChannelError as error:
+            log.info("the live view of an answer ended: %s", type(error).__name__)
+        except Exception as error:  # noqa: BLE001  the edge to the platform: the answer itself must not suffer
+            log.warning("the live view of an answer ended: %s", type(error).__name__)
+
+    async def _show_typing(self) -> None:
+        while not self._has_text.is_set():
+            await self._view.channel.typing(self._view.post.place)
+            await _wait(self._has_text, TYPING_S)
+
+    async def _follow(self) -> None:
+        """Show what there is, again and again, at the pace of the limits."""
+        place, limiter = self._view.post.place, self._view.limiter
+        num_shown = 0
+        while not self._is_finished.is_set():
+            text = self._visible()
+            if text != self._shown and limiter.try_turn(place):
+                await self._show(text)
+                num_shown += 1
+            await _wait(self._is_finished, max(limiter.edit_interval_s(place, num_shown), limiter.wait_s(place)))
+
+    async def _show(self, text: str) -> None:
+        self._is_calling = True
+        try:
+            await self._call(text)
+            self._shown = text
+        except SlowDown as error:
+            self._view.limiter.park(self._view.post.place, error.retry_after_s)
+        finally:
+            self._is_calling = False
+
+    async def _call(self, text: str) -> None:
+        view = self._view
+        if self.has_drafts and not self.message_id:
+            try:
+                return await view.channel.draft(view.post.place, view.draft_id, text)
+            except NotOffered:
+                self.has_drafts = False
+        if self.message_id:
+            return await view.channel.edit(view.post.place, self.message_id, text + CURSOR)
+        self.is_uncertain = True
+        self.message_id = await view.channel.post(replace(view.post, text=text + CURSOR, rows=()))
+        self.is_uncertain = False
+        return await view.on_shown(self.message_id)
+
+    def _visible(self) -> str:
+        """The first part of what there is, with room for the cursor."""
+        limits = self._view.channel.limits
+        text = "".join(self._pieces)
+        parts = split(text, max(limits.text_units - len(CURSOR), MIN_LIMIT), limits.measure)
+        return parts[0] if parts else self._shown
+
+
+async def _wait(event: asyncio.Event, timeout_s: float) -> None:
+    """Until the event, or for the time given."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,344 @@
+"""The durable outbox at work: shows what heed says on its platforms, in order within a chat.
+
+Invariants: what is to be said is in storage before anything is shown, an answer together with its stored turn and the
+done mark of the update that asked for it; a final answer is never shown twice: where a platform can tell a repeated
+post (nonce) it is posted, elsewhere a placeholder is posted and edited, so that a crash at the worst moment leaves one
+more placeholder; a platform's wait holds up its own chat only; what heed has not shown when it ends is shown by the
+next one.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+
+from bot.backoff import Jitter, Sleep, backoff_s
+from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
+from bot.core.gateway import Gateway, Turn, completion_row
+from bot.errors import NotReady, Overloaded, RequestError
+from bot.events import Place
+from bot.messaging.inbox import Done
+from bot.messaging.live_view import LiveText, View
+from bot.messaging.outbox_item import Parcel, chat_of
+from bot.messaging.rate_limit import Clock, Limiter
+from bot.messaging.splitting import split
+from bot.monitoring.metrics import Metrics
+from engine.errors import EngineError, EngineRestarting
+from engine.requests import GenerateResult
+from storage.conversations import completions, message_roles, outbox
+from storage.database import Database, Session
+from storage.errors import PASSING
+from storage.tables import Completion, Inbox, MessageRole, Outbox, OutboxState, PlatformMessage
+
+log = logging.getLogger(__name__)
+
+MAX_FAILURES = 3  # errors nobody planned for, before an item is given up
+PLACEHOLDER = "…"
+NO_WORDS = "(no words)"  # an empty answer still gets shown, so that it can be corrected
+
+ChatKey = tuple[str, str]
+
+
+class Delivery:
+    """Queues what heed says and sends it."""
+
+    def __init__(
+        self,
+        database: Database,
+        gateway: Gateway,
+        metrics: Metrics,
+        channels: Mapping[str, Channel],
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Jitter = random.uniform,
+    ) -> None:
+        self._database = database
+        self._gateway = gateway
+        self._metrics = metrics
+        self._channels = channels
+        self._sleep = sleep
+        self._jitter = jitter
+        self._limiters = {name: Limiter(channel.limits, clock, sleep) for name, channel in channels.items()}
+        self._queues: dict[ChatKey, deque[Parcel]] = {}
+        self._senders: dict[ChatKey, asyncio.Task[None]] = {}
+        self._queued: set[str] = set()
+        self._without_drafts: set[str] = set()
+        self._open: set[str] = set()  # platforms that have started
+
+    @property
+    def num_waiting(self) -> int:
+        """Items that are to be shown."""
+        return len(self._queued)
+
+    async def open(self, platform: str) -> None:
+        """Send on a platform from now on, first of all what an earlier heed has not shown."""
+        for _ in range(2):  # again for what was stored between the reading and the opening
+            rows = await self._database.read(outbox.waiting)
+            self._open.add(platform)
+            for row in rows:
+                self.send(row)
+
+    async def settled(self, place: Place) -> None:
+        """Wait until nothing is being shown in a place: from then on it is known what its messages are for."""
+        if sender := self._senders.get((place.platform, chat_of(place))):
+            await asyncio.wait([sender])
+
+    async def drain(self, timeout_s: float) -> None:
+        """Give what is being shown `timeout_s`; the rest stays in storage."""
+        senders = list(self._senders.values())
+        if senders:
+            await asyncio.wait(senders, timeout=timeout_s)
+        self._open.clear()
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+
+    async def say(
+        self,
+        post: Post,
+        user_id: str | None,
+        key: str = "",
+        *,
+        done: Done | None = None,
+        role: str = "",
+        about: str = "",
+    ) -> None:
+        """Queue a message, together with the done mark of an update. The same `key` is said once."""
+        parcel = Parcel.of_post(post, user_id, key, role=role, about=about)
+
+        def commit(s: Session) -> Outbox:
+            row, _ = outbox.add(s, parcel.row())
+            if done is not None:
+                done(s)
+            return row
+
+        self.send(await self._database.write(commit))
+
+    def send(self, row: Outbox) -> None:
+        """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it, or must wait."""
+        if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
+            return
+        self._queued.add(row.id)
+        parcel = Parcel.of_row(row)
+        key = (row.platform, row.chat_key)
+        self._queues.setdefault(key, deque()).append(parcel)
+        if key not in self._senders:
+            self._senders[key] = asyncio.create_task(self._send_all(key), name=f"sender on {row.platform}")
+
+    async def answer(self, turn: Turn, item: Inbox, done: Done, post: Post) -> Completion | None:
+        """Answer a turn where `post` says, live; store it, queue its final text and mark the update done at once.
+
+        None where there is no answer; then the person is told why. Raises NotReady, Overloaded or EngineRestarting
+        where it is worth another try; a placeholder is used again then.
+        """
+        parcel = Parcel.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
+        if item.attempts:
+            await self._resume(parcel)
+        live = self._live(parcel, item.seq or 1)
+        try:
+            result = await self._generate(turn, live)
+        except (NotReady, Overloaded, EngineRestarting):
+            raise
+        except (RequestError, EngineError) as error:
+            text = str(error) if isinstance(error, RequestError) else "I could not answer that. Please try again."
+            await self._settle(parcel, text, done, live, None)
+            return None
+        completion = completion_row(turn, result)
+        await self._settle(parcel, result.text, done, live, completion)
+        self._gateway.count(result)
+        return completion
+
+    async def _generate(self, turn: Turn, live: LiveText) -> GenerateResult:
+        live.start()
+        try:
+            async with aclosing(self._gateway.generate(turn)) as deltas:
+                async for delta in deltas:
+                    live.add(delta.text)
+                    if delta.result is not None:
+                        return delta.result
+        finally:
+            await live.finish()
+        raise EngineRestarting("the model's answer ended without its result")
+
+    async def _settle(
+        self, parcel: Parcel, text: str, done: Done, live: LiveText, completion: Completion | None
+    ) -> None:
+        """One transaction: the stored turn, what shows it, what is to be shown, and the update is done."""
+        if not live.has_drafts:
+            self._without_drafts.add(parcel.post.place.platform)
+        parcel.shown = [live.message_id] if live.message_id else []
+        parcel.is_uncertain = not live.message_id and (live.is_uncertain or parcel.is_uncertain)
+        parcel.retell(text, completion)
+
+        def commit(s: Session) -> Outbox:
+            if completion is not None:
+                completions.add(s, completion)
+            self._link(s, parcel)
+            row = outbox.keep(s, parcel.row())
+            done(s)
+            return row
+
+        self.send(await self._database.write(commit))
+
+    async def _resume(self, parcel: Parcel) -> None:
+        known = await self._database.read(lambda s: outbox.get(s, parcel.id))
+        if known is not None and known.external_message_id:
+            parcel.shown = [known.external_message_id]
+        parcel.is_uncertain = not parcel.shown
+
+    def _live(self, parcel: Parcel, draft_id: int) -> LiveText:
+        platform = parcel.post.place.platform
+
+        async def keep(message_id: str) -> None:
+            parcel.shown = [message_id]
+            await self._database.write(lambda s: outbox.keep(s, parcel.row(OutboxState.DRAFT)))
+
+        async def turn() -> None:
+            await self.settled(parcel.post.place)
+
+        view = View(
+            self._channels[platform],
+            self._limiters[platform],
+            parcel.first_post(),
+            draft_id,
+            keep,
+            turn,
+            message_id=parcel.shown[0] if parcel.shown else "",
+        )
+        return LiveText(view, has_drafts=platform not in self._without_drafts)
+
+    async def _send_all(self, key: ChatKey) -> None:
+        """Show a chat's items until none is left."""
+        try:
+            while (queue := self._queues.get(key)) and key[0] in self._open:
+                await self._send(queue[0])
+                self._queued.discard(queue.popleft().id)
+                if not queue:
+                    del self._queues[key]
+        finally:
+            del self._senders[key]
+
+    async def _send(self, parcel: Parcel) -> None:
+        """Show an item, however long the platform makes it wait; give it up where the platform will never take it."""
+        num_failures = num_unreachable = 0
+        while True:
+            try:
+                await self._show(parcel)
+                return await self._note_shown(parcel)
+            except SlowDown as error:
+                self._limiters[parcel.platform].park(parcel.post.place, error.retry_after_s)
+                self._metrics.waited_s.labels(parcel.platform).inc(error.retry_after_s)
+            except (Unreachable, *PASSING):
+                num_unreachable += 1
+                await self._sleep(backoff_s(num_unreachable, self._jitter))
+            except ChannelError as error:
+                return await self._give_up(parcel, error)
+            except Exception as error:  # noqa: BLE001  the edge to the platform: the chat must go on
+                num_failures += 1
+                if num_failures == MAX_FAILURES:
+                    return await self._give_up(parcel, error)
+                await self._sleep(float(num_failures))
+
+    async def _show(self, parcel: Parcel) -> None:
+        """Bring every part to its final text, from where an earlier attempt got to."""
+        limits = self._channels[parcel.platform].limits
+        parts = split(parcel.post.text, limits.text_units, limits.measure) or [NO_WORDS]
+        while parcel.num_final < len(parts):
+            place = parcel.num_final
+            await self._show_part(parcel, parcel.part(parts, place), place, is_only=len(parts) == 1)
+            parcel.num_final += 1
+
+    async def _show_part(self, parcel: Parcel, post: Post, place: int, *, is_only: bool) -> None:
+        channel = self._channels[parcel.platform]
+        if place < len(parcel.shown):
+            if parcel.is_careful and await self._is_edited(channel, post, parcel.shown[place]):
+                return
+            if not parcel.is_careful:
+                return  # it was posted with its final text
+            post = replace(post, nonce=parcel.nonce(place, instead_of=parcel.shown[place]))
+            del parcel.shown[place:]
+        if not parcel.is_careful or channel.limits.has_nonces:
+            parcel.is_known = False
+            parcel.shown.append(await self._post(channel, post))
+            if parcel.is_uncertain and place == 0:
+                await self._edit(channel, post, parcel.shown[0])  # the nonce may have found the placeholder
+            if not is_only:
+                await self._keep(parcel)
+            return
+        placeholder = Post(post.place, PLACEHOLDER, reply_to=post.reply_to, nonce=post.nonce, token=post.token)
+        parcel.shown.append(await self._post(channel, placeholder))
+        await self._keep(parcel)
+        await self._edit(channel, post, parcel.shown[place])
+
+    async def _is_edited(self, channel: Channel, post: Post, message_id: str) -> bool:
+        """False where the message cannot be edited any more, so that another must be posted."""
+        try:
+            await self._edit(channel, post, message_id)
+        except (Gone, Refused, NotOffered) as error:
+            log.info("a message could not be edited (%s); posting another", type(error).__name__)
+            return False
+        return True
+
+    async def _edit(self, channel: Channel, post: Post, message_id: str) -> None:
+        await self._limiters[channel.platform].turn(post.place)
+        await channel.edit(post.place, message_id, post.text, post.rows)
+
+    async def _post(self, channel: Channel, post: Post) -> str:
+        await self._limiters[channel.platform].turn(post.place)
+        return await channel.post(post)
+
+    async def _keep(self, parcel: Parcel) -> None:
+        """Note what is posted so far, and what it is for: buttons are shown only after that."""
+
+        def commit(s: Session) -> None:
+            outbox.keep(s, parcel.row())
+            self._link(s, parcel)
+            _put_role(s, parcel)
+
+        await self._database.write(commit)
+        parcel.is_known = True
+
+    async def _note_shown(self, parcel: Parcel) -> None:
+        def commit(s: Session) -> None:
+            if outbox.finish(s, parcel.id, parcel.shown[-1]) and not parcel.is_known:
+                self._link(s, parcel)
+                _put_role(s, parcel)
+
+        await self._database.write(commit)
+        self._metrics.posts.labels(parcel.platform, "shown").inc()
+
+    async def _give_up(self, parcel: Parcel, error: Exception) -> None:
+        await self._database.write(lambda s: outbox.give_up(s, parcel.id))
+        self._metrics.posts.labels(parcel.platform, type(error).__name__.lower()).inc()
+        log.warning("an item could not be shown on %s and is given up: %s", parcel.platform, type(error).__name__)
+
+    def _link(self, s: Session, parcel: Parcel) -> None:
+        """Note which messages show the answer."""
+        for message_id in parcel.shown if parcel.completion_id else ():
+            completions.link(
+                s,
+                PlatformMessage(
+                    platform=parcel.platform,
+                    chat_external_id=chat_of(parcel.post.place),
+                    message_id=message_id,
+                    completion_id=parcel.completion_id,
+                ),
+            )
+
+
+def _put_role(s: Session, parcel: Parcel) -> None:
+    if parcel.role and parcel.user_id:
+        row = MessageRole(
+            platform=parcel.platform,
+            chat_external_id=chat_of(parcel.post.place),
+            message_id=parcel.shown[-1],
+            user_id=parcel.user_id,
+            role=parcel.role,
+            about=parcel.about,
+        )
+        message_roles.put(s, row)

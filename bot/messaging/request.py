@@ -1,0 +1,48 @@
+"""One thing a person did on a platform, while it is being handled."""
+
+from dataclasses import dataclass, field
+
+from bot.channel import Button, Channel, File, Post, Rows
+from bot.events import Author, Place
+from bot.messaging.inbox import Done
+from bot.messaging.outbox_item import chat_of
+from storage.tables import Inbox
+
+ANSWER_ROWS: Rows = ((Button("👍", "up"), Button("👎", "down"), Button("✏️", "fix"), Button("🔄", "again")),)
+NOT_YOURS = "Only the person who asked can use these buttons."
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who did it, where, and the update it came in; `token` where it was a press, a form or a slash command."""
+
+    channel: Channel
+    item: Inbox
+    done: Done
+    author: Author
+    place: Place
+    message_id: str = ""
+    token: str = ""
+    is_admin: bool = False
+    user_id: str = field(default="")
+
+    @property
+    def chat(self) -> str:
+        """Where message ids are looked up."""
+        return chat_of(self.place)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for the same update, however often it is handled."""
+        return f"{self.item.platform}:{self.item.bot_id}:{self.item.update_id}"
+
+    def key(self, what: str) -> str:
+        """The outbox's id of something said because of this update."""
+        return f"{what}-{self.item.seq}"
+
+    def post(
+        self, text: str, rows: Rows = (), *, files: tuple[File, ...] = (), token: str = "", is_private: bool = False
+    ) -> Post:
+        """A message in answer to this; where others read along it says to whom."""
+        reply_to = None if self.place.is_private or token else self.message_id or None
+        return Post(self.place, text, rows, reply_to, files=files, token=token, is_private=is_private)

@@ -1,0 +1,1 @@
+"""Logs, redaction, metrics, statistics, the chart."""

@@ -1,0 +1,136 @@
+"""heed on Discord: one bot, through discord.py, as a channel the core can use.
+
+Takes messages, edits, reactions, commands, presses and forms; shows messages, buttons, forms and files. Owns the order
+of starting and stopping; what the parts do is in the `discord_*` modules beside this one. Decides nothing.
+"""
+
+import base64
+import binascii
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from discord.http import Route
+
+from bot.channel import Gone, NotOffered, Post, Rows, Take
+from bot.commands.spec import CommandMenu
+from bot.config import DiscordSettings
+from bot.errors import StartError
+from bot.events import Place
+from bot.inbound import Inbound
+from bot.monitoring.redaction import hide
+from bot.platforms.discord.commands import CommandSync
+from bot.platforms.discord.events import PLATFORM, Json
+from bot.platforms.discord.gateway import LIVE, DiscordGateway, Pace
+from bot.platforms.discord.intake import DiscordIntake
+from bot.platforms.discord.interactions import DiscordInteractions
+from bot.platforms.discord.messages import LIMITS, DiscordMessages
+from bot.platforms.discord.reader import read
+from bot.platforms.discord.resume import Bookmark
+from bot.platforms.discord.seen import KEPT, Taken
+from storage.database import Database
+
+
+class DiscordChannel:
+    """One bot on Discord."""
+
+    platform = PLATFORM
+    limits = LIMITS
+    kept_keys = KEPT
+
+    def __init__(
+        self,
+        settings: DiscordSettings,
+        commands: Sequence[CommandMenu],
+        database: Database,
+        *,
+        pace: Pace | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        pace = pace or Pace()
+        self._token = settings.token.get_secret_value() if settings.token else ""
+        self._api_base = settings.api_base.rstrip("/")
+        bookmark = Bookmark(database)
+        self._intake = DiscordIntake(Taken(database), bookmark, pace, clock)
+        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, bookmark, pace)
+        self._messages = DiscordMessages(self._gateway.rest)
+        self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)
+        self._sync = CommandSync(self._gateway.rest, commands)
+        self._intake.attach(self._gateway, self._interactions)
+
+    @property
+    def bot_id(self) -> str:
+        """The bot's own account; before the first connection as its token says."""
+        return self._gateway.bot_id or account_in(self._token)
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection was lost."""
+        return self._gateway.reconnects
+
+    @property
+    def heartbeat_age_s(self) -> float | None:
+        """Seconds since Discord last acknowledged a heartbeat, None without a connection."""
+        return self._gateway.heartbeat_age_s
+
+    async def start(self, take: Take) -> None:
+        """Check the token and the intents, and begin to take events. Raises StartError."""
+        if not self._token:
+            raise StartError("Discord: there is no token; set DISCORD_BOT_TOKEN")
+        hide(self._token)
+        Route.BASE = self._api_base
+        await self._intake.open(take)
+        await self._gateway.start()
+
+    async def stop(self) -> None:
+        """Take nothing new; what was heard is committed, and messages can still be sent."""
+        await self._gateway.stop()
+        await self._sync.stop()
+        await self._intake.close()
+
+    async def close(self) -> None:
+        """Close everything."""
+        await self._gateway.close()
+
+    def read(self, payload: Json) -> list[Inbound]:
+        """What a stored event says."""
+        return read(payload)
+
+    async def post(self, post: Post) -> str:
+        """Show a message; its id. Raises ChannelError."""
+        return await (self._interactions.answer(post) if post.token else self._messages.send(post))
+
+    async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
+        """Change a message of heed's. Raises ChannelError."""
+        await self._messages.edit(place, message_id, text, rows)
+
+    async def draft(self, place: Place, draft_id: int, text: str) -> None:
+        """Discord has no drafts. Raises NotOffered."""
+        raise NotOffered("Discord has no drafts")
+
+    async def typing(self, place: Place) -> None:
+        """Show for ten seconds that an answer is being written. Raises ChannelError."""
+        await self._messages.typing(place)
+
+    async def acknowledge(self, token: str, text: str = "") -> None:
+        """End a press or a command; one that ran out is ended. Raises ChannelError."""
+        with contextlib.suppress(Gone):
+            await self._interactions.acknowledge(token, text)
+
+    def health(self) -> str:
+        """ "ok", or what is wrong."""
+        return self._gateway.health()
+
+    def _hear(self, event: str, data: Json) -> None:
+        if event in LIVE and self._gateway.client is not None:
+            self._sync.begin(str(self._gateway.client.application_id))
+        self._intake.hear(event, data)
+
+
+def account_in(token: str) -> str:
+    """The account that a bot token begins with, empty where it does not."""
+    first = token.partition(".")[0]
+    with contextlib.suppress(binascii.Error, ValueError):
+        account = base64.b64decode(first + "=" * (-len(first) % 4), validate=True).decode("ascii")
+        return account if account.isdigit() else ""
+    return ""

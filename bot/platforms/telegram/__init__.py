@@ -1,0 +1,1 @@
+"""Telegram through python-telegram-bot. Imports the contract and nothing else of the core."""

@@ -1,0 +1,125 @@
+"""What Telegram's refusals and silences mean, as the errors of `bot.channel`; and requests that fail without noise.
+
+Invariant: `is_ambiguous` is False only where the request certainly never reached the server.
+"""
+
+import datetime
+import json
+import re
+import ssl
+from functools import cache
+from typing import Any
+
+import httpx
+from telegram import error as telegram_error
+from telegram.request import HTTPXRequest
+
+from bot.channel import ChannelError, Gone, NotOffered, Refused, SlowDown, Unreachable
+from bot.monitoring.redaction import redact
+
+MAX_DESCRIPTION = 200  # of what an error says: a proxy may answer with a page
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
+_GONE = (
+    "chat not found",
+    "message to edit not found",
+    "message to reply not found",
+    "message to be replied not found",
+    "message thread not found",
+    "message_id_invalid",
+    "topic_closed",
+    "topic_deleted",
+    "user is deactivated",
+    "chat_write_forbidden",
+    "not enough rights",
+    "have no rights to send",
+    "group chat was deactivated",
+    "peer_id_invalid",
+)
+_UNPARSED = ("can't parse entities", "message text is empty", "text must be non-empty", "entity_")
+_LATE = ("query is too old", "query_id_invalid", "query id is invalid")
+_RETRY_AFTER = re.compile(r"retry after (\d+)", re.IGNORECASE)
+
+
+class Request(HTTPXRequest):
+    """PTB's requests; an answer that is no answer raises, and nothing of it is logged."""
+
+    def __init__(self, **options: Any) -> None:
+        """PTB's own options. All requests trust the same certificates: reading them takes a processor 30 ms."""
+        super().__init__(httpx_kwargs={"verify": _trusted()}, **options)
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """The answer. Raises TelegramError where it is not one of the Bot API's."""
+        try:
+            answer = json.loads(payload.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            raise telegram_error.TelegramError("the answer is not JSON") from None
+        if not isinstance(answer, dict) or ("result" not in answer and answer.get("ok") is not False):
+            raise telegram_error.TelegramError("the answer is not one of the Bot API")
+        return answer
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+def translate(error: telegram_error.TelegramError) -> ChannelError:
+    """The error of `bot.channel` for one of the library."""
+    text = describe(error)
+    if isinstance(error, telegram_error.RetryAfter):
+        return SlowDown(text, seconds(error))
+    if isinstance(error, telegram_error.ChatMigrated | telegram_error.Forbidden):
+        return Gone(text)
+    if isinstance(error, telegram_error.BadRequest):
+        return Gone(text) if says(error, *_GONE) else Refused(text)
+    if isinstance(error, telegram_error.InvalidToken | telegram_error.EndPointNotFound):
+        return NotOffered(text) if says(error, "not found") else Refused(text)
+    if says(error, "too many requests"):
+        wait = _RETRY_AFTER.search(text)
+        return SlowDown(text, float(wait[1]) if wait else 1.0)
+    if isinstance(error.__cause__, UnicodeError):
+        return Refused(text)
+    return Unreachable(text, is_ambiguous=not is_unsent(error))
+
+
+def is_unsent(error: telegram_error.TelegramError) -> bool:
+    """Whether the request certainly never reached the server; a RuntimeError is a client that was closed."""
+    return isinstance(error.__cause__, (*NEVER_SENT, RuntimeError))
+
+
+def is_unparsed(error: telegram_error.TelegramError) -> bool:
+    """Whether Telegram could not read the HTML of a text (or nothing was left of it)."""
+    return isinstance(error, telegram_error.BadRequest) and says(error, *_UNPARSED)
+
+
+def is_unchanged(error: telegram_error.TelegramError) -> bool:
+    """Whether a message already looked like its edit."""
+    return isinstance(error, telegram_error.BadRequest) and says(error, "message is not modified")
+
+
+def is_late(error: telegram_error.TelegramError) -> bool:
+    """Whether a press was answered too late, or twice."""
+    return isinstance(error, telegram_error.BadRequest) and says(error, *_LATE)
+
+
+def is_revoked(error: telegram_error.TelegramError) -> bool:
+    """Whether the token is not valid (any more)."""
+    return says(error.__cause__ if isinstance(error.__cause__, telegram_error.TelegramError) else error, "unauthorized")
+
+
+def says(error: BaseException, *words: str) -> bool:
+    """Whether an error's text has one of the words."""
+    text = str(error).lower()
+    return any(word in text for word in words)
+
+
+def seconds(error: telegram_error.RetryAfter) -> float:
+    """How long Telegram asks to wait."""
+    wait = error.retry_after
+    return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
+
+
+def describe(error: BaseException) -> str:
+    """An error in a few words, without secrets."""
+    return redact(f"Telegram: {error}")[:MAX_DESCRIPTION]

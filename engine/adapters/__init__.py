@@ -1,0 +1,1 @@
+"""Adapter versions: the store, the active one, undo, import and export."""

@@ -1,0 +1,129 @@
+"""Which adapter a person is answered with: the active version, verified and in vLLM, or the nearest good one.
+
+Invariant: a request never names a version that was not verified and added first; a damaged one is flagged once, in
+storage, and its nearest accepted ancestor takes its place (0, the base model, at worst), with its notes in the prompt;
+a version that a request uses is neither pruned nor taken from vLLM.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapters import undo
+from engine.adapters.store import AdapterStore
+from engine.errors import AdapterDamaged, AdapterLoadError, EngineError
+from engine.host.vllm_host import VllmHost
+from storage.coalescing import Batch
+from storage.database import Database, Session
+from storage.errors import PersonNotFound, StorageError
+from storage.learning import versions
+from storage.learning.serving_state import Standing, standing
+from storage.tables import AdapterVersion, Note
+
+log = logging.getLogger(__name__)
+
+
+class ServedAdapters:
+    """The adapters that requests may name."""
+
+    def __init__(self, base_model: str, database: Database, store: AdapterStore, host: VllmHost) -> None:
+        """`base_model`: its fingerprint; versions trained on another are never served."""
+        self.base_model = base_model
+        self._database = database
+        self._store = store
+        self._host = host
+        self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
+        self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._standing: Batch[str, Standing | None] = Batch(self._read_standing, "standing")
+
+    async def active(self, user_id: str) -> AdapterRef:
+        """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
+        return (await self.active_with_notes(user_id))[0]
+
+    async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, list[Note]]:
+        """As `active`, with the notes that hold beside that version, oldest first."""
+        while True:
+            now = await self._standing.ask(user_id)
+            if now is None:
+                raise PersonNotFound(f"no person {user_id!r}")
+            version = now.version
+            if version is None or version.base_model != self.base_model:
+                return ZERO_ADAPTER, now.notes
+            try:
+                return await self.ready(version), now.notes
+            except (AdapterDamaged, AdapterLoadError) as error:
+                log.warning("version %d of a person cannot be served: %s", version.number, error)
+                number = version.number
+                await self._database.write(lambda s, n=number: undo.fall_back(s, user_id, n))  # type: ignore[misc]
+
+    async def ready(self, version: AdapterVersion) -> AdapterRef:
+        """Verifies a version once and gives it to vLLM. Raises AdapterDamaged, AdapterLoadError."""
+        ref = self._store.ref(version)
+        if ref.lora_int_id not in self._verified:
+            await self._store.verify(version)
+            self._verified.add(ref.lora_int_id)
+        await self._host.add_adapter(ref)
+        return ref
+
+    async def publish(self, ref: AdapterRef) -> None:
+        """Gives a version to vLLM whose files this process has just written. Raises AdapterLoadError."""
+        await self._host.add_adapter(ref)
+        self._verified.add(ref.lora_int_id)
+
+    @contextmanager
+    def using(self, ref: AdapterRef) -> Iterator[None]:
+        """For the duration of the block the version is in use. Enter it before the next await after `active`."""
+        self._uses[ref.lora_int_id] += 1
+        try:
+            yield
+        finally:
+            self._uses -= Counter([ref.lora_int_id])  # also forgets what nobody holds
+
+    @property
+    def in_use(self) -> set[int]:
+        """The `lora_int_id`s of versions that requests hold."""
+        return set(self._uses)
+
+    async def flip(self, user_id: str, keep: int, accept: Callable[[Session], object]) -> None:
+        """Does what makes a new version active, and gives up the oldest beyond `keep`, in one transaction."""
+        in_use = self.in_use
+
+        def flipped(s: Session) -> list[AdapterVersion]:
+            accept(s)
+            return versions.prune(s, user_id, keep, in_use)
+
+        self.retire(await self._database.write(flipped))
+
+    def retire(self, pruned: Sequence[AdapterVersion]) -> None:
+        """Has pruned versions leave vLLM, memory and disk, in the background: nobody waits for that."""
+        for version in pruned:
+            task = asyncio.create_task(self._retire(version), name=f"heed-retire-{version.lora_int_id}")
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+    async def stop(self) -> None:
+        """Ends what still retires; the sweep at the next start does the rest."""
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
+
+    async def retired(self) -> None:
+        """Returns when nothing retires any more."""
+        await asyncio.gather(*self._retiring)
+
+    async def _read_standing(self, user_ids: list[str]) -> list[Standing | None]:
+        return await self._database.read(lambda s: standing(s, user_ids))
+
+    async def _retire(self, version: AdapterVersion) -> None:
+        ref = self._store.ref(version)
+        self._verified.discard(ref.lora_int_id)
+        with suppress(EngineError):  # a dead engine remembers nothing
+            await self._host.remove_adapter(ref)
+        try:
+            await self._store.remove(version)
+        except (OSError, StorageError) as error:
+            log.warning("the files of a pruned version stay until the next start: %s", error)

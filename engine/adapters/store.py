@@ -1,0 +1,171 @@
+"""Adapter versions on disk: PEFT directories under `<data>/adapters/<person>/<number>`.
+
+Candidates that a gate refused lie apart, under `<data>/rejected`, with the verdict beside them; nothing serves them.
+Owns writing, verifying and erasing them; the rows belong to `storage.learning.versions`. Invariants: a directory is
+written once and never changed; nothing is served that was not verified against the SHA-256 in its row; only this
+person's directories are touched by this person's calls.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_safetensors
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
+from engine.adapters.training_batch import BATCH_FILE
+from engine.errors import AdapterDamaged
+from storage.database import Database, Session
+from storage.errors import StorageError
+from storage.files import atomic
+from storage.learning import versions
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, User
+
+REJECTED_FOLDER = "rejected"  # below the data directory: rejected/<person>/<number>
+VERDICT_FILE = "verdict.json"
+KEPT_REJECTED = 3  # of each person, the newest
+MAX_ADAPTER_NORM = 1e4  # Frobenius norm of all values together; trained ones of rank 16 stay below 100
+
+
+class AdapterStore:
+    """The adapter directories of one data directory."""
+
+    def __init__(self, data_dir: Path, database: Database) -> None:
+        """`database` tells which directories are known, when orphans are swept."""
+        self._data_dir = data_dir.resolve()
+        self._database = database
+
+    def ref(self, version: AdapterVersion) -> AdapterRef:
+        """How the host and the trainer name this version."""
+        if version.lora_int_id is None:
+            raise AdapterDamaged(f"version {version.number} was never stored")
+        return AdapterRef(version.user_id, version.number, version.lora_int_id, str(self._path(version)))
+
+    async def write(self, version: AdapterVersion, tensors: bytes, config: str, batch: bytes = b"") -> tuple[str, int]:
+        """Writes the version's directory; returns its SHA-256 and size in bytes. `batch`: what it was trained on.
+
+        Raises AdapterDamaged for values that are not finite or far too large, and storage's errors.
+        """
+        files = {CONFIG_FILE: config.encode(), TENSORS_FILE: tensors}
+        check_values(files)
+        if batch:
+            files[BATCH_FILE] = batch
+        sha256 = await asyncio.to_thread(atomic.write_directory, self._path(version), files)
+        return sha256, sum(map(len, files.values()))
+
+    async def keep_rejected(
+        self, version: AdapterVersion, tensors: bytes, config: str, verdict: dict[str, object]
+    ) -> Path:
+        """Writes a refused candidate for whoever wants to see why; returns its directory. The newest few are kept.
+
+        One whose values were no numbers leaves its verdict alone. Raises storage's errors.
+        """
+        files = {VERDICT_FILE: (json.dumps(verdict, indent=1) + "\n").encode()}
+        if tensors:
+            files |= {CONFIG_FILE: config.encode(), TENSORS_FILE: tensors}
+        folder = self._rejected(version.user_id)
+        await asyncio.to_thread(_write_newest, folder, str(version.number), files)
+        return folder / str(version.number)
+
+    async def verify(self, version: AdapterVersion) -> None:
+        """Reads the directory again and compares. Raises AdapterDamaged when it is missing, changed or unusable."""
+        await self.read(version)
+
+    async def read(self, version: AdapterVersion) -> dict[str, bytes]:
+        """A version's files, verified. Raises as `verify`."""
+        return await asyncio.to_thread(self._read, version)
+
+    def _read(self, version: AdapterVersion) -> dict[str, bytes]:
+        try:
+            files = atomic.read_directory(self._path(version))
+        except (OSError, StorageError) as error:
+            raise AdapterDamaged(f"version {version.number} cannot be read: {error}") from error
+        if atomic.files_sha256(files) != version.sha256:
+            raise AdapterDamaged(f"version {version.number} on disk is not what was written")
+        check_values(files)
+        return files
+
+    async def remove(self, version: AdapterVersion) -> None:
+        """Erases one version's directory; harmless when it is gone."""
+        await asyncio.to_thread(atomic.remove_directory, self._path(version))
+
+    async def erase(self, user_id: str) -> None:
+        """Erases all directories of a person; harmless to repeat."""
+        for folder in (self._person(user_id), self._rejected(user_id)):
+            await asyncio.to_thread(atomic.remove_directory, folder)
+
+    async def sweep(self) -> list[str]:
+        """At start: removes unfinished writes and directories no row knows; returns the removed paths."""
+        await self._sweep_rejected()
+        known = await self._database.read(versions.known_paths)
+        return await asyncio.to_thread(self._sweep, known)
+
+    async def _sweep_rejected(self) -> None:
+        """Refused candidates of people who are gone."""
+        root = self._data_dir / REJECTED_FOLDER
+        names = [p.name for p in root.iterdir()] if root.is_dir() else []
+        for name in await self._database.read(lambda s: _unknown(s, names)):
+            await asyncio.to_thread(atomic.remove_directory, root / name)
+
+    def _sweep(self, known: set[str]) -> list[str]:
+        root = self._data_dir / ADAPTERS_FOLDER
+        if not root.is_dir():
+            return []
+        atomic.sweep_temporary(root)
+        orphans = [path for path in root.glob("*/*") if str(path.relative_to(self._data_dir)) not in known]
+        for path in orphans:
+            atomic.remove_directory(path)
+        for person in root.iterdir():
+            if not any(person.iterdir()):
+                atomic.remove_directory(person)
+        return [str(path.relative_to(self._data_dir)) for path in orphans]
+
+    def _path(self, version: AdapterVersion) -> Path:
+        path = self._data_dir / version.path
+        if path.parent != self._person(version.user_id):
+            raise AdapterDamaged(f"version {version.number} has a path outside its person's folder")
+        return path
+
+    def _person(self, user_id: str) -> Path:
+        return self._data_dir / ADAPTERS_FOLDER / _checked(user_id)
+
+    def _rejected(self, user_id: str) -> Path:
+        return self._data_dir / REJECTED_FOLDER / _checked(user_id)
+
+
+def _checked(user_id: str) -> str:
+    """The id. Raises AdapterDamaged for one that could lead out of the folder."""
+    if not user_id.isalnum():
+        raise AdapterDamaged(f"{user_id!r} is not a person's id")
+    return user_id
+
+
+def _unknown(s: Session, user_ids: Sequence[str]) -> list[str]:
+    """Those of the ids that are nobody's."""
+    return [user_id for user_id in user_ids if s.get(User, user_id) is None]
+
+
+def _write_newest(folder: Path, name: str, files: dict[str, bytes]) -> None:
+    atomic.write_directory(folder / name, files)
+    older = sorted((p for p in folder.iterdir() if p.name.isdecimal()), key=lambda p: int(p.name))
+    for path in older[:-KEPT_REJECTED]:
+        atomic.remove_directory(path)
+
+
+def check_values(files: dict[str, bytes]) -> None:
+    """Raises AdapterDamaged unless the files parse and every value is finite and of a possible size."""
+    try:
+        config: Any = json.loads(files[CONFIG_FILE])
+        tensors = load_safetensors(files[TENSORS_FILE])
+    except (KeyError, ValueError, SafetensorError) as error:
+        raise AdapterDamaged(f"the adapter's files cannot be read: {error}") from error
+    if not isinstance(config, dict) or config.get("peft_type") != "LORA" or not tensors:
+        raise AdapterDamaged("the adapter's files hold no LoRA")
+    norm = math.sqrt(sum(float(np.square(t, dtype=np.float64).sum()) for t in tensors.values()))
+    if not norm <= MAX_ADAPTER_NORM:  # also refuses NaN
+        raise AdapterDamaged(f"the adapter's values have norm {norm}, which no training produces")

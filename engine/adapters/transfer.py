@@ -1,0 +1,129 @@
+"""An adapter that leaves heed as a file, and one that comes as a file.
+
+Owns the way out (verified files, packed) and the way in (checked, written, made active). Invariants: what is refused
+has changed nothing; what comes in passes what can be asked of an adapter that no lesson is known of: its values are
+finite and of a possible size, and rank, modules and base model fit. It is the person's newest lesson from then on, so
+that an undo takes it back.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.adapters import training_batch, undo, zip_format
+from engine.adapters.active import ServedAdapters
+from engine.adapters.store import AdapterStore, check_values
+from engine.adapters.training_batch import BATCH_FILE, Origin
+from engine.adapters.zip_format import AdapterPackage
+from engine.config.engine import EngineConfig
+from engine.errors import AdapterDamaged, AdapterRefused, BatchNotKept
+from engine.host.vllm_host import VllmHost
+from storage.database import Database, Session
+from storage.learning import feedback, updates, versions
+from storage.people import people
+from storage.tables import AdapterVersion, UpdateRun
+
+KIND = "import"  # of the update that stands for an import in the log
+
+
+class Transfer:
+    """Adapters on their way out of heed and into it."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        database: Database,
+        host: VllmHost,
+        adapters: AdapterStore,
+        served: ServedAdapters,
+    ) -> None:
+        """Everything is built by the engine."""
+        self._config = config
+        self._database = database
+        self._host = host
+        self._adapters = adapters
+        self._served = served
+
+    async def export(self, user_id: str, number: int) -> bytes:
+        """A version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
+        version = await self._database.read(lambda s: versions.accepted(s, user_id, number))
+        files = await self._adapters.read(version)
+        return await asyncio.to_thread(zip_format.pack, files, version.base_model, self._model_name, number)
+
+    async def batch(self, user_id: str, number: int) -> bytes:
+        """What a version was trained on, as a zip file.
+
+        Raises VersionNotFound, VersionStateError, AdapterDamaged, BatchNotKept.
+        """
+        version = await self._database.read(lambda s: versions.accepted(s, user_id, number))
+        content = (await self._adapters.read(version)).get(BATCH_FILE)
+        if content is None:
+            raise BatchNotKept(f"what v{number} was trained on was not kept")
+        words = await self._database.read(lambda s: _words(s, version))
+        origin = Origin(self._model_name, version.base_model, number, words)
+        return await asyncio.to_thread(training_batch.pack, content, origin, self._host.tokenizer.decode)
+
+    @property
+    def _model_name(self) -> str:
+        """The model without the way to its folder on this machine."""
+        return Path(self._config.model).name if Path(self._config.model).is_absolute() else self._config.model
+
+    async def check(self, content: bytes) -> AdapterPackage:
+        """What a zip file holds, if it fits the running model; changes nothing. Raises AdapterRefused."""
+        package = await asyncio.to_thread(zip_format.unpack, content, self._config.versions.max_import_bytes)
+        if package.base_model != self._served.base_model:
+            raise AdapterRefused(
+                f"the adapter was made for another base model ({package.base_model[:32]!r}, "
+                f"not {self._served.base_model!r})"
+            )
+        highest = self._config.host.max_lora_rank
+        if package.config["r"] > highest:
+            raise AdapterRefused(f"the adapter has rank {package.config['r']}, above host.max_lora_rank {highest}")
+        try:
+            check_values({CONFIG_FILE: json.dumps(package.config).encode(), TENSORS_FILE: package.tensors})
+        except AdapterDamaged as error:
+            raise AdapterRefused(str(error)) from error
+        record = await self._host.rpc("heed_fits", package.tensors, json.dumps(package.config))
+        if not record["ok"]:
+            raise AdapterRefused(f"the adapter does not fit the model: {record['error'].partition(': ')[2]}")
+        return AdapterPackage(record["config"], package.tensors, package.base_model, package.origin)
+
+    async def take_in(self, user_id: str, package: AdapterPackage) -> int:
+        """Makes a checked package the person's active version; returns its number. Hold their turn meanwhile."""
+        version = await self._database.write(lambda s: self._begin(s, user_id))
+        ref = self._adapters.ref(version)
+        try:
+            config = json.dumps(package.config, indent=2, sort_keys=True)
+            sha256, size_bytes = await self._adapters.write(version, package.tensors, config)
+            await self._served.publish(ref)
+        except BaseException as error:
+            await self._give_up(version, str(error) or type(error).__name__)
+            raise
+
+        def accept(s: Session) -> None:
+            undo.take_in(s, version, f"imported: {package.origin}", sha256, size_bytes)
+            updates.finish(s, version.update_id or "", status="accepted", version=version.number)
+
+        await self._served.flip(user_id, self._config.versions.keep, accept)
+        return ref.number
+
+    def _begin(self, s: Session, user_id: str) -> AdapterVersion:
+        parent = people.get(s, user_id).active_version
+        run = updates.start(s, UpdateRun(user_id=user_id, kind=KIND, parent_version=parent))
+        return versions.allocate(s, user_id, parent, self._served.base_model, None, run.id)
+
+    async def _give_up(self, version: AdapterVersion, reason: str) -> None:
+        """What failed after all leaves a row that says so, and no files."""
+
+        def give_up(s: Session) -> None:
+            updates.finish(s, version.update_id or "", status="failed", error=reason)
+            versions.reject(s, version.user_id, version.number)
+
+        await self._database.write(give_up)
+        await self._adapters.remove(version)
+
+
+def _words(s: Session, version: AdapterVersion) -> str | None:
+    """The feedback that taught a version; None where it came of more, as in a consolidation."""
+    return feedback.get(s, version.feedback_id).text if version.feedback_id else None

@@ -1,0 +1,1 @@
+"""Consolidation at night or on demand: rebuilds, better answers, drift audits."""

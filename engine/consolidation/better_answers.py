@@ -1,0 +1,245 @@
+"""The curriculum: answers that were not good are written better by a teacher, checked, and taught in a consolidation.
+
+Owns one cycle: grade -> teacher -> checks -> storage. Invariants: only answers that nobody corrected; a better answer
+is kept only if it drops no facts and follows the person's notes, and taught only while the same notes stand; a
+teacher that cannot be asked, or answers rubbish, ends or shortens the cycle and nothing else; a conversation leaves
+this machine only where the operator has set an endpoint and the person may be sent there (`storage.people.consent`).
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.adapter_ref import ZERO_ADAPTER
+from engine.config.engine import CurriculumConfig, EngineConfig
+from engine.consolidation.grades import Evidence, worst_first
+from engine.consolidation.material import DISLIKED, Material, Signal
+from engine.consolidation.teacher_endpoint import Draft, Endpoint, Teacher
+from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
+from engine.gates.texts import is_sound, preserved_share
+from engine.host.vllm_host import VllmHost
+from engine.learning.candidates import scored
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.samples import notes
+from engine.samples.rollouts import Rollout, RolloutStore
+from storage.conversations import completions
+from storage.database import Database, Session
+from storage.learning import better_answers, signals
+from storage.learning import notes as note_rows
+from storage.people import consent
+from storage.tables import BetterAnswer, BetterState, Completion, Note
+
+log = logging.getLogger(__name__)
+BASE_MODEL = "base model"  # the source of what it writes
+_SCORED_AT_ONCE = 4  # pairs in one call into the worker
+
+ChatMessage = dict[str, str]
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Answers of one person with what is known about each, by completion id."""
+
+    answers: dict[str, Completion]
+    evidence: list[Evidence]
+
+
+class BaseTeacher:
+    """The base model, which reads what the person wants."""
+
+    source = BASE_MODEL
+
+    def __init__(self, rollouts: RolloutStore, prompts: PromptBuilder, longest: int) -> None:
+        """`longest`: tokens of one answer."""
+        self._rollouts = rollouts
+        self._prompts = prompts
+        self._longest = longest
+
+    async def write(self, messages: list[ChatMessage]) -> Draft:
+        """See Teacher. Raises EngineRestarting."""
+        (answer,) = await self._rollouts.written(ZERO_ADAPTER, [messages], self._longest)
+        return Draft(self._prompts.text(answer).strip(), is_ended=len(answer) < self._longest)
+
+
+class Curriculum:
+    """Writes better answers for a person, a few before each consolidation."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        database: Database,
+        host: VllmHost,
+        prompts: PromptBuilder,
+        rollouts: RolloutStore,
+        *,
+        clock: Clock = time.time,
+    ) -> None:
+        """Everything is built by the engine; `clock` gives UTC seconds."""
+        self._config = config
+        self._database = database
+        self._host = host
+        self._prompts = prompts
+        self._base = BaseTeacher(rollouts, prompts, config.learn.max_rollout_tokens)
+        self._clock = clock
+
+    async def cycle(self, user_id: str) -> None:
+        """Has the worst answers of a person written better, unless that was done not long ago.
+
+        May be cancelled at any time. Raises EngineRestarting, TrainerError.
+        """
+        config = self._config.curriculum
+        has_rested = await self._database.read(lambda s: is_rested(s, user_id, self._clock(), config))
+        if not (config.is_on and has_rested):
+            return
+        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+        graded = await self._graded(user_id, live)
+        teacher = await self._teacher(user_id)
+        for evidence in worst_first(graded.evidence, config)[: config.max_answers]:
+            if not await self._improve(graded.answers[evidence.completion_id], evidence, teacher, live):
+                return
+
+    async def _teacher(self, user_id: str) -> Teacher:
+        config = self._config.curriculum
+        may_be_sent = await self._database.read(lambda s: consent.may_be_sent(s, user_id))
+        return Endpoint(config) if config.url and may_be_sent else self._base
+
+    async def _improve(self, answer: Completion, evidence: Evidence, teacher: Teacher, live: Sequence[Note]) -> bool:
+        """One try, and its row; whether the teacher can be asked for more."""
+        said = [note.text for note in self._fitting(live)]
+        seen = teacher_messages(answer.messages, said, Hindsight(DISLIKED if evidence.is_disliked else ""))
+        row = BetterAnswer(
+            user_id=answer.user_id,
+            completion_id=answer.id,
+            source=teacher.source,
+            notes=[note.text for note in live],
+            state=BetterState.FAILED,
+        )
+        try:
+            draft = await teacher.write(seen)
+        except TeacherUnreachable as error:
+            log.warning("no better answers are written: %s", error)
+            return False
+        except TeacherAnswerInvalid as error:
+            log.warning("a better answer was not written: %s", error)
+            row.reason = str(error)
+        else:
+            await self._judge(row, answer, draft, live)
+        await self._database.write(lambda s: better_answers.add(s, row))
+        return True
+
+    async def _judge(self, row: BetterAnswer, answer: Completion, draft: Draft, live: Sequence[Note]) -> None:
+        """In place: fills in what the checks say."""
+        row.text, row.preserved = draft.text, preserved_share(answer.text, draft.text)
+        row.reason = refusal(answer.text, draft, self._config.gate.min_preserved)
+        row.reason = row.reason or await self._unfollowed(answer, draft, self._fitting(live))
+        row.state = BetterState.REJECTED if row.reason else BetterState.ACCEPTED
+
+    async def _unfollowed(self, answer: Completion, draft: Draft, live: Sequence[Note]) -> str:
+        """The note that a draft goes against, by the probe of `engine.samples.notes`; empty where there is none."""
+        ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
+        rollout = Rollout(answer.messages, [], list(ids), [])
+        pairs = [notes.probe_samples(note, live, rollout, self._prompts)[0] for note in live]
+        if any(len(pair["teacher_ids"]) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
+            return "it is too long"
+        gains = await self._gains(pairs)
+        against = (n.text for n, gain in zip(live, gains, strict=True) if gain < -self._config.curriculum.min_gain)
+        return next((f'it does not follow "{text}"' for text in against), "")
+
+    # -- grading -----------------------------------------------------------------------------------------------------
+
+    async def _graded(self, user_id: str, live: Sequence[Note]) -> Graded:
+        """The newest answers that may still be written better; what nobody spoke of is scored against the notes."""
+        found = await self._database.read(lambda s: looked_at(s, user_id, self._config))
+        said = [note.text for note in self._fitting(live)]
+        silent = [e for e in found.evidence if said and not e.is_disliked]
+        gains = await self._gains([self._pair(found.answers[e.completion_id], said) for e in silent])
+        gain_of = {e.completion_id: gain for e, gain in zip(silent, gains, strict=True)}
+        return Graded(found.answers, [replace(e, gain=gain_of.get(e.completion_id)) for e in found.evidence])
+
+    def _fitting(self, live: Sequence[Note]) -> list[Note]:
+        return notes.fitting(live, self._config.note, self._host.max_model_len)
+
+    def _pair(self, answer: Completion, said: Sequence[str]) -> dict[str, Any]:
+        return {
+            "kind": "counterfactual",
+            "student_ids": self._prompts.prompt_token_ids(answer.messages),
+            "teacher_ids": self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
+            "response_ids": answer.completion_token_ids,
+        }
+
+    async def _gains(self, pairs: Sequence[dict[str, Any]]) -> list[float]:
+        """log p(y | second context) - log p(y | first), in nats per answer, under the base model."""
+        scores = await scored(self._host, pairs, ZERO_ADAPTER, _SCORED_AT_ONCE)
+        return [sum(score["teacher_logprobs"]) - sum(score["student_logprobs"]) for score in scores]
+
+
+def refusal(answer: str, draft: Draft, min_preserved: float) -> str:
+    """Why a draft is no better answer, in plain words; empty where its text is well."""
+    if not is_sound(draft.text) or not draft.is_ended:
+        return "it is no whole answer"
+    if draft.text.strip() == answer.strip():
+        return "it is what was answered already"
+    if preserved_share(answer, draft.text) < min_preserved:
+        return "it drops facts of the answer"
+    return ""
+
+
+def is_rested(s: Session, user_id: str, now_s: float, config: CurriculumConfig) -> bool:
+    """Whether the last cycle is long enough ago; one that lies in the future, because the clock jumped, counts not."""
+    newest = next(iter(better_answers.recent(s, user_id, 1)), None)
+    return newest is None or not 0 <= now_s - newest.created_at < config.cooldown_s
+
+
+def looked_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
+    """The newest answers of a person that are short enough to train on and that nobody corrected or gave again."""
+    recent = completions.recent(s, user_id, config.curriculum.num_graded)
+    ids = [c.id for c in recent]
+    left_out = signals.corrected(s, user_id, ids) | {c.retry_of for c in recent}
+    left_out |= better_answers.settled(s, user_id, ids, config.curriculum.max_failures)
+    disliked = signals.disliked(s, user_id, ids)
+    gold = {_asked(c): c.text for c in reversed(recent) if c.is_gold}
+    kept = [c for c in recent if c.id not in left_out and _is_whole(c, config)]
+    return Graded({c.id: c for c in kept}, [_evidence(c, gold.get(_asked(c)), disliked) for c in kept])
+
+
+def with_better_answers(s: Session, user_id: str, material: Material, config: EngineConfig) -> Material:
+    """What a consolidation is made of, with the better answers that wait for it.
+
+    Each takes the place of the thumb down on the same answer. Those whose answer was corrected since, or whose notes
+    are not the standing ones any more, are taken in and not taught.
+    """
+    waiting = better_answers.waiting(s, user_id)[: config.curriculum.max_answers]
+    told = signals.corrected(s, user_id, [row.completion_id for row in waiting])
+    standing = {note.text for note in note_rows.live(s, user_id)}
+    usable = [row for row in waiting if row.completion_id not in told and set(row.notes) == standing]
+    taught = {row.completion_id: _signal(s, row, config.curriculum.weight) for row in usable}
+    weak = [signal for signal in material.weak if signal.completion.id not in taught]
+    return replace(material, weak=[*weak, *taught.values()], better_ids=[row.id for row in waiting])
+
+
+def _signal(s: Session, row: BetterAnswer, weight: float) -> Signal:
+    answer = completions.get(s, row.user_id, row.completion_id)
+    return Signal(None, answer, Hindsight(solution=row.text), weight=weight)
+
+
+def _evidence(answer: Completion, gold: str | None, disliked: set[str]) -> Evidence:
+    return Evidence(
+        answer.id,
+        is_approved=answer.is_gold,
+        is_disliked=answer.id in disliked,
+        is_sound=is_sound(answer.text),
+        preserved=None if gold is None else preserved_share(gold, answer.text),
+    )
+
+
+def _asked(answer: Completion) -> str:
+    return answer.messages[-1]["content"] if answer.messages else ""
+
+
+def _is_whole(answer: Completion, config: EngineConfig) -> bool:
+    num_tokens = len(answer.prompt_token_ids) + len(answer.completion_token_ids)
+    return bool(answer.completion_token_ids) and num_tokens <= config.gate.max_watched_tokens

@@ -1,0 +1,132 @@
+"""Measures how far a person's adapter has drifted, now and then, and keeps what was found where an operator sees it.
+
+Owns the measurement and its record; what the figures mean is `engine.gates.drift`'s. Invariants: it changes nothing a
+person is answered with; it runs behind every lesson and gives way to the next one; what it writes is a row of the log
+of updates of its own kind, whose status is the level.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from statistics import fmean
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapters.active import ServedAdapters
+from engine.config.engine import EngineConfig
+from engine.consolidation.material import spread
+from engine.gates import drift
+from engine.gates.drift import Audit, Rewritten, Scored
+from engine.host.vllm_host import VllmHost
+from engine.learning.candidates import scored
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import with_notes
+from engine.samples import notes
+from engine.samples.rollouts import RolloutStore
+from storage.conversations import completions
+from storage.database import Database
+from storage.learning import drift_audits, updates
+from storage.learning import notes as note_rows
+from storage.tables import Completion, Note, UpdateRun
+
+log = logging.getLogger(__name__)
+_SCORED_AT_ONCE = 4  # answers in one call into the worker
+
+ChatMessage = dict[str, str]
+
+
+class Auditor:
+    """Looks at one person's answers after a consolidation, and after some lessons."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        database: Database,
+        host: VllmHost,
+        prompts: PromptBuilder,
+        rollouts: RolloutStore,
+        served: ServedAdapters,
+    ) -> None:
+        """Everything is built by the engine."""
+        self._config = config
+        self._database = database
+        self._host = host
+        self._prompts = prompts
+        self._rollouts = rollouts
+        self._served = served
+
+    async def look(self, user_id: str) -> Audit | None:
+        """An audit where one is due, else None. May be cancelled at any time. Raises EngineRestarting, TrainerError."""
+        every = self._config.audit.every_versions
+        if not await self._database.read(lambda s: drift_audits.is_due(s, user_id, every)):
+            return None
+        return await self.audit(user_id)
+
+    async def audit(self, user_id: str) -> Audit | None:
+        """Measures, keeps the figures and logs what is beyond a line; None where there are too few answers."""
+        config, started_s = self._config.audit, time.perf_counter()
+        answers = await self._database.read(lambda s: completions.recent(s, user_id, config.num_answers))
+        answers = [c for c in answers if self._is_scorable(c)]
+        if len(answers) < config.min_answers:
+            return None
+        ref = await self._served.active(user_id)
+        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+        given = await self._scored(answers, live, ref)
+        rewritten = await self._rewritten(spread(answers, config.num_rewritten), live, ref)
+        found = await asyncio.to_thread(drift.audit, given, rewritten, config)
+        words = ", ".join(found.reasons)
+        run = UpdateRun(
+            user_id=user_id,
+            kind=drift_audits.KIND,
+            status=found.level,
+            duration_ms=(time.perf_counter() - started_s) * 1e3,
+            parent_version=ref.number,
+            gate=found.to_dict(),
+            error=words,
+        )
+        await self._database.write(lambda s: updates.start(s, run))
+        log.log(_SEVERITY[found.level], "drift of %s at v%d: %s", user_id, ref.number, words or "none")
+        return found
+
+    def _is_scorable(self, answer: Completion) -> bool:
+        num_tokens = len(answer.prompt_token_ids) + len(answer.completion_token_ids)
+        return bool(answer.completion_token_ids) and num_tokens <= self._config.gate.max_watched_tokens
+
+    async def _scored(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Scored]:
+        samples = [
+            {
+                "kind": "counterfactual",
+                "student_ids": self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
+                "teacher_ids": self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
+                "response_ids": c.completion_token_ids,
+            }
+            for c in answers
+        ]
+        scores = await scored(self._host, samples, ref, _SCORED_AT_ONCE)
+        return [
+            Scored(
+                fmean(s["student_logprobs"]), fmean(s["teacher_logprobs"]), s["student_entropy"], s["teacher_entropy"]
+            )
+            for s in scores
+        ]
+
+    async def _rewritten(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Rewritten]:
+        longest = self._config.learn.max_rollout_tokens
+        seen = [self._seen_now(c.messages, live, ref) for c in answers]
+        now = await self._rollouts.written(ref, seen, longest)
+        base = await self._rollouts.written(
+            ZERO_ADAPTER, [self._seen_by_base(c.messages, live) for c in answers], longest
+        )
+        return [Rewritten(*pair) for pair in zip(now, base, strict=True)]
+
+    def _seen_now(self, messages: list[ChatMessage], live: Sequence[Note], ref: AdapterRef) -> list[ChatMessage]:
+        return self._noted(messages, notes.prompt_notes(live, has_adapter=ref.number > 0))
+
+    def _seen_by_base(self, messages: list[ChatMessage], live: Sequence[Note]) -> list[ChatMessage]:
+        return self._noted(messages, live)
+
+    def _noted(self, messages: list[ChatMessage], wanted: Sequence[Note]) -> list[ChatMessage]:
+        return with_notes(messages, notes.said(wanted, self._config.note, self._host.max_model_len))
+
+
+_SEVERITY = {"ok": logging.INFO, "warn": logging.WARNING, "critical": logging.ERROR}

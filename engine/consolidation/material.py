@@ -1,0 +1,166 @@
+"""What a consolidation is made of: new signals and earlier corrections of one person, and what becomes of each.
+
+Owns the choice; trains nothing. A correction whose note stands is taught through the note: said again as the newest
+feedback it would win over what was said since. Approvals bring no gradient: they count, and are gold to the gates.
+Invariants: only this person's own signals; what a newer lesson has replaced is not rehearsed; what does not find a
+place is not taken in and stays new.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from engine.config.engine import EngineConfig, SleepConfig
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.samples.lessons import Lesson, SampleRecord
+from engine.samples.rollouts import Rollout
+from storage.conversations import completions
+from storage.database import Session
+from storage.errors import CompletionNotFound
+from storage.learning import notes as note_rows
+from storage.learning import signals
+from storage.tables import Completion, Feedback, FeedbackKind
+
+DISLIKED = "I did not like this answer"  # what a thumb down says
+_LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Something about one answer that can be taught; `feedback_id` None: the answer was dropped for another one."""
+
+    feedback_id: str | None
+    completion: Completion
+    hindsight: Hindsight
+    note: str = ""  # the standing note it is taught through
+    weight: float | None = None  # of a correction's, where it is known; None: by how far it moves the teacher
+    most: float | None = None  # of a correction's weight, where that decides; None: sleep.weak_weight
+    least: float | None = None  # nats per token that it must move the teacher; None: sleep.min_gap
+
+    def said(self, notes: Sequence[str]) -> list[str]:
+        """The notes its teacher sees: its own comes first, as the oldest, where so many stand that it was left out."""
+        return list(notes) if not self.note or self.note in notes else [self.note, *notes]
+
+    @property
+    def rollout(self) -> Rollout:
+        """The answer as it was given."""
+        return Rollout.of(self.completion)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What one consolidation takes in, and what it trains on."""
+
+    new: list[Signal]
+    earlier: list[Signal]
+    weak: list[Signal]
+    feedback_ids: list[str]  # taken in: those of `new` and `weak`, and what brings no gradient
+    completion_ids: list[str]
+    kept_ids: list[str]  # answers that took the place of dropped ones: gold from now on
+    better_ids: list[str] = field(
+        default_factory=list
+    )  # better answers taken in (`engine.consolidation.better_answers`)
+
+    @property
+    def num_new(self) -> int:
+        """Signals taken in, whether they train anything or not."""
+        return len(self.feedback_ids) + len(self.completion_ids)
+
+
+def gather(s: Session, user_id: str, config: SleepConfig) -> Material:
+    """Everything new about a person that finds a place, and earlier corrections beside it."""
+    fresh = signals.fresh(s, user_id)
+    lessons = [found for row in fresh if (found := _rehearsal(s, row))]
+    known = [found for row in signals.rehearsed(s, user_id) if (found := _rehearsal(s, row))]
+    new, earlier = mix(lessons, known, config.num_lessons, config.new_share)
+    pairs = {gone.id: (gone, kept) for gone, kept in signals.regenerated(s, user_id) if gone.completion_token_ids}
+    dropped = [Signal(None, gone, Hindsight(solution=kept.text)) for gone, kept in pairs.values()]
+    disliked = [*_disliked(s, user_id, fresh), *dropped]
+    weak = disliked[: config.max_weak]
+    left = {signal.feedback_id for signal in [*lessons, *disliked]} - {signal.feedback_id for signal in [*new, *weak]}
+    feedback_ids = [row.id for row in fresh if row.id not in left]
+    completion_ids = [signal.completion.id for signal in weak if signal.feedback_id is None]
+    kept_ids = sorted({pairs[completion_id][1].id for completion_id in completion_ids})
+    return Material(new, earlier, weak, feedback_ids, completion_ids, kept_ids)
+
+
+def mix(new: Sequence[T], earlier: Sequence[U], places: int, new_share: float) -> tuple[list[T], list[U]]:
+    """The oldest of `new` and some of `earlier`, spread over them, in the shares asked for; at most `places` together.
+
+    What one side cannot fill goes to the other.
+    """
+    taken = list(new[: max(round(places * new_share), places - len(earlier))])
+    return taken, spread(earlier, places - len(taken))
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """`count` of the items at even distances, in their order."""
+    count = max(0, min(count, len(items)))
+    return [items[i * len(items) // count] for i in range(count)]
+
+
+def weight_of(gap: float, config: SleepConfig, most: float | None = None, least: float | None = None) -> float:
+    """w = most * min(1, gap / full_gap), 0 below `least`; gap in nats per token that the teacher was moved.
+
+    `most` is weak_weight and `least` min_gap where they are not given.
+    """
+    if not math.isfinite(gap) or gap < (config.min_gap if least is None else least):
+        return 0.0
+    return (config.weak_weight if most is None else most) * min(1.0, gap / config.full_gap)
+
+
+def steps_of(num_samples: int, num_facts: int, config: EngineConfig) -> int:
+    """Optimizer steps: `fact.passes` over the samples that ask for facts, `sleep.passes` over the others, in
+    mini-batches; no fewer than a lesson's, and than `fact.min_steps` where there is a fact."""
+    passes = config.sleep.passes * (num_samples - num_facts) + config.fact.passes * num_facts
+    wanted = math.ceil(passes / config.learn.mini_batch_samples)
+    return min(max(wanted, config.fact.min_steps if num_facts else config.learn.steps), config.sleep.max_steps)
+
+
+def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[SampleRecord]:
+    """Pairs that show what each weak signal alone changes in the teacher: (notes) against (notes and hindsight)."""
+    return [
+        {
+            "kind": "counterfactual",
+            "student_ids": prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
+            "teacher_ids": prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
+            "response_ids": w.completion.completion_token_ids,
+        }
+        for w in weak
+    ]
+
+
+def _rehearsal(s: Session, row: Feedback) -> Signal | None:
+    """A learned correction as it holds today; None for other feedback, and where nothing is left to train on."""
+    answer = _answer(s, row) if row.kind in _LESSONS else None
+    made = note_rows.by_feedback(s, row.user_id, row.id)
+    if answer is None or any(note.state not in note_rows.LIVE for note in made):
+        return None
+    if made:
+        return Signal(row.id, answer, Hindsight(), made[-1].text)
+    return Signal(row.id, answer, Lesson.of(row, answer).hindsight)
+
+
+def _disliked(s: Session, user_id: str, fresh: Sequence[Feedback]) -> list[Signal]:
+    """Thumbs down on answers that were not corrected in words, one for each answer."""
+    rows = [row for row in fresh if row.kind == FeedbackKind.REACTION]
+    told = signals.corrected(s, user_id, [row.completion_id for row in rows if row.completion_id])
+    first = {row.completion_id: row for row in reversed(rows) if row.completion_id not in told}
+    answers = [(row, _answer(s, row)) for row in reversed(first.values())]
+    return [Signal(row.id, answer, Hindsight(feedback=DISLIKED)) for row, answer in answers if answer is not None]
+
+
+def _answer(s: Session, row: Feedback) -> Completion | None:
+    """The answer that feedback is about, if there is one with anything in it."""
+    if row.completion_id is None:
+        return None
+    try:
+        found = completions.get(s, row.user_id, row.completion_id)
+    except CompletionNotFound:
+        return None
+    return found if found.completion_token_ids else None

@@ -1,0 +1,1 @@
+"""Answers: streaming one, scoring or adopting one that was written elsewhere."""

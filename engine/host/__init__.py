@@ -1,0 +1,1 @@
+"""vLLM as heed sees it: start, stream, restart, calls into the trainer."""

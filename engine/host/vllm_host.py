@@ -1,0 +1,417 @@
+"""vLLM inside heed: starts it, streams from it, calls the trainer in its worker, restarts it when it dies.
+
+Owns AsyncLLM, the identity of adapters (`AdapterRef` -> LoRARequest) and the list of children. Invariants: an adapter
+is verified in the worker and added before a request names it; one call into the worker at a time, because queued
+calls run back to back without a decode step between; no version is removed while a stream uses it; when the engine
+dies every stream in flight ends with EngineRestarting and the next one waits for the new engine.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.config.engine import EngineConfig
+from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
+from engine.host import vllm_types
+from engine.host.model_files import local_model_folder, teacher_folder
+from engine.host.vllm_settings import engine_args, set_environment
+from engine.host.vllm_types import HostChunk
+from engine.requests import Sampling
+from engine.worker.watchdog import ProcessId, end_all
+
+__all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
+
+log = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+DYING_S = 10.0  # from the first sign of an engine's death until vLLM says so, on a busy machine
+HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
+STATUS_INTERVAL_S = 10.0  # how often it asks the worker for versions that could not be loaded
+STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
+WARM_UP_TOKENS = 8
+
+
+@dataclass
+class _Running:
+    """One life of the engine: what is known about it and lost with it."""
+
+    llm: Any
+    children: list[ProcessId]
+    vocab_size: int = 0
+    loaded: set[int] = field(default_factory=set)  # lora_int_ids vLLM has been given
+
+
+class VllmHost:
+    """The model process, as the engine sees it."""
+
+    def __init__(self, config: EngineConfig, on_state: Callable[[str, str], None] | None = None) -> None:
+        """`on_state(state, reason)` is told "ready", "restarting" and "down"; called on the event loop."""
+        self._config = config
+        self._on_state = on_state or (lambda _state, _reason: None)
+        self._model_folder = Path()
+        self._teacher_folder: Path | None = None
+        self._running: _Running | None = None
+        self._is_stopping = False
+        self._down_reason = ""
+        self._ready = asyncio.Event()
+        self._rpc_lock = asyncio.Lock()
+        self._adapter_lock = asyncio.Lock()
+        self._in_flight: Counter[int] = Counter()
+        self._is_idle = asyncio.Condition()
+        self._restarts: deque[float] = deque(maxlen=config.host.max_restarts)
+        self._has_died = asyncio.Event()
+        self._watch: asyncio.Task[None] | None = None
+        self._tokenizer: Any = None
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def start(self, progress: Progress = lambda _line: None) -> None:
+        """Starts vLLM and warms it up. Raises ModelNotFoundError, TokenizerMismatch or EngineStartError."""
+        progress(f"finding the model {self._config.model}")
+        self._model_folder = await asyncio.to_thread(local_model_folder, self._config.model)
+        teacher = self._config.host.teacher_model
+        self._teacher_folder = await asyncio.to_thread(teacher_folder, teacher, self._model_folder)
+        try:
+            await self._launch(progress)
+        except EngineRestarting as error:
+            raise EngineStartError(f"the model process died while it was started (see {self._log_file})") from error
+        self._watch = asyncio.create_task(self._watch_engine(), name="heed-engine-watch")
+
+    async def stop(self) -> None:
+        """Ends vLLM and its children. Streams in flight end with EngineRestarting."""
+        self._is_stopping = True
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self._end()
+
+    async def _launch(self, progress: Progress) -> None:
+        started = time.monotonic()
+        progress("loading the model into vLLM")
+        try:
+            async with asyncio.timeout(self._config.host.start_timeout_s):
+                llm = await asyncio.to_thread(self._build)
+        except asyncio.CancelledError:
+            self._is_stopping = True  # the thread goes on
+            raise
+        except Exception as error:
+            raise EngineStartError(f"vLLM did not start: {error} (see {self._log_file})") from error
+        self._running = _Running(llm, [])
+        self._tokenizer = llm.get_tokenizer()
+        progress("loading the trainer")
+        await self._prepare_trainer(self._running)
+        progress("warming up")
+        await self._warm_up()
+        self._ready.set()
+        self._on_state("ready", f"{time.monotonic() - started:.1f} s")
+
+    def _build(self) -> Any:
+        set_environment(self._config.host, self._log_file)
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        llm = AsyncLLM.from_engine_args(
+            engine_args(self._model_folder, self._config, ProcessId.current(), self._log_file)
+        )
+        if self._is_stopping:
+            llm.shutdown()  # nobody else knows of it, and Python waits for its processes before it ends
+        return llm
+
+    async def _prepare_trainer(self, running: _Running) -> None:
+        spec = {
+            "model": str(self._model_folder),
+            "base_name": self._config.model,
+            "target_modules": list(self._config.learn.target_modules),
+            "max_rank": self._config.host.max_lora_rank,
+            "registry_size": self._config.host.registry_size,
+            "learn": self._config.learn.to_dict(),
+            "teacher_model": str(self._teacher_folder or ""),
+        }
+        record = await self._call(running, "heed_prepare", spec)
+        if not record["ok"]:
+            raise EngineStartError(f"the trainer did not start: {record['error']}")
+        running.children = [ProcessId(*pair) for pair in record["processes"]]
+        running.vocab_size = record["vocab_size"]
+
+    async def _warm_up(self) -> None:
+        """The first pass through a model costs seconds in some kernels: paid here, not by the first person."""
+        self._ready.set()
+        sampling = Sampling(max_tokens=WARM_UP_TOKENS)
+        async for _ in self.generate([1] * WARM_UP_TOKENS, sampling, ZERO_ADAPTER, "warm-up", 0):
+            pass
+
+    async def _end(self) -> None:
+        self._ready.clear()
+        running, self._running = self._running, None
+        if running is None:
+            return
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await asyncio.to_thread(running.llm.shutdown)
+        except TimeoutError:
+            log.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
+        running.llm.shutdown = lambda: None  # its __del__ would call it again, when the interpreter is half gone
+        await asyncio.to_thread(end_all, running.children)
+
+    async def _watch_engine(self) -> None:
+        last_status = time.monotonic()
+        while not self._is_stopping:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEALTH_INTERVAL_S):
+                    await self._has_died.wait()
+            if self._has_died.is_set() or (self._running is not None and self._running.llm.errored):
+                await self._restart("the model process died")
+            elif time.monotonic() - last_status > STATUS_INTERVAL_S:
+                last_status = time.monotonic()
+                with suppress(EngineRestarting):
+                    await self._forget_failed()
+
+    async def _forget_failed(self) -> None:
+        """A version that vLLM wanted again and that could not be read: the next request for it is told so."""
+        running = await self._current()
+        record = await self._call(running, "heed_status")
+        for lora_int_id in map(int, record.get("failed", {})):
+            running.loaded.discard(lora_int_id)
+            async with self._rpc_lock:
+                await self._answered(running, running.llm.remove_lora(lora_int_id))
+
+    async def _restart(self, reason: str) -> None:
+        log.warning("restarting the engine: %s", reason)
+        self._on_state("restarting", reason)
+        await self._end()
+        self._has_died.clear()
+        try:
+            self._count_restart()
+            await self._launch(lambda _line: None)
+        except EngineRestarting:
+            self._has_died.set()  # again, and so soon: once more
+        except (EngineStartError, EngineDown) as error:
+            await self._end()
+            self._down_reason = str(error)
+            self._ready.set()  # waiting streams go on and are told
+            self._on_state("down", self._down_reason)
+            self._is_stopping = True
+
+    def _count_restart(self) -> None:
+        now, window_s = time.monotonic(), self._config.host.restart_window_s
+        if len(self._restarts) == self._restarts.maxlen and now - self._restarts[0] < window_s:
+            raise EngineDown(f"the model process died {len(self._restarts) + 1} times within {window_s:.0f} s")
+        self._restarts.append(now)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _log_file(self) -> Path:
+        return self._config.data_dir / "logs" / "vllm.log"
+
+    @property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer (a Hugging Face tokenizer)."""
+        return self._tokenizer
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the base model's files are, once started."""
+        return self._model_folder
+
+    @property
+    def num_running(self) -> int:
+        """Streams in flight."""
+        return self._in_flight.total()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the engine runs and answers."""
+        return self._ready.is_set() and self._running is not None and not self._running.llm.errored
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the model's output matrix; token ids from outside must be below it."""
+        return self._running.vocab_size if self._running else 0
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of prompt and answer together."""
+        return int(self._running.llm.model_config.max_model_len) if self._running else 0
+
+    async def _current(self) -> _Running:
+        if self._running is not None and self._running.llm.errored:
+            self._note_death(self._running)
+        await self._ready.wait()
+        if self._down_reason:
+            raise EngineDown(self._down_reason)
+        if self._running is None:
+            raise EngineRestarting("the engine is stopped")
+        return self._running
+
+    # -- generation --------------------------------------------------------------------------------------------------
+
+    async def generate(
+        self,
+        prompt_token_ids: list[int],
+        sampling: Sampling,
+        adapter: AdapterRef,
+        request_id: str,
+        priority: int = 0,
+    ) -> AsyncGenerator[HostChunk, None]:
+        """Streams an answer; leaving the iteration aborts it. Waits while the engine restarts.
+
+        Raises PromptTooLongError or AdapterLoadError at first, EngineRestarting (retryable) or EngineDown at any point.
+        """
+        outputs = self._outputs(prompt_token_ids, vllm_types.in_pieces(sampling), adapter, request_id, priority)
+        async with aclosing(outputs):
+            async for output in outputs:
+                yield vllm_types.chunk_of(output, sampling)
+
+    async def complete(
+        self,
+        prompt_token_ids: list[int],
+        sampling: Sampling,
+        adapter: AdapterRef,
+        request_id: str,
+        priority: int = 0,
+    ) -> HostChunk:
+        """An answer nobody reads along: its token ids in one piece, without text, at a fifth less cost.
+
+        Raises what `generate` raises. Stop texts are not looked for.
+        """
+        params = vllm_types.in_one_piece(sampling)
+        outputs = self._outputs(prompt_token_ids, params, adapter, request_id, priority)
+        async with aclosing(outputs):
+            async for output in outputs:
+                return vllm_types.chunk_of(output, sampling)
+        raise EngineRestarting("the answer ended before it was whole; ask again")
+
+    async def _outputs(
+        self, prompt_token_ids: list[int], params: Any, adapter: AdapterRef, request_id: str, priority: int
+    ) -> AsyncGenerator[Any, None]:
+        if len(prompt_token_ids) >= self.max_model_len > 0:
+            raise PromptTooLongError(f"{len(prompt_token_ids)} tokens; the model takes {self.max_model_len - 1}")
+        await self.add_adapter(adapter)
+        running = await self._current()
+        async with self._counted(adapter):
+            outputs = running.llm.generate(
+                vllm_types.tokens_input(prompt_token_ids),
+                params,
+                request_id,
+                lora_request=vllm_types.lora_request(adapter),
+                priority=priority,
+            )
+            with self._watched(running):
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        yield output
+
+    @asynccontextmanager
+    async def _counted(self, adapter: AdapterRef) -> AsyncIterator[None]:
+        self._in_flight[adapter.lora_int_id] += 1
+        try:
+            yield
+        finally:
+            self._in_flight[adapter.lora_int_id] -= 1
+            async with self._is_idle:
+                self._is_idle.notify_all()
+
+    # -- calls into the worker ---------------------------------------------------------------------------------------
+
+    async def rpc(self, method: str, *args: Any) -> dict[str, Any]:
+        """Calls a `heed_*` method of the trainer; its record says `ok`. Raises EngineRestarting, EngineDown."""
+        return await self._call(await self._current(), method, *args)
+
+    async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
+        async with self._rpc_lock:
+            results = await self._answered(running, running.llm.collective_rpc(method, args=args))
+        record: dict[str, Any] = results[0]
+        return record
+
+    async def _answered(self, running: _Running, call: Coroutine[Any, Any, Any]) -> Any:
+        """What a call into the engine returns. vLLM leaves a call waiting whose engine dies meanwhile: seen here."""
+        answer = asyncio.ensure_future(call)
+        with self._watched(running):
+            try:
+                async with asyncio.timeout(self._config.host.rpc_timeout_s):
+                    while not (await asyncio.wait([answer], timeout=HEALTH_INTERVAL_S))[0]:
+                        if running.llm.errored:
+                            raise running.llm.dead_error
+                return await self._outcome(running, answer)
+            finally:
+                answer.cancel()
+
+    @staticmethod
+    async def _outcome(running: _Running, answer: "asyncio.Future[Any]") -> Any:
+        """What a call returned. A dying engine fails it with any error before its death is known: that is awaited."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            return answer.result()
+        except EngineDeadError:
+            raise
+        except Exception as error:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DYING_S):
+                    while not running.llm.errored:  # noqa: ASYNC110 - vLLM tells nobody
+                        await asyncio.sleep(HEALTH_INTERVAL_S)
+            if running.llm.errored:
+                raise running.llm.dead_error from error
+            raise
+
+    @contextmanager
+    def _watched(self, running: _Running) -> Iterator[None]:
+        """Turns the engine's death, and a call that hangs, into the retryable EngineRestarting."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            yield
+        except EngineDeadError as error:
+            self._note_death(running)
+            raise EngineRestarting("the model process died and is being restarted; ask again") from error
+        except TimeoutError as error:
+            end_all(running.children)
+            self._note_death(running)
+            raise EngineRestarting("the model process does not answer and is being restarted; ask again") from error
+
+    def _note_death(self, running: _Running) -> None:
+        """A call may hear of the death of an engine in whose place another one is being started: no news."""
+        if running is self._running:
+            self._ready.clear()
+            self._has_died.set()
+
+    async def add_adapter(self, adapter: AdapterRef) -> None:
+        """Verifies the version in the worker and gives it to vLLM. Raises AdapterLoadError; others are not affected."""
+        running = await self._current()
+        if adapter.lora_int_id in running.loaded:
+            return
+        async with self._adapter_lock:
+            if adapter.lora_int_id not in running.loaded:
+                await self._add(running, adapter)
+
+    async def _add(self, running: _Running, adapter: AdapterRef) -> None:
+        record = await self._call(running, "heed_register", adapter.lora_int_id, adapter.path)
+        if not record["ok"]:
+            raise AdapterLoadError(f"{adapter.name}: {record['error']}")
+        async with self._rpc_lock:
+            is_added = await self._answered(running, running.llm.add_lora(vllm_types.lora_request(adapter)))
+        if not is_added:
+            raise AdapterLoadError(f"{adapter.name}: vLLM did not take it")
+        running.loaded.add(adapter.lora_int_id)
+
+    async def remove_adapter(self, adapter: AdapterRef) -> None:
+        """Takes the version out of vLLM and of the trainer's memory, after the streams that use it have ended."""
+        async with self._is_idle:
+            await self._is_idle.wait_for(lambda: not self._in_flight[adapter.lora_int_id])
+        running = await self._current()
+        running.loaded.discard(adapter.lora_int_id)
+        async with self._rpc_lock:
+            await self._answered(running, running.llm.remove_lora(adapter.lora_int_id))
+        await self._call(running, "heed_drop", adapter.lora_int_id)
+
+    async def reset_prefix_cache(self) -> None:
+        """Forgets all cached prompts, of every adapter."""
+        running = await self._current()
+        await self._answered(running, running.llm.reset_prefix_cache())

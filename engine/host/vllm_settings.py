@@ -1,0 +1,119 @@
+"""How heed's settings become vLLM's: environment, logging and engine arguments.
+
+Must run before vllm is first imported in this process; the children inherit the environment.
+"""
+
+import json
+import logging.config
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from engine.config.engine import EngineConfig, HostConfig
+from engine.worker.watchdog import ProcessId
+
+CPU_KV_CACHE_BYTES = 256 << 20  # about 65,000 tokens of a pocket-sized model
+QUIET = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",  # by now the model lies in a local folder
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TQDM_DISABLE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "PYTHONWARNINGS": "ignore",  # of the children: theirs are about vLLM's own code
+}
+CPU_ONLY = {
+    "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
+}
+
+
+def set_environment(host: HostConfig, log_file: Path) -> None:
+    """In place: sets what vLLM and its children read from the environment, and sends their log to `log_file`."""
+    log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    config_file = log_file.with_suffix(".logging.json")
+    config = logging_config(host.log_level, log_file)
+    config_file.write_text(json.dumps(config))
+    logging.config.dictConfig(config)
+    warnings.filterwarnings("ignore", module=r"vllm\.")
+    os.environ.update(QUIET)
+    os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(config_file)
+    if not has_gpu():
+        os.environ.update(CPU_ONLY)
+        os.environ.pop("VLLM_CPU_KVCACHE_SPACE", None)  # would override kv_cache_bytes
+
+
+def logging_config(level: str, log_file: Path) -> dict[str, Any]:
+    """A logging configuration that writes vLLM's and the trainer's records to a file, never to the terminal."""
+    handler = {
+        "class": "logging.handlers.RotatingFileHandler",
+        "filename": str(log_file),
+        "maxBytes": 5_000_000,
+        "backupCount": 1,
+        "formatter": "plain",
+        "delay": True,
+    }
+    logger = {"handlers": ["file"], "level": level, "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}},
+        "handlers": {"file": handler},
+        "loggers": {
+            "vllm": logger,
+            "engine.worker.trainer": logger,
+            "engine.worker.lora_registry": logger,
+            "py.warnings": logger,
+        },
+    }
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA device is there; asks the driver's files, so that torch need not be loaded."""
+    return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidia0").exists()
+
+
+def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_file: Path) -> Any:
+    """AsyncEngineArgs for this machine. `owner` is the process whose end ends the children."""
+    from vllm import AsyncEngineArgs
+    from vllm.platforms import current_platform
+
+    host = config.host
+    is_cpu = current_platform.is_cpu()
+    return AsyncEngineArgs(
+        model=str(model_folder),
+        served_model_name=config.model,
+        trust_remote_code=host.trust_remote_code,
+        dtype="float32" if is_cpu and host.dtype == "auto" else host.dtype,
+        enforce_eager=is_cpu,
+        max_model_len=host.max_model_len,
+        max_num_seqs=host.max_num_seqs,
+        max_num_batched_tokens=host.max_num_batched_tokens,
+        block_size=host.block_size,
+        kv_cache_memory_bytes=host.kv_cache_bytes or (CPU_KV_CACHE_BYTES if is_cpu else None),
+        gpu_memory_utilization=host.gpu_memory_utilization,
+        enable_prefix_caching=True,
+        enable_lora=True,
+        max_lora_rank=host.max_lora_rank,
+        max_loras=host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu,
+        max_cpu_loras=host.max_cpu_loras,
+        lora_target_modules=list(config.learn.target_modules),
+        logprobs_mode="processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
+        scheduling_policy="priority",
+        async_scheduling=False,  # a call into the worker finds no batch half done
+        disable_log_stats=True,  # metrics labelled by adapter grow without bound
+        enable_log_requests=False,
+        use_tqdm_on_load=False,
+        distributed_executor_backend=f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
+        worker_extension_cls="engine.worker.trainer.TrainerExtension",
+        additional_config={
+            "heed": {
+                "owner": [owner.pid, owner.started],
+                "watch_interval_s": host.watch_interval_s,
+                "log_file": str(log_file),
+                "is_cpu": is_cpu,
+            },
+        },
+    )

@@ -1,0 +1,76 @@
+"""heed's requests in vLLM's terms, and vLLM's outputs in heed's.
+
+vLLM is imported inside the functions: its environment must be set first (`engine.host.vllm_settings`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.adapter_ref import AdapterRef
+from engine.requests import Sampling
+
+
+@dataclass(frozen=True)
+class HostChunk:
+    """A piece of a stream: one decode step, or several where the reader was slower."""
+
+    text: str
+    token_ids: list[int]
+    logprobs: list[float]  # at the sampling temperature; of the raw distribution when greedy
+    top_logprobs: list[dict[int, float]] | None
+    finish_reason: str | None  # "stop" | "length" | "abort", on the last chunk
+    num_cached_tokens: int
+
+
+def tokens_input(token_ids: list[int]) -> Any:
+    """A prompt that is ready as it is: a raw one would take a detour through vLLM's renderer thread."""
+    from vllm import inputs
+
+    return inputs.tokens_input(token_ids)
+
+
+def in_pieces(sampling: Sampling) -> Any:
+    """How to sample an answer that somebody reads as it comes."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        max_tokens=sampling.max_tokens,
+        seed=sampling.seed,
+        stop=list(sampling.stop) or None,
+        logprobs=sampling.top_logprobs,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def in_one_piece(sampling: Sampling) -> Any:
+    """How to sample an answer that nobody reads along: no output before its end, and no text."""
+    from vllm.sampling_params import RequestOutputKind
+
+    params = in_pieces(sampling)
+    params.output_kind, params.detokenize = RequestOutputKind.FINAL_ONLY, False
+    return params
+
+
+def lora_request(adapter: AdapterRef) -> Any:
+    """An adapter by the name, number and path that vLLM's caches are keyed by."""
+    from vllm.lora.request import LoRARequest
+
+    return LoRARequest(adapter.name, adapter.lora_int_id, adapter.path)
+
+
+def chunk_of(output: Any, sampling: Sampling) -> HostChunk:
+    """One output of vLLM."""
+    completion = output.outputs[0]
+    token_ids = list(completion.token_ids)
+    steps = list(completion.logprobs or [])
+    return HostChunk(
+        text=completion.text,
+        token_ids=token_ids,
+        logprobs=[step[token].logprob for token, step in zip(token_ids, steps, strict=True)],
+        top_logprobs=[{t: entry.logprob for t, entry in s.items()} for s in steps] if sampling.top_logprobs else None,
+        finish_reason=completion.finish_reason,
+        num_cached_tokens=output.num_cached_tokens or 0,
+    )

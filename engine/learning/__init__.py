@@ -1,0 +1,1 @@
+"""One lesson: the queue, the learner, its candidate version, the probes of notes."""

@@ -1,0 +1,1 @@
+"""Text and tokens: chat template, hindsight, reasoning marks, the bank of neutral prompts."""

@@ -1,0 +1,112 @@
+"""Conversations as token ids: chat template, special tokens in people's text, and what is cut when it is too long.
+
+Invariants: text that a person wrote can never become a special token; the system message (which carries the notes)
+and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+from engine.errors import PromptTooLongError
+from engine.prompts.reasoning import OPENING, parted
+from engine.requests import Tool
+
+ChatMessage = dict[str, str]
+_MARK_TOKENS = 12  # enough for a mark and the blanks around it, also where each character is a token
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+class PromptBuilder:
+    """Turns messages into prompt token ids for one tokenizer."""
+
+    def __init__(self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False) -> None:
+        """`max_model_len`: tokens of prompt and answer together. `is_thinking` is handed to the chat template."""
+        self._tokenizer = tokenizer
+        self._max_model_len = max_model_len
+        self._is_thinking = is_thinking
+        self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
+
+    def prompt_token_ids(
+        self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1, tools: Sequence[Tool] = ()
+    ) -> list[int]:
+        """The prompt that asks for the next answer; the oldest turns are dropped until `reserve_tokens` fit behind it.
+
+        `tools` are for chat templates that show them; others leave them out.
+
+        Raises:
+            PromptTooLongError: the system message and the newest user message alone are too long.
+        """
+        room = self._max_model_len - reserve_tokens
+        ids = self._ids(messages, tools)
+        if len(ids) <= room:
+            return ids
+        num_turns = sum(m["role"] == "user" for m in messages)
+        fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n), tools)) <= room)
+        if fits == num_turns:
+            raise PromptTooLongError(
+                f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
+            )
+        return self._ids(_without(messages, fits), tools)
+
+    def answer_token_ids(self, text: str) -> list[int]:
+        """A text that somebody wrote, as the tokens of an answer; its end is not among them."""
+        return list(self._tokenizer.encode(self._defused(text), add_special_tokens=False))
+
+    def room_for(self, prompt_token_ids: Sequence[int]) -> int:
+        """Tokens left for an answer."""
+        return self._max_model_len - len(prompt_token_ids)
+
+    def count(self, text: str) -> int:
+        """Tokens of a piece of text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def text(self, token_ids: Sequence[int]) -> str:
+        """An answer's tokens as the person reads them: without what was thought before."""
+        return parted(str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))).text
+
+    def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
+        """Whether the answer to a prompt begins within thoughts, as some chat templates have it."""
+        end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
+        return end.rstrip().endswith(OPENING)
+
+    def token_text(self, token_id: int) -> str:
+        """One token as people may read it."""
+        return str(self._tokenizer.decode([token_id]))
+
+    def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
+        text = self._tokenizer.apply_chat_template(
+            [m | {"content": self._defused(m["content"])} for m in messages],
+            tools=self._defused_tools(tools),
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self._is_thinking,
+        )
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _defused_tools(self, tools: Sequence[Tool]) -> list[Tool] | None:
+        """Names and descriptions are people's text, too."""
+        if not tools:
+            return None
+        defused: list[Tool] = json.loads(self._defused(json.dumps(list(tools), ensure_ascii=False)))
+        return defused
+
+    def _defused(self, text: str) -> str:
+        """Special tokens inside people's text, broken by a zero-width space so that they stay text."""
+        for token in self._special:
+            if token in text:
+                text = text.replace(token, token[0] + _ZERO_WIDTH_SPACE + token[1:])
+        return text
+
+
+def _special_tokens(tokenizer: Any) -> set[str]:
+    """Every token that is never text: a tokenizer names some by their role, and only lists the others."""
+    listed = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
+    return listed | set(tokenizer.all_special_tokens)
+
+
+def _without(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatMessage]:
+    """The conversation without its oldest user messages and the answers to them; fewer than all user messages."""
+    users = [i for i, m in enumerate(messages) if m["role"] == "user"]
+    return [*messages[: users[0]], *messages[users[num_turns] :]] if num_turns else list(messages)

@@ -1,0 +1,1 @@
+"""What an update trains on: rollouts, lessons, notes, facts, regression answers."""

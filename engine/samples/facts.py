@@ -1,0 +1,143 @@
+"""Facts: standing notes that show only when somebody asks, and how they get into the weights.
+
+Owns which notes are facts, and what is trained of them. A note that moves no answer by itself is asked about: the base
+model writes questions, alone and with the note in view answers them, and those are kept on which the note makes a
+difference (`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the
+notes that show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own
+questions only; what is found about a note is kept with it, so that each is looked at once.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.config.engine import EngineConfig
+from engine.consolidation.material import spread
+from engine.host.vllm_host import VllmHost
+from engine.learning.candidates import scored
+from engine.prompts.bank import Bank
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.samples import lessons, questions
+from engine.samples.lessons import SampleRecord
+from engine.samples.questions import Question
+from engine.samples.rollouts import Rollout, RolloutStore
+from storage.database import Database, Session
+from storage.learning import notes as note_rows
+from storage.tables import Note, NoteState
+
+ChatMessage = dict[str, str]
+_NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
+
+
+class Facts:
+    """Finds the facts among a person's notes and makes their samples."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        database: Database,
+        host: VllmHost,
+        prompts: PromptBuilder,
+        rollouts: RolloutStore,
+        bank: Bank,
+    ) -> None:
+        """Everything is built by the engine."""
+        self._config = config
+        self._database = database
+        self._host = host
+        self._prompts = prompts
+        self._rollouts = rollouts
+        self._bank = bank
+
+    async def examine(self, user_id: str) -> list[Note]:
+        """Looks at every standing note that nobody has looked at yet; the notes that stand, with their questions."""
+        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+        new = {place for place, note in enumerate(live) if note.questions is None}
+        found = [Question(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
+        topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new else []
+        for place in new:
+            if not await self._shows(live[place], topics):
+                found += await self._asked(place, live)
+        kept = questions.chosen(found, self._config.fact)
+        changed = {live[p].id: kept.get(p, []) for p in new | {q.note for q in found}}
+        replaced = {live[q.note].id for q in found if q.gap >= self._config.fact.min_gap and q.note not in kept}
+        await self._database.write(lambda s: _keep(s, changed, replaced))
+        return await self._database.read(lambda s: note_rows.live(s, user_id))
+
+    async def samples(
+        self, parent: AdapterRef, live: Sequence[Note], standing: Sequence[str], limit: int
+    ) -> list[SampleRecord]:
+        """At most `limit` of the facts' questions, answered by the teacher; `standing`: the notes that show unasked."""
+        pairs = asked(live, limit)
+        conversations = [_conversation(text) for _, text in pairs]
+        notes = [[*standing, note.text] for note, _ in pairs]
+        seen = [teacher_messages(c, n, Hindsight()) for c, n in zip(conversations, notes, strict=True)]
+        ref = ZERO_ADAPTER if self._config.learn.teacher == "base" else parent
+        answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
+        return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
+
+    async def untold(self, live: Sequence[Note]) -> list[SampleRecord]:
+        """Questions for what nobody told, as the base model answers them; none where there is no fact.
+
+        They are no anchors: those must have different answers, or the gate on variety sees a collapse.
+        """
+        texts = questions.untold(self._bank.frames, self._bank.things, [note.text for note in live])
+        conversations = [_conversation(t) for t in spread(texts, self._config.fact.num_untold)]
+        if not any(note.questions for note in live):
+            return []
+        answers = zip(conversations, await self._answers(ZERO_ADAPTER, conversations), strict=True)
+        return [lessons.teacher_sample(c, c, answer, self._prompts) | {"teacher": "base"} for c, answer in answers]
+
+    async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
+        """Whether the note alone moves answers to questions that have nothing to do with it: more than one of them.
+
+        A wish about style moves most; a name that was told now and then moves one by chance.
+        """
+        gaps = [await self._gap(r.messages, note, r.response_token_ids) for r in topics]
+        return sum(gap >= self._config.note.moving_effect for gap in gaps) > 1
+
+    async def _asked(self, place: int, live: Sequence[Note]) -> list[Question]:
+        """Questions about the note at that place with what it changes in their answers."""
+        note, others = live[place], [other.text for other in live if other is not live[place]]
+        texts = [*await self._written(note), *questions.framed(note.text, self._bank.frames, others)]
+        conversations = [_conversation(text) for text in dict.fromkeys(texts)]
+        answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
+        pairs = [(c, answer) for c, answer in zip(conversations, answers, strict=True) if answer]
+        return [Question(place, c[-1]["content"], await self._gap(c, note, answer)) for c, answer in pairs]
+
+    async def _written(self, note: Note) -> list[str]:
+        """What the base model asks when it is told to ask about the note; nothing where it cannot."""
+        wanted = [questions.request(note.text)] * self._config.fact.num_written
+        answers = await self._rollouts.by_teacher(ZERO_ADAPTER, wanted)
+        return [text for answer in answers if (text := questions.cleaned(self._prompts.text(answer)))]
+
+    async def _gap(self, messages: list[ChatMessage], note: Note, response_ids: list[int]) -> float:
+        pair = lessons.teacher_sample(messages, with_notes(messages, [note.text]), response_ids, self._prompts)
+        (score,) = await scored(self._host, [pair], ZERO_ADAPTER)
+        return float(score["divergence"])
+
+    async def _answers(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
+        return await self._rollouts.written(ref, conversations, self._config.learn.max_rollout_tokens)
+
+
+def asked(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
+    """At most `limit` questions with their notes: those the weights do not hold first, the first of each note first."""
+    facts = sorted((note for note in live if note.questions), key=lambda note: note.state == NoteState.IN_WEIGHTS)
+    longest = max((len(note.questions or ()) for note in facts), default=0)
+    turns = [
+        (note, text) for turn in range(longest) for note in facts for text in (note.questions or [])[turn : turn + 1]
+    ]
+    return turns[:limit]
+
+
+def _conversation(text: str) -> list[ChatMessage]:
+    return [{"role": "user", "content": text}]
+
+
+def _keep(s: Session, changed: Mapping[str, list[str]], replaced: Collection[str]) -> None:
+    """Keeps the questions; a note whose questions a newer one answers stands no more."""
+    for note_id, texts in changed.items():
+        note_rows.set_questions(s, note_id, texts)
+    for note_id in replaced:
+        note_rows.set_state(s, note_id, NoteState.SUPERSEDED)

@@ -1,0 +1,113 @@
+"""A lesson: one piece of feedback, turned into what an update trains on.
+
+Pure. Owns the mapping from feedback to hindsight and note, and from a lesson to the trainer's samples. Invariant:
+feedback and notes reach the teacher's prompts only, never the student's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
+from engine.samples.rollouts import Rollout
+from storage.tables import Completion, Feedback, FeedbackKind
+
+ChatMessage = dict[str, str]
+SampleRecord = dict[str, Any]  # the fields of engine.training.batching.Sample, as they cross into the worker
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What one person taught with one piece of feedback."""
+
+    feedback_id: str
+    user_id: str
+    completion: Completion
+    hindsight: Hindsight
+    note_text: str
+
+    @classmethod
+    def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
+        """The lesson of a correction or an ideal. Raises ValueError for any other kind."""
+        if feedback.kind == FeedbackKind.CORRECTION:
+            hindsight, note = Hindsight(feedback=feedback.text), feedback.text
+        elif feedback.kind == FeedbackKind.IDEAL:
+            hindsight, note = Hindsight(solution=feedback.text), solution_note(feedback.text)
+        else:
+            raise ValueError(f"feedback of kind {feedback.kind} teaches nothing at once")
+        return cls(feedback.id, feedback.user_id, completion, hindsight, note)
+
+    @property
+    def corrected(self) -> Rollout:
+        """The answer the feedback is about."""
+        return Rollout.of(self.completion)
+
+
+def samples(
+    lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
+) -> list[SampleRecord]:
+    """The corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
+    first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
+    return [first, *(sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
+
+
+def anchor_samples(anchors: Sequence[Rollout]) -> list[SampleRecord]:
+    """Neutral prompts: teacher and student see the same, the teacher is the plain base."""
+    return [
+        {
+            "kind": "anchor",
+            "student_ids": r.prompt_token_ids,
+            "teacher_ids": r.prompt_token_ids,
+            "response_ids": r.response_token_ids,
+        }
+        for r in anchors
+    ]
+
+
+def moves(
+    lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
+) -> list[SampleRecord]:
+    """Pairs that show what the feedback alone changes in the teacher: (notes) against (notes and feedback).
+
+    The first is the corrected prompt, the others are the counterfactual ones.
+    """
+    return [
+        {
+            "kind": "correction",
+            "student_ids": _prompt(r, notes, Hindsight(), prompts),
+            "teacher_ids": _prompt(r, notes, lesson.hindsight, prompts),
+            "response_ids": r.response_token_ids,
+        }
+        for r in (lesson.corrected, *counterfactuals)
+    ]
+
+
+def sample(
+    kind: str, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
+) -> SampleRecord:
+    """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
+    return {
+        "kind": kind,
+        "student_ids": prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
+        "teacher_ids": _prompt(rollout, notes, hindsight, prompts),
+        "response_ids": rollout.response_token_ids,
+        "behaviour_logprobs": rollout.logprobs,
+        "behaviour_ids": rollout.prompt_token_ids,
+    }
+
+
+def teacher_sample(
+    asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
+) -> SampleRecord:
+    """An answer the teacher gave itself; no importance weight, it is off-policy on purpose (GKD, arXiv 2306.13649)."""
+    return {
+        "kind": "counterfactual",
+        "student_ids": prompts.prompt_token_ids(asked),
+        "teacher_ids": prompts.prompt_token_ids(seen),
+        "response_ids": response_ids,
+    }
+
+
+def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:
+    return prompts.prompt_token_ids(teacher_messages(rollout.messages, notes, hindsight), tools=rollout.tools)

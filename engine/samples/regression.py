@@ -1,0 +1,68 @@
+"""What an update must not spoil: a person's earlier corrections and approved answers, looked at before and after it.
+
+Owns the choice. Invariants: only this person's own answers; never more of them, nor longer ones, than the gate's
+configuration allows, so that looking costs an update a few milliseconds; what has been taken back is not looked at.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from engine.config.engine import GateConfig
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.samples.lessons import SampleRecord, teacher_sample
+from engine.training.batching import Kind
+from storage.conversations import completions
+from storage.database import Session
+from storage.learning import feedback
+from storage.tables import Completion, FeedbackKind, FeedbackStatus
+
+_TAUGHT = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
+_FEEDBACK = 100  # pieces looked through for corrections that hold
+_ANSWERS = 32  # answers looked through for approved ones
+
+T = TypeVar("T")
+Watched = tuple[Kind, Completion]
+
+
+def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> list[Watched]:
+    """Answers whose correction was learned, spread over the person's history, and the newest approved ones.
+
+    `without` is the id of the answer that the update is about. A half of the places is for approved answers.
+    """
+    gold = [
+        c for c in completions.recent(s, user_id, _ANSWERS) if c.is_gold and _is_short(c, config) and c.id != without
+    ]
+    gold = gold[: config.num_watched // 2]
+    ids = [i for i in _corrected(s, user_id) if i != without]
+    earlier = [completions.get(s, user_id, i) for i in _spread(ids, config.num_watched - len(gold))]
+    return [*(("earlier", c) for c in earlier if _is_short(c, config)), *(("gold", c) for c in gold)]
+
+
+def watched_samples(
+    watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
+) -> list[SampleRecord]:
+    """The answers as samples: the student without notes, the teacher with the notes and the new feedback."""
+    return [
+        teacher_sample(c.messages, teacher_messages(c.messages, notes, hindsight), c.completion_token_ids, prompts)
+        | {"kind": kind}
+        for kind, c in watched
+    ]
+
+
+def _corrected(s: Session, user_id: str) -> list[str]:
+    """The ids of the answers whose corrections hold, newest first, each once."""
+    rows = feedback.history(s, user_id, _FEEDBACK)
+    held = (r for r in rows if r.kind in _TAUGHT and r.status == FeedbackStatus.LEARNED)
+    return list(dict.fromkeys(r.completion_id for r in held if r.completion_id is not None))
+
+
+def _is_short(completion: Completion, config: GateConfig) -> bool:
+    num_tokens = len(completion.prompt_token_ids) + len(completion.completion_token_ids)
+    return len(completion.completion_token_ids) > 0 and num_tokens <= config.max_watched_tokens
+
+
+def _spread(items: Sequence[T], count: int) -> list[T]:
+    """`count` of the items at even distances, the first among them."""
+    count = min(count, len(items))
+    return [items[i * len(items) // count] for i in range(count)]

@@ -1,0 +1,149 @@
+"""On-policy rollouts: answers of the adapter that is about to learn, made before they are needed.
+
+Owns what is ready for the next update: for each person some of their recent prompts and prompts of the bank, answered
+by their active version without notes in the prompt; and the base model's answers to the anchors. Invariants: a
+rollout is used only with the version that made it; nobody's prompts are ever used for somebody else, so what is made
+with the base model, which all share, comes from the bank alone; making rollouts never delays a chat.
+"""
+
+import asyncio
+import random
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.adapter_ref import AdapterRef
+from engine.config.engine import LearnConfig
+from engine.host.vllm_host import VllmHost
+from engine.prompts.bank import Bank
+from engine.prompts.builder import PromptBuilder
+from engine.requests import GIVEN, TOOLS, Sampling, Tool
+from storage.tables import Completion
+
+ChatMessage = dict[str, str]
+_BACKGROUND = 10
+_IN_AN_UPDATE = 1  # somebody waits for it, yet chats go first
+_KEPT_PEOPLE = 512
+_NUM_ANCHORS_READY = 32
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One answer with everything a sample needs."""
+
+    messages: list[ChatMessage]
+    prompt_token_ids: list[int]
+    response_token_ids: list[int]
+    logprobs: list[float]
+    tools: list[Tool] = field(default_factory=list)  # in its prompt
+
+    @classmethod
+    def of(cls, answer: Completion) -> "Rollout":
+        """A stored answer."""
+        tools = answer.sampling.get(TOOLS, [])
+        return cls(answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools)
+
+
+class RolloutStore:
+    """Rollouts ready for the next update of each person."""
+
+    def __init__(self, host: VllmHost, prompts: PromptBuilder, bank: Bank, config: LearnConfig) -> None:
+        """`config` says how many counterfactual rollouts and anchors an update uses, and how they are sampled."""
+        self._host = host
+        self._prompts = prompts
+        self._bank = bank
+        self._config = config
+        self._ready: OrderedDict[str, list[Rollout]] = OrderedDict()  # by adapter name
+        self._anchors: list[Rollout] = []
+        self._rng = random.Random(config.seed)
+
+    async def anchors(self, base: AdapterRef, count: int) -> list[Rollout]:
+        """`count` anchors answered by the base model; the first call answers the whole bank."""
+        if not self._anchors:
+            conversations = self._bank.sample_anchors(_NUM_ANCHORS_READY, self._rng)
+            self._anchors = await self._answer(base, conversations, temperature=0.0)
+        return self._rng.sample(self._anchors, min(count, len(self._anchors)))
+
+    async def take(self, ref: AdapterRef, recent: Sequence[Completion], count: int) -> list[Rollout]:
+        """`count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
+        if ref.name not in self._ready:
+            await self.prepare(ref, recent, count)
+        ready = self._ready[ref.name]
+        own = own_rollouts(recent, ref.number)[: count // 2]
+        texts = {r.messages[-1]["content"] for r in own}
+        return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
+
+    async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
+        """Makes at least `count` rollouts of this version and keeps them; `recent` are answers to its person."""
+        count = max(count, self._config.num_counterfactuals)
+        own = _distinct_prompts(recent)[: count // 2] if ref.number else []
+        conversations = [*own, *self._bank.sample_topics(count, self._rng)]
+        self._ready[ref.name] = await self._answer(ref, conversations, self._config.rollout_temperature)
+        self._ready.move_to_end(ref.name)
+        while len(self._ready) > _KEPT_PEOPLE:
+            self._ready.popitem(last=False)
+        return self._ready[ref.name]
+
+    def drop(self, name: str) -> None:
+        """Forgets the rollouts of a version that is out of use."""
+        self._ready.pop(name, None)
+
+    def with_topics(self, conversations: Sequence[list[ChatMessage]], count: int) -> list[list[ChatMessage]]:
+        """The conversations, filled up with topics of the bank to `count`; cut where there are more."""
+        topics = self._bank.sample_topics(max(0, count - len(conversations)), self._rng)
+        return [*conversations, *topics][:count]
+
+    async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
+        """Response token ids of the teacher, one for each of the conversations as the teacher sees them."""
+        temperature = self._config.rollout_temperature
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
+        return [r.response_token_ids for r in found]
+
+    async def written(
+        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int
+    ) -> list[list[int]]:
+        """What a version answers to each of the conversations, greedily and in at most `longest` tokens."""
+        found = await asyncio.gather(*(self._one(ref, c, 0.0, _BACKGROUND, longest) for c in conversations))
+        return [r.response_token_ids for r in found]
+
+    async def asked(self, ref: AdapterRef, questions: Sequence[str]) -> list[Rollout]:
+        """What a version says to questions of one message each, sampled as every other rollout."""
+        conversations = [[{"role": "user", "content": text}] for text in questions]
+        return await self._answer(ref, conversations, self._config.rollout_temperature)
+
+    async def _answer(
+        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], temperature: float
+    ) -> list[Rollout]:
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _BACKGROUND) for c in conversations))
+        return [r for r in found if r.response_token_ids]
+
+    async def _one(
+        self,
+        ref: AdapterRef,
+        messages: list[ChatMessage],
+        temperature: float,
+        priority: int,
+        longest: int | None = None,
+    ) -> Rollout:
+        longest = longest or self._config.max_rollout_tokens
+        prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
+        sampling = Sampling(temperature=temperature, max_tokens=longest)
+        whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
+
+
+def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
+    """A person's stored answers that this very version gave without notes: on-policy as they are, newest first."""
+    found: dict[str, Rollout] = {}
+    for c in recent:
+        asked = c.messages[-1]["content"] if c.messages else ""
+        is_own = c.adapter_version == version and not c.notes and c.finish_reason != GIVEN
+        if is_own and c.completion_token_ids and asked not in found:
+            found[asked] = Rollout.of(c)
+    return list(found.values())
+
+
+def _distinct_prompts(recent: Sequence[Completion]) -> list[list[ChatMessage]]:
+    found = {c.messages[-1]["content"]: c.messages for c in recent if c.messages}
+    return list(found.values())

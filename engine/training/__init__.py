@@ -1,0 +1,1 @@
+"""PyTorch: losses, batches, training models, LoRA slots, one update."""

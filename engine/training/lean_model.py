@@ -1,0 +1,265 @@
+"""The training forward for small Qwen3 models on a CPU: what Hugging Face and PEFT compute, at less than half the cost.
+
+On a model of one or two million parameters a module tree spends as long between the matrix products as in them, and
+a correction is learned while somebody waits. So base weight and LoRA product are added up once per step, and every
+linear layer is then one product; query, key and value are one, gate and up are one; the last layer's wide parts are
+computed at response positions only. Invariants: float32 throughout; base weights are never changed; equal to Hugging
+Face with PEFT to rounding (a test compares values and gradients).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.training.batching import Batch
+from engine.training.lean_ops import (
+    FusedLoRA,
+    HeadLayout,
+    LoRAPart,
+    PositionTables,
+    lora_linear,
+    normed_attention,
+    rms_norm,
+    rotary,
+    swiglu,
+)
+from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.worker.lora_registry import AdapterTensors
+
+FUSED = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "out": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+}
+PEFT_PREFIX = "base_model.model.model."
+ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: few shapes, that come again
+SHORT = 256  # tokens up to which attention keeps its probabilities instead of using the flash kernel
+
+
+def can_compute(config: Any) -> bool:
+    """Whether this forward is the one of a Hugging Face configuration."""
+    return bool(
+        config.model_type == "qwen3"
+        and not config.attention_bias
+        and not config.use_sliding_window
+        and config.hidden_act == "silu"
+        and config.rope_parameters.get("rope_type", "default") == "default"
+    )
+
+
+@dataclass
+class Layer:
+    """The frozen weights of one layer."""
+
+    fused: dict[str, Tensor]  # [N, K] by the names of FUSED
+    parts: dict[str, list[tuple[str, int]]]  # PEFT module name and outputs of each part of a fused weight
+    input_norm: Tensor
+    post_norm: Tensor
+    qk_norm: Tensor  # [H + K, 1, 1, D]: the norm weights of query and key heads
+
+
+@dataclass
+class Adapted:
+    """A slot made ready for the forward pass: fused views of its values, merged weights of one revision."""
+
+    slot: LoraSlot
+    loras: list[dict[str, FusedLoRA | None]]
+    revision: int = -1
+    weights: list[dict[str, Tensor]] = field(default_factory=list)
+
+
+class LeanModel:
+    """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftModel`."""
+
+    def __init__(self, base: nn.Module, base_name: str) -> None:
+        """`base` is a Hugging Face Qwen3 model in float32; its tensors are copied into the fused layout."""
+        config = base.config
+        self.base_name = base_name
+        self._eps = float(config.rms_norm_eps)
+        self._heads = HeadLayout(config.num_attention_heads, config.num_key_value_heads, config.head_dim)
+        state = {name: tensor.detach() for name, tensor in base.state_dict().items()}
+        self._embedding = state["model.embed_tokens.weight"]
+        self._head = state["lm_head.weight"]
+        self._final_norm = state["model.norm.weight"]
+        self._layers = [self._layer(state, i) for i in range(config.num_hidden_layers)]
+        self._frequencies = _inverse_frequencies(config)
+        self._slots: dict[tuple[LoraShape, str], Adapted] = {}
+        self._tables: dict[int, PositionTables] = {}
+
+    def _layer(self, state: dict[str, Tensor], index: int) -> Layer:
+        prefix = f"model.layers.{index}."
+        fused = {
+            name: torch.cat([state[f"{prefix}{module}.weight"] for module in modules])
+            for name, modules in FUSED.items()
+        }
+        parts = {
+            name: [(f"layers.{index}.{module}", len(state[f"{prefix}{module}.weight"])) for module in modules]
+            for name, modules in FUSED.items()
+        }
+        norms = [state[f"{prefix}self_attn.q_norm.weight"]] * self._heads.num_heads
+        norms += [state[f"{prefix}self_attn.k_norm.weight"]] * self._heads.num_kv
+        return Layer(
+            fused,
+            parts,
+            state[f"{prefix}input_layernorm.weight"],
+            state[f"{prefix}post_attention_layernorm.weight"],
+            torch.stack(norms)[:, None, None],
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self._embedding.device
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the output matrix."""
+        return len(self._head)
+
+    def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
+        """The slot of this shape and role, made on first use."""
+        if (shape, role) not in self._slots:
+            slot = LoraSlot(shape, self._sizes(shape), self.base_name, self.device)
+            self._slots[shape, role] = Adapted(slot, [_fuse(slot, layer) for layer in self._layers])
+        return self._slots[shape, role].slot
+
+    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
+        """The base model written as an adapter of rank 1: every value zero."""
+        return self.slot(LoraShape(1, 1, target_modules)).export()
+
+    def _sizes(self, shape: LoraShape) -> dict[str, tuple[int, int]]:
+        """A of all parts of a fused layer lie together, so that together they are one matrix."""
+        sizes: dict[str, tuple[int, int]] = {}
+        for layer in self._layers:
+            for name, weight in layer.fused.items():
+                wanted = [part for part in layer.parts[name] if _module(part[0]) in shape.target_modules]
+                sizes |= {_peft_name(module, "A"): (shape.rank, weight.shape[1]) for module, _ in wanted}
+                sizes |= {_peft_name(module, "B"): (outputs, shape.rank) for module, outputs in wanted}
+        return sizes
+
+    # -- forward -----------------------------------------------------------------------------------------------------
+
+    def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
+        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
+        weights, loras, anchor = self._merged(slot)
+        rows = _filled(batch.rows_N)
+        x = self._embedding[batch.input_ids_BL].flatten(0, 1)
+        for i, layer in enumerate(self._layers):
+            is_last = i == len(self._layers) - 1
+            x = self._one_layer(
+                x, batch.input_ids_BL.shape, layer, weights[i], loras[i], anchor, rows if is_last else None
+            )
+        return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
+
+    def logits(self, hidden_NH: Tensor) -> Tensor:
+        """Next-token logits, axes [N, V]."""
+        padding = -len(hidden_NH) % ROW_MULTIPLE
+        padded = nn.functional.pad(hidden_NH, (0, 0, 0, padding))
+        return lora_linear(padded, padded, self._head, None)[: len(hidden_NH)]
+
+    def _merged(self, slot: LoraSlot | None) -> tuple[list[dict[str, Tensor]], list[dict[str, Any]], Tensor]:
+        if slot is None:
+            nothing: list[dict[str, Any]] = [dict.fromkeys(FUSED) for _ in self._layers]
+            return [layer.fused for layer in self._layers], nothing, self._embedding
+        adapted = next(a for a in self._slots.values() if a.slot is slot)
+        if adapted.revision != slot.revision:
+            with torch.no_grad():
+                adapted.weights = [
+                    {name: _with(lora[name], weight) for name, weight in layer.fused.items()}
+                    for layer, lora in zip(self._layers, adapted.loras, strict=True)
+                ]
+            adapted.revision = slot.revision
+        return adapted.weights, adapted.loras, slot.flat
+
+    def _one_layer(
+        self,
+        x: Tensor,
+        shape: torch.Size,
+        layer: Layer,
+        weights: dict[str, Tensor],
+        loras: dict[str, FusedLoRA | None],
+        anchor: Tensor,
+        rows: Tensor | None,
+    ) -> Tensor:
+        normed = rms_norm(x, layer.input_norm, self._eps)
+        attended = self._attention(lora_linear(normed, anchor, weights["qkv"], loras["qkv"]), layer, shape)
+        if rows is not None:
+            attended, x = attended.index_select(0, rows), x.index_select(0, rows)
+        x = x + lora_linear(attended, anchor, weights["out"], loras["out"])
+        normed = rms_norm(x, layer.post_norm, self._eps)
+        activated = swiglu(lora_linear(normed, anchor, weights["gate_up"], loras["gate_up"]))
+        return x + lora_linear(activated, anchor, weights["down"], loras["down"])
+
+    def _attention(self, qkv: Tensor, layer: Layer, shape: torch.Size) -> Tensor:
+        tables = self._table(shape[1])
+        if shape[1] <= SHORT:
+            return normed_attention(qkv, shape, self._heads, layer.qk_norm, self._eps, tables)
+        heads = self._heads
+        qk, v = qkv.view(*shape, -1, heads.size).transpose(1, 2).split([heads.num_normed, heads.num_kv], dim=1)
+        qk = rotary(rms_norm(qk, layer.qk_norm.squeeze(1), self._eps), tables.cos, tables.sin)
+        q, k = qk.split([heads.num_heads, heads.num_kv], dim=1)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
+        return out.transpose(1, 2).reshape(shape.numel(), -1)
+
+    def _table(self, length: int) -> PositionTables:
+        """Kept for the lengths in use."""
+        if length not in self._tables:
+            if len(self._tables) >= SHORT:
+                self._tables.clear()
+            angles = torch.outer(torch.arange(length, device=self.device).float(), self._frequencies)
+            bias = torch.full((min(length, SHORT),) * 2, -torch.inf, device=self.device).triu(1)
+            self._tables[length] = PositionTables(angles.cos(), angles.sin(), bias)
+        return self._tables[length]
+
+
+def _filled(rows_N: Tensor) -> Tensor:
+    """The rows, and the first one again until their number is a multiple of ROW_MULTIPLE."""
+    return torch.cat([rows_N, rows_N[:1].expand(-len(rows_N) % ROW_MULTIPLE)])
+
+
+def _inverse_frequencies(config: Any) -> Tensor:
+    exponents = torch.arange(0, config.head_dim, 2).float() / config.head_dim
+    return 1.0 / (float(config.rope_parameters["rope_theta"]) ** exponents)
+
+
+def _module(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _peft_name(path: str, letter: str) -> str:
+    return f"{PEFT_PREFIX}{path}.lora_{letter}.weight"
+
+
+def _with(lora: FusedLoRA | None, weight: Tensor) -> Tensor:
+    return weight if lora is None else lora.merged(weight)
+
+
+def _fuse(slot: LoraSlot, layer: Layer) -> dict[str, FusedLoRA | None]:
+    return {name: _fuse_one(slot, parts) for name, parts in layer.parts.items()}
+
+
+def _fuse_one(slot: LoraSlot, parts: list[tuple[str, int]]) -> FusedLoRA | None:
+    """Views of the slot's values for one fused layer; None when no part of it has LoRA."""
+    found: list[LoRAPart] = []
+    names: list[str] = []
+    first, rank = 0, slot.shape.rank
+    for path, outputs in parts:
+        if _module(path) in slot.shape.target_modules:
+            name = _peft_name(path, "B")
+            ranks = slice(len(found) * rank, (len(found) + 1) * rank)
+            found.append(LoRAPart(slice(first, first + outputs), ranks, slot.parameters[name], slot.grads[name]))
+            names.append(_peft_name(path, "A"))
+        first += outputs
+    if not found:
+        return None
+    return FusedLoRA(_stacked(slot.parameters, names), _stacked(slot.grads, names), found, slot.shape.scaling)
+
+
+def _stacked(tensors: dict[str, Tensor], names: list[str]) -> Tensor:
+    """Tensors that lie one behind the other in memory, seen as one matrix."""
+    first = tensors[names[0]]
+    rows, columns = first.shape
+    return first.as_strided((rows * len(names), columns), (columns, 1))

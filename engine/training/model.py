@@ -1,0 +1,68 @@
+"""What the trainer computes with: forward passes of the frozen base model, with or without a LoRA slot.
+
+Two implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.peft_model` (Hugging
+Face and PEFT) for every other model and for GPUs. Invariant: both give the same numbers to rounding.
+"""
+
+import logging
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from engine.training.batching import Batch
+from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.worker.lora_registry import AdapterTensors
+
+LEAN_PARAMETERS = 50_000_000  # above it the copies for merged weights cost more than they save
+
+Role = Literal["train", "score"]
+log = logging.getLogger(__name__)
+
+
+class TrainingModel(Protocol):
+    """Forward passes with or without a LoRA slot."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the output matrix."""
+
+    def slot(self, shape: LoraShape, role: Role = "train") -> LoraSlot:
+        """The slot of this shape and role, made on first use: scoring never touches the values being trained."""
+
+    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
+        """The base model written as an adapter of rank 1: every value zero."""
+
+    def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
+        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
+
+    def logits(self, hidden_NH: Tensor) -> Tensor:
+        """Next-token logits, float32, axes [N, V]."""
+
+
+def load_training_model(folder: Path, base_name: str) -> TrainingModel:
+    """The trainer's own float32 copy of the model, in the implementation that suits it. Blocking."""
+    from engine.training import lean_model
+
+    base = load_base(folder)
+    num_parameters = sum(p.numel() for p in base.parameters())
+    if lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
+        return lean_model.LeanModel(base, base_name)
+    from engine.training.peft_model import PeftTrainingModel
+
+    return PeftTrainingModel(base, base_name)
+
+
+def load_base(folder: Path) -> Any:
+    """The Hugging Face model of a folder, float32, frozen. Blocking."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    base: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
+    return base.requires_grad_(requires_grad=False).eval()

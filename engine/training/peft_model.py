@@ -1,0 +1,106 @@
+"""The training forward by Hugging Face and PEFT: any architecture vLLM serves with LoRA, on a CPU or a GPU.
+
+Owns the PEFT model; its LoRA parameters are views of the slots' flat buffers. Invariants: base parameters never
+require a gradient and are never changed; with no slot active the output is the base model's.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from torch import Tensor, nn
+
+from engine.training.batching import Batch
+from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.worker.lora_registry import AdapterTensors
+
+
+class PeftTrainingModel:
+    """Forward passes with or without a LoRA slot."""
+
+    def __init__(self, base: nn.Module, base_name: str) -> None:
+        """`base` is a Hugging Face causal model with frozen parameters. In place: PEFT wraps its linear layers."""
+        self.base_name = base_name
+        self.base = base
+        self._peft: PeftModel | None = None
+        self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
+        self._names: dict[int, str] = {}  # PEFT adapter name by the slot's identity
+        self._active: LoraSlot | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        device: torch.device = next(self.base.parameters()).device
+        return device
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the output matrix."""
+        return int(self.base.get_output_embeddings().weight.shape[0])
+
+    def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
+        """The slot of this shape and role, made on first use."""
+        if (shape, role) not in self._slots:
+            self._slots[shape, role] = self._make_slot(shape, f"{role}-{shape.name}")
+        return self._slots[shape, role]
+
+    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
+        """The base model written as an adapter of rank 1: every value zero."""
+        return self.slot(LoraShape(1, 1, target_modules)).export()
+
+    def _make_slot(self, shape: LoraShape, name: str) -> LoraSlot:
+        self._add_to_peft(shape, name)
+        marker = f".{name}.weight"
+        own = {
+            full.replace(marker, ".weight"): parameter
+            for full, parameter in self._peft_model.named_parameters()
+            if full.endswith(marker)
+        }
+        slot = LoraSlot(shape, {key: tuple(p.shape) for key, p in own.items()}, self.base_name, self.device)
+        for key, parameter in own.items():
+            parameter.data = slot.parameters[key]
+            parameter.grad = slot.grads[key]
+        self._names[id(slot)] = name
+        self._active = None  # PEFT has just activated nothing or the new one: set it again before use
+        return slot
+
+    def _add_to_peft(self, shape: LoraShape, name: str) -> None:
+        config = LoraConfig(
+            r=shape.rank, lora_alpha=shape.alpha, target_modules=list(shape.target_modules), task_type="CAUSAL_LM"
+        )
+        if self._peft is None:
+            self._peft = get_peft_model(self.base, config, adapter_name=name, autocast_adapter_dtype=True)
+        else:
+            self._peft.add_adapter(name, config)
+
+    @property
+    def _peft_model(self) -> Any:
+        if self._peft is None:
+            raise RuntimeError("no LoRA slot was made yet")
+        return self._peft
+
+    def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
+        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
+        with self._using(slot):
+            out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
+        return out.flatten(0, 1).index_select(0, batch.rows_N)
+
+    def logits(self, hidden_NH: Tensor) -> Tensor:
+        """Next-token logits, float32, axes [N, V]."""
+        logits: Tensor = self.base.get_output_embeddings()(hidden_NH)
+        return logits.float()
+
+    @contextmanager
+    def _using(self, slot: LoraSlot | None) -> Iterator[None]:
+        if slot is not None:
+            if self._active is not slot:
+                self._peft_model.set_adapter(self._names[id(slot)])
+                self._active = slot
+            yield
+        elif self._peft is None:
+            yield
+        else:
+            with self._peft.disable_adapter():
+                yield

@@ -1,0 +1,419 @@
+"""One update inside the worker: teacher pass, optimizer steps, final measurement, in pieces of one micro-batch.
+
+Owns the samples, the teacher's targets, the optimizer and the LoRA slot of one update. `advance` works piece by piece
+until its time is used up, so that the caller decides how long decoding waits. Invariants: the optimizer is fresh
+unless a state is given, and takes the learning rate of the request; the teacher never carries a gradient; a value
+that is not a number ends the update and marks it not finite. What is measured before the first step is measured on
+the whole parent; the first step then goes on from a share of it (shrink and perturb, Ash and Adams, arXiv
+1910.08475), because what many updates have broken in passing nobody would ever repair.
+
+Loss of a step, over its samples i with response positions t and coefficients c_i (`engine.training.minibatches`):
+
+    L = sum_i c_i mean_t [ w_it D(p_it, q_it) ] / sum_i c_i
+
+with D the divergence of `engine.training.sdpo` and w the truncated importance weight of the stored tokens. Where set,
+KL of the student to its parent and to the base on the student's own prompts is added, weighted alike, without anchors.
+"""
+
+import copy
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from engine.config.engine import LearnConfig
+from engine.training import sdpo
+from engine.training.batching import Batch, Context, Sample, check_samples, plan_batches
+from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.training.measuring import Readings
+from engine.training.minibatches import Student, StudentBatch
+from engine.training.model import Role, TrainingModel
+from engine.training.targets import Targets
+from engine.worker.lora_registry import AdapterTensors
+
+OptimizerState = dict[str, Any]
+Phase = Literal["teacher", "steps", "final", "finished"]
+
+CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
+
+
+@dataclass
+class Measured:
+    """What one update reports besides its weights."""
+
+    steps: int = 0
+    divergence_before: float | None = None  # nats per token, correction and counterfactual samples
+    divergence_after: float | None = None
+    anchor_divergence_after: float | None = None  # nats per token, anchor samples
+    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
+    importance: dict[str, float] = field(default_factory=dict)
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    agreement: list[float] = field(default_factory=list)  # per step: nats at the stop_quantile of taught positions
+    figures: dict[str, float | None] = field(
+        default_factory=dict
+    )  # by the names of `engine.gates.candidate.Measurements`
+    is_finite: bool = True
+
+
+class UpdateRun:
+    """The state of one update between two calls into the worker."""
+
+    def __init__(
+        self,
+        model: TrainingModel,
+        learn: LearnConfig,
+        samples: list[Sample],
+        parent: AdapterTensors | None,
+        optimizer_state: OptimizerState | None = None,
+        teacher: TrainingModel | None = None,
+    ) -> None:
+        """`parent` None starts a fresh adapter from `learn.seed`; `optimizer_state` is what made the parent.
+
+        `teacher` is the "external" one. Raises ValueError on unusable samples, and where that one is wanted and None.
+        """
+        check_samples(samples, learn)
+        self.model = model
+        self._external = teacher
+        self.learn = learn
+        self.samples = samples
+        self.measured = Measured()
+        self.phase: Phase = "teacher"  # of the last piece
+        self.slot = open_slot(model, learn, parent)
+        self._has_parent = parent is not None
+        self._parent_flat = self.slot.flat.detach().clone()
+        self._ema_flat = self._parent_flat.clone()
+        self._optimizer = torch.optim.AdamW(
+            [self.slot.flat],
+            lr=learn.learning_rate,
+            betas=learn.adam_betas,
+            weight_decay=learn.weight_decay,
+            foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
+        )
+        if optimizer_state is not None:
+            self._optimizer.load_state_dict(optimizer_state)
+        self._make_targets()
+        self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
+        self._student = Student(samples, learn, model.device)
+        self._watched = self._plan((i for i, s in enumerate(samples) if s.is_watched), "student")
+        self._readings = Readings(samples)
+        self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
+        self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
+        self._is_agreed = False
+        self._pieces = self._work()
+
+    def _make_targets(self) -> None:
+        positions = sum(len(s.response_ids) for s in self.samples)
+        is_external = bool(self._taught_by("external"))
+        if is_external and self._external is None:
+            raise ValueError('no "external" teacher is loaded: set host.teacher_model')
+        is_put_as_logits = is_external or bool(self._taught_by("trust_region"))
+        self._targets = {
+            "teacher": Targets(self.model, positions, must_be_logprobs=is_put_as_logits),
+            "reference": Targets(self.model, positions),
+            "base": Targets(self.model, positions),
+            "parent": Targets(self.model, positions),
+        }
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.phase == "finished"
+
+    @property
+    def update_norm(self) -> float:
+        """Frobenius norm of the change of all LoRA values."""
+        return float((self.slot.flat.detach() - self._parent_flat).norm())
+
+    @property
+    def optimizer_state(self) -> OptimizerState:
+        """What another update can go on with (`learn.keeps_optimizer`)."""
+        return copy.deepcopy(self._optimizer.state_dict())
+
+    def advance(self, budget_s: float) -> None:
+        """Works until one more piece would probably go past `budget_s`; always does at least one."""
+        started, longest_s = time.perf_counter(), 0.0
+        while not self.is_done:
+            longest_s = max(longest_s, self._one_piece())
+            if time.perf_counter() - started + longest_s > budget_s:
+                return
+
+    def _one_piece(self) -> float:
+        started = time.perf_counter()
+        self.phase = next(self._pieces, "finished")
+        elapsed_s = time.perf_counter() - started
+        if not self.is_done:
+            self.measured.phases_ms[self.phase] = self.measured.phases_ms.get(self.phase, 0.0) + elapsed_s * 1e3
+        return elapsed_s
+
+    # -- the pieces, in order ----------------------------------------------------------------------------------------
+
+    def _work(self) -> Iterator[Phase]:
+        yield from self._fixed_targets()
+        yield from self._behaviour_pass()
+        yield from self._watch_before()
+        for batches in islice(self._student.steps(), self.learn.steps):
+            yield from self._moving_targets({i for student in batches for i in student.batch.samples})
+            yield from self._step(batches)
+            if self._is_over():
+                break
+        yield from self._final_pass()
+
+    def _fixed_targets(self) -> Iterator[Phase]:
+        """Base model and parent adapter do not change during the update: asked once."""
+        yield from self._ask("teacher", "base", "teacher", None)
+        yield from self._ask("teacher", "current", "teacher", self.slot)
+        yield from self._ask_external()
+        yield from self._ask("reference", "trust_region", "teacher", None)
+        for name, weight, slot in (
+            ("base", self.learn.kl_to_base_weight, None),
+            ("parent", self.learn.kl_to_parent_weight, self.slot),
+        ):
+            for batch in self._plan(self._student.indices if weight else (), "student"):
+                self._targets[name].put_hidden(batch, self._hidden(batch, slot))
+                yield "teacher"
+
+    def _moving_targets(self, samples: set[int]) -> Iterator[Phase]:
+        """Teachers that follow the student are asked before every step, about its samples."""
+        for batch in self._plan(samples.intersection(self._taught_by("ema")), "teacher"):
+            with self.slot.holding(self._ema_flat):
+                self._targets["teacher"].put_hidden(batch, self._hidden(batch, self.slot))
+            yield "teacher"
+        for batch in self._plan(samples.intersection(self._taught_by("trust_region")), "teacher"):
+            self._mix_in_student(batch)
+            yield "teacher"
+
+    def _ask(self, targets: str, mode: str, context: Context, slot: LoraSlot | None) -> Iterator[Phase]:
+        for batch in self._plan(self._taught_by(mode), context):
+            self._targets[targets].put_hidden(batch, self._hidden(batch, slot))
+            yield "teacher"
+
+    def _ask_external(self) -> Iterator[Phase]:
+        """Another model with the same tokens; it has no adapter, and its hidden states mean nothing here."""
+        for batch in self._plan(self._taught_by("external"), "teacher"):
+            assert self._external is not None  # `_make_targets` has looked
+            with torch.no_grad():
+                logits = self._external.logits(self._external.hidden(None, batch))
+            self._targets["teacher"].put_logits(batch, logits)
+            yield "teacher"
+
+    def _mix_in_student(self, batch: Batch) -> None:
+        reference = self._targets["reference"]
+        student = self.model.logits(self._hidden(batch, self.slot))
+        reference_logprobs = reference.logprobs(reference.rows(batch.samples))  # logits up to a constant per row
+        mixed = sdpo.mix_logits(reference_logprobs, student, self.learn.trust_region_mix)
+        self._targets["teacher"].put_logits(batch, mixed)
+
+    def _behaviour_pass(self) -> Iterator[Phase]:
+        wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
+        for batch in self._plan(wanted, "behaviour"):
+            logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
+            temperature_N = torch.tensor([s.temperature for s in self.samples], device=self.model.device)[
+                batch.owners_N
+            ]
+            tempered = sdpo.at_temperature(logprobs, temperature_N)
+            chosen = sdpo.token_logprobs(tempered, batch.token_ids_N)
+            self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
+            yield "teacher"
+
+    def _watch_before(self) -> Iterator[Phase]:
+        """What the version before says where nothing is trained; everything else is read in the first step."""
+        for batch in self._watched:
+            for tokens, logprobs, teacher, chunk in self._pairs(batch):
+                self._readings.before(batch.owners_N[chunk], tokens, logprobs, teacher)
+            yield "teacher"
+
+    def _step(self, batches: list[StudentBatch]) -> Iterator[Phase]:
+        self.slot.grad.zero_()
+        self._divergence_S.zero_()
+        self._divergences.clear()
+        loss = torch.zeros((), device=self.model.device)
+        for student in batches:
+            loss += self._forward_backward(student)
+            yield "steps"
+        self._note(float(loss))
+        if not self._is_over():
+            self._apply_gradient()
+        yield "steps"
+
+    def _final_pass(self) -> Iterator[Phase]:
+        if not self.measured.is_finite or not self.measured.steps:
+            self.measured.divergence_after = self.measured.divergence_before
+            return
+        self._divergence_S.zero_()
+        for batch in (*self._watched, *(student.batch for student in self._student.all)):
+            self._measure(batch)
+            yield "final"
+        self.measured.divergence_after = self._mean_divergence(self._taught())
+        anchors = [i for i, s in enumerate(self.samples) if s.is_anchor]
+        self.measured.anchor_divergence_after = self._mean_divergence(anchors) if anchors else None
+        self.measured.figures = self._readings.figures()
+
+    # -- one step ----------------------------------------------------------------------------------------------------
+
+    def _forward_backward(self, student: StudentBatch) -> Tensor:
+        """Adds this micro-batch's gradient; returns its part of the loss, detached.
+
+        The vocabulary is projected in chunks, each with its own backward into the hidden states, so that logits of
+        a large vocabulary never exist all at once.
+        """
+        with torch.enable_grad():
+            hidden = self.model.hidden(self.slot, student.batch)
+            leaf = hidden.detach().requires_grad_()
+            loss = torch.zeros((), device=leaf.device)
+            for chunk in self._chunks(len(leaf)):
+                part = self._chunk_loss(student, leaf[chunk], chunk)
+                part.backward()
+                loss += part.detach()
+            hidden.backward(leaf.grad)
+        return loss
+
+    def _chunk_loss(self, student: StudentBatch, hidden: Tensor, chunk: slice) -> Tensor:
+        logprobs = self.model.logits(hidden).log_softmax(-1)
+        teacher = self._kept("teacher", student, chunk)
+        tokens = student.batch.token_ids_N[chunk]
+        divergence = self._divergence(logprobs, teacher)
+        self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence.detach())
+        self._divergences.append(divergence.detach()[student.kl_weights_N[chunk] > 0])
+        if self.measured.divergence_before is None:
+            self._first_look(student, chunk, logprobs.detach(), teacher)
+        per_token = self._per_token(divergence, logprobs, teacher, tokens)
+        loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
+        return loss + self._kl_penalty(student, logprobs, chunk)
+
+    def _per_token(self, divergence: Tensor, logprobs: Tensor, teacher: Tensor, tokens: Tensor) -> Tensor:
+        """What is differentiated: the divergence itself, or what stands for it."""
+        if self.learn.divergence == "sampled_token":
+            return sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
+        if self.learn.divergence == "hard_label":
+            return sdpo.hard_label(logprobs, teacher)
+        return divergence
+
+    def _kl_penalty(self, student: StudentBatch, logprobs: Tensor, chunk: slice) -> Tensor | float:
+        penalty: Tensor | float = 0.0
+        for name, weight in (("parent", self.learn.kl_to_parent_weight), ("base", self.learn.kl_to_base_weight)):
+            if weight:
+                kl = sdpo.reverse_kl(logprobs, self._kept(name, student, chunk))
+                penalty = penalty + weight * (kl * student.kl_weights_N[chunk]).sum()
+        return penalty
+
+    def _first_look(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
+        """Before anything is trained: importance weights of these positions, and the correction's heat."""
+        tokens = student.batch.token_ids_N[chunk]
+        self._readings.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
+        chosen = sdpo.token_logprobs(logprobs, tokens)
+        at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
+        self._student.weigh(student, chunk, at_sampling, self._own_behaviour)
+        heat = sdpo.token_logprobs(teacher, tokens) - chosen
+        is_corrected = student.batch.owners_N[chunk] == self._corrected
+        pairs = zip(tokens[is_corrected].tolist(), heat[is_corrected].tolist(), strict=True)
+        self.measured.heat.extend([float(token), value] for token, value in pairs)
+
+    def _note(self, loss: float) -> None:
+        self.measured.losses.append(loss)
+        if self.measured.divergence_before is None:
+            self.measured.divergence_before = self._mean_divergence(self._taught())
+            self.measured.importance = self._student.importance_summary()
+        worst = float(torch.cat(self._divergences).quantile(self.learn.stop_quantile))
+        self.measured.agreement.append(worst)
+        self._is_agreed = worst < self.learn.stop_below
+        self.measured.is_finite = math.isfinite(loss)
+
+    def _apply_gradient(self) -> None:
+        """Clips, steps, moves the average; a gradient or weight that is not a number ends the update."""
+        grad = self.slot.grad
+        norm = float(grad.norm())
+        if not math.isfinite(norm):
+            self.measured.is_finite = False
+            return
+        grad.mul_(min(1.0, self.learn.max_grad_norm / (norm + 1e-6)))
+        if self._has_parent and self.measured.steps == 0:
+            self.slot.fade(self.learn.parent_share)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learn.learning_rate_at(self.measured.steps, has_parent=self._has_parent)
+        self._optimizer.step()
+        self.measured.steps += 1
+        self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())
+        if self._taught_by("ema"):
+            self._ema_flat.lerp_(self.slot.flat.detach(), self.learn.ema_rate)
+
+    def _measure(self, batch: Batch) -> None:
+        for tokens, logprobs, teacher, chunk in self._pairs(batch):
+            self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
+            self._readings.after(tokens, logprobs, teacher)
+
+    def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
+        """Tokens, student's and teacher's log-probabilities of a batch, chunk by chunk; without gradients."""
+        hidden = self._hidden(batch, self.slot)
+        rows = self._targets["teacher"].rows(batch.samples)
+        for chunk in self._chunks(len(hidden)):
+            with torch.no_grad():
+                logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
+                teacher = self._targets["teacher"].logprobs(rows[chunk])
+            yield batch.token_ids_N[chunk], logprobs, teacher, chunk
+
+    # -- small parts -------------------------------------------------------------------------------------------------
+
+    def _hidden(self, batch: Batch, slot: LoraSlot | None) -> Tensor:
+        with torch.no_grad():
+            return self.model.hidden(slot, batch)
+
+    def _plan(self, indices: Iterable[int], context: Context) -> list[Batch]:
+        return plan_batches(self.samples, indices, context, self.learn.micro_batch_tokens, self.model.device)
+
+    def _taught_by(self, mode: str) -> list[int]:
+        return [i for i, s in enumerate(self.samples) if s.teacher_mode(self.learn) == mode]
+
+    def _taught(self) -> list[int]:
+        return [i for i, s in enumerate(self.samples) if s.is_taught]
+
+    def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
+        if name not in student.rows:
+            student.rows[name] = self._targets[name].rows(student.batch.samples)
+        return self._targets[name].logprobs(student.rows[name][chunk])
+
+    def _divergence(self, logprobs: Tensor, teacher: Tensor) -> Tensor:
+        learn = self.learn
+        return sdpo.divergence(
+            logprobs,
+            teacher,
+            learn.divergence,
+            jsd_alpha=learn.jsd_alpha,
+            top_k=learn.top_k,
+            has_tail=learn.has_tail,
+        )
+
+    def _chunks(self, num_rows: int) -> Iterator[slice]:
+        size = max(1, CHUNK_ELEMENTS // self.model.vocab_size)
+        for start in range(0, num_rows, size):
+            yield slice(start, start + size)
+
+    @property
+    def _corrected(self) -> int:
+        """The sample whose heat is shown: the first correction, -1 without one."""
+        return next((i for i, s in enumerate(self.samples) if s.kind == "correction"), -1)
+
+    def _is_over(self) -> bool:
+        return not self.measured.is_finite or self._is_agreed
+
+    def _mean_divergence(self, samples: list[int]) -> float:
+        """Nats per response token over these samples."""
+        return float(self._divergence_S[samples].sum()) / sum(len(self.samples[i].response_ids) for i in samples)
+
+
+def open_slot(
+    model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
+) -> LoraSlot:
+    """The slot for an update, holding the parent's values or a fresh adapter. Raises ValueError if they do not fit."""
+    if parent is None:
+        slot = model.slot(LoraShape(learn.lora_rank, learn.lora_alpha, tuple(sorted(learn.target_modules))), role)
+        slot.load_fresh(learn.seed)
+        return slot
+    slot = model.slot(LoraShape.of(parent.config), role)
+    slot.load(parent)
+    return slot

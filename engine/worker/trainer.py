@@ -1,0 +1,289 @@
+"""The trainer as vLLM worker extension: it runs inside the vLLM worker process, between decode steps.
+
+vLLM adds `TrainerExtension` to the worker's base classes; `collective_rpc` calls its `heed_*` methods. Owns the
+training model, the adapter registry and the one update that may be open. Invariants: no method raises (an exception
+here comes back as a string or ends the worker): each returns a plain record with `ok` and `error`; a failing update
+leaves serving untouched; a version that is not finite is never registered.
+"""
+
+import functools
+import json
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load as load_safetensors
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.config.engine import LearnConfig
+from engine.training.batching import Sample
+from engine.training.lora_slot import LoraShape
+from engine.training.model import TrainingModel, load_base, load_training_model
+from engine.training.peft_model import PeftTrainingModel
+from engine.training.scoring import score_samples
+from engine.training.shared_weights import share_weights
+from engine.training.training_update import OptimizerState, UpdateRun
+from engine.worker import punica, queue_wait
+from engine.worker.lora_registry import (
+    AdapterTensors,
+    LoraRegistry,
+    check_servable,
+    install,
+    require_fitting,
+    require_whole,
+)
+from engine.worker.watchdog import ProcessId, family, watch
+
+MAX_OPTIMIZERS = 64  # each twice the size of an adapter
+WARM_UP_WIDTHS = range(32, 104, 8)  # tokens of prompt and answer: the micro-batches a short answer makes
+
+log = logging.getLogger(__name__)
+Record = dict[str, Any]
+Method = Callable[..., Record]
+
+
+def _guarded(method: Method) -> Method:
+    """Turns every exception into a record, and lets gradients through whatever mode vLLM left switched on."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any) -> Record:
+        try:
+            with torch.inference_mode(mode=False), torch.enable_grad():
+                return {"ok": True, "error": ""} | method(self, *args)
+        except Exception as error:
+            log.warning("%s failed", method.__name__, exc_info=True)
+            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+
+    return call
+
+
+@dataclass
+class Trainer:
+    """What the extension keeps between calls."""
+
+    model: TrainingModel
+    registry: LoraRegistry
+    lora_manager: Any
+    max_rank: int
+    teacher: TrainingModel | None = None  # the external one, where there is one
+    update_id: str | None = None
+    run: UpdateRun | None = None
+    optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
+    started: float = field(default_factory=time.monotonic)
+
+    def open(self, update_id: str, run: UpdateRun) -> None:
+        """Makes `run` the open update; an earlier one is abandoned."""
+        self.update_id, self.run = update_id, run
+
+    def current(self, update_id: str) -> UpdateRun:
+        """The open update. Raises LookupError when it is not `update_id`."""
+        if self.run is None or self.update_id != update_id:
+            raise LookupError(f"update {update_id} is not open")
+        return self.run
+
+    def adapter(self, reference: Record | None) -> AdapterTensors | None:
+        """The adapter of {"lora_int_id", "path"}; None for None (the base model)."""
+        return self.registry.get(reference["lora_int_id"], reference["path"]) if reference else None
+
+    def optimizer(self, reference: Record | None) -> OptimizerState | None:
+        """The state that made a version, where it is still at hand."""
+        return self.optimizers.get(reference["lora_int_id"]) if reference else None
+
+    def keep_optimizer(self, lora_int_id: int, run: UpdateRun) -> None:
+        """For updates that go on with it; of the newest versions only, and never on disk."""
+        if run.learn.keeps_optimizer:
+            self.optimizers[lora_int_id] = run.optimizer_state
+            while len(self.optimizers) > MAX_OPTIMIZERS:
+                self.optimizers.popitem(last=False)
+
+
+def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
+    """One step over full micro-batches of usual widths, thrown away: the first pass through each kernel is slow."""
+    for width in WARM_UP_WIDTHS:
+        half = [1] * (width // 2)
+        samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
+        UpdateRun(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
+
+
+class TrainerExtension:
+    """Mixed into vLLM's worker: `self.model_runner` is the worker's. Only `heed_*` names, so that nothing clashes."""
+
+    heed_trainer: Trainer | None = None
+
+    def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
+        """Before the worker is built: starts the watchdog and, on a CPU, puts heed's LoRA arithmetic in place."""
+        settings = vllm_config.additional_config["heed"]
+        watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
+        if settings["is_cpu"]:
+            punica.install()
+            queue_wait.install(queue_wait.WORKER_SPIN_S)
+        return super().__new__(cls)
+
+    @property
+    def heed_settings(self) -> Record:
+        """What heed's process told its children (`engine.host.vllm_settings`)."""
+        return self.vllm_config.additional_config["heed"]  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def heed_model_runner(self) -> Any:
+        """vLLM's model runner, reached in this one place."""
+        return self.model_runner  # type: ignore[attr-defined]
+
+    def heed_load_teacher(self, folder: str, model: TrainingModel) -> TrainingModel | None:
+        """The external teacher beside the model. Raises ValueError where their outputs are of different sizes."""
+        if not folder:
+            return None
+        path = Path(folder)
+        if self.heed_settings["is_cpu"]:
+            teacher = load_training_model(path, path.name)
+        else:
+            teacher = PeftTrainingModel(load_base(path).to(model.device), path.name)
+        if teacher.vocab_size != model.vocab_size:
+            raise ValueError(f"the teacher {path} has {teacher.vocab_size} outputs, the model {model.vocab_size}")
+        return teacher
+
+    def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
+        """On a GPU a model on vLLM's own tensors, on a CPU a copy."""
+        if self.heed_settings["is_cpu"]:
+            return load_training_model(folder, base_name)
+        return PeftTrainingModel(share_weights(folder, self.heed_model_runner.model), base_name)
+
+    @_guarded
+    def heed_prepare(self, spec: Record) -> Record:
+        """Once after start: loads the training model and an external teacher, installs the registry."""
+        started = time.perf_counter()
+        model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
+        zero = model.zero_adapter(tuple(spec["target_modules"]))
+        registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
+        lora_manager = self.heed_model_runner.lora_manager
+        install(lora_manager, registry)
+        teacher = self.heed_load_teacher(spec["teacher_model"], model)
+        self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
+        warm_up(model, LearnConfig.from_dict(spec["learn"]))
+        return {
+            "duration_ms": (time.perf_counter() - started) * 1e3,
+            "vocab_size": model.vocab_size,
+            "processes": [
+                [process.pid, process.started] for process in family(ProcessId(*self.heed_settings["owner"]))
+            ],
+        }
+
+    @_guarded
+    def heed_open_update(self, spec: Record) -> Record:
+        """Starts an update; see the module `engine.training.training_update`. An update still open is abandoned."""
+        trainer = self.heed_require()
+        learn = LearnConfig.from_dict(spec["learn"])
+        samples = [Sample.from_dict(values) for values in spec["samples"]]
+        parent = trainer.adapter(spec["parent"])
+        state = trainer.optimizer(spec["parent"]) if learn.keeps_optimizer else None
+        trainer.open(spec["update_id"], UpdateRun(trainer.model, learn, samples, parent, state, trainer.teacher))
+        return {}
+
+    @_guarded
+    def heed_advance(self, update_id: str, budget_ms: float) -> Record:
+        """Works for about `budget_ms`, then returns so that decoding goes on."""
+        run = self.heed_require().current(update_id)
+        run.advance(budget_ms / 1e3)
+        measured = run.measured
+        record: Record = {
+            "done": run.is_done,
+            "phase": "steps" if run.phase == "final" else run.phase,
+            "steps": measured.steps,
+            "divergence_before": measured.divergence_before,
+            "divergence_after": measured.divergence_after,
+            "anchor_divergence_after": measured.anchor_divergence_after,
+            "phases_ms": dict(measured.phases_ms),
+            "finite": measured.is_finite,
+        }
+        if run.is_done:
+            record |= {"heat": measured.heat, "is_weights": measured.importance, "losses": measured.losses}
+            record |= {"figures": measured.figures, "agreement": measured.agreement}
+        return record
+
+    @_guarded
+    def heed_publish(self, update_id: str, lora_int_id: int, name: str) -> Record:
+        """Copies the trained values into the registry and returns them as PEFT files. `name` is for the log."""
+        trainer = self.heed_require()
+        run = trainer.current(update_id)
+        adapter = run.slot.export()
+        is_finite = run.measured.is_finite and adapter.is_finite
+        if is_finite:
+            require_fitting(adapter, trainer.registry.zero, trainer.max_rank)
+            trainer.registry.put(lora_int_id, adapter)
+            trainer.keep_optimizer(lora_int_id, run)
+        else:
+            log.warning("update %s made %s not finite; it is not published", update_id, name)
+        files = adapter.files() if is_finite else {}
+        return {
+            "finite": is_finite,
+            "update_norm": run.update_norm,
+            "tensors": files.get(TENSORS_FILE, b""),
+            "config": files.get(CONFIG_FILE, b"").decode(),
+        }
+
+    @_guarded
+    def heed_close_update(self, update_id: str) -> Record:
+        """Forgets an update; unknown ones are no error."""
+        trainer = self.heed_require()
+        if trainer.update_id == update_id:
+            trainer.update_id = trainer.run = None
+        return {}
+
+    @_guarded
+    def heed_score(self, samples: list[Record], adapter: Record | None) -> Record:
+        """Per sample: student and teacher log-probabilities of its response, and their divergence."""
+        trainer = self.heed_require()
+        parsed = [Sample.from_dict(values) for values in samples]
+        return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+
+    @_guarded
+    def heed_register(self, lora_int_id: int, path: str) -> Record:
+        """Makes sure the version can be served: in memory, else read from disk and checked.
+
+        A version that is on disk by now may leave memory when room is needed.
+        """
+        trainer = self.heed_require()
+        trainer.registry.failed.pop(lora_int_id, None)
+        check_servable(trainer.lora_manager, trainer.registry.get(lora_int_id, path))
+        if (Path(path) / TENSORS_FILE).is_file():
+            trainer.registry.mark_on_disk(lora_int_id)
+        return {}
+
+    @_guarded
+    def heed_fits(self, tensors: bytes, config: str) -> Record:
+        """Whether an adapter from elsewhere fits; returns its configuration as heed writes it, and keeps nothing."""
+        trainer = self.heed_require()
+        shape = LoraShape.of(json.loads(config))
+        zero = trainer.registry.zero
+        adapter = AdapterTensors(shape.config(zero.config["base_model_name_or_path"]), load_safetensors(tensors))
+        require_fitting(adapter, zero, trainer.max_rank)
+        require_whole(adapter, zero)
+        check_servable(trainer.lora_manager, adapter)
+        return {"config": adapter.config}
+
+    @_guarded
+    def heed_drop(self, lora_int_id: int) -> Record:
+        """Forgets a version in memory."""
+        self.heed_require().registry.drop(lora_int_id)
+        return {}
+
+    @_guarded
+    def heed_status(self) -> Record:
+        """Versions that were asked for and could not be loaded, and whether an update is open."""
+        trainer = self.heed_require()
+        return {
+            "failed": {str(key): reason for key, reason in trainer.registry.failed.items()},
+            "open": trainer.update_id,
+        }
+
+    def heed_require(self) -> Trainer:
+        """The trainer. Raises RuntimeError before `heed_prepare`."""
+        if self.heed_trainer is None:
+            raise RuntimeError("heed_prepare has not run")
+        return self.heed_trainer

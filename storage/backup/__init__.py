@@ -1,0 +1,1 @@
+"""Backups: create, restore, manifest, snapshot."""

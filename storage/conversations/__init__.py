@@ -1,0 +1,1 @@
+"""Chats, completions, inbox, outbox, message roles."""

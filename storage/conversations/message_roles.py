@@ -1,0 +1,33 @@
+"""What messages on platforms are for, where they are not answers themselves.
+
+A question for a reason belongs to the answer it is about, a message that was feedback to that answer, a notice of
+something learned to the version that was made. Another person's message is treated as if it had no role.
+"""
+
+from enum import StrEnum
+
+from sqlmodel import Session
+
+from storage.sql import bulk_rows
+from storage.tables import MessageRole
+
+
+class Role(StrEnum):
+    """The roles there are, and what `about` holds."""
+
+    REASON = "reason"  # asks what should be different; the completion
+    FEEDBACK = "feedback"  # a person's words about an answer; the completion
+    LESSON = "lesson"  # says what was learned; the version, as a number
+    QUESTION = "question"  # has buttons for this person; nothing
+    UNDO = "undo"  # an undo that has begun (message id: the update's key); the version it takes back
+
+
+def put(s: Session, row: MessageRole) -> None:
+    """Note what a message is for; a later role of the same message replaces it."""
+    bulk_rows.put(s, row)
+
+
+def find(s: Session, user_id: str, platform: str, chat_external_id: str, message_id: str) -> MessageRole | None:
+    """The role of a message that concerns this person, None if it has none."""
+    row = s.get(MessageRole, (platform, chat_external_id, message_id))
+    return row if row is not None and row.user_id == user_id else None

@@ -1,0 +1,1 @@
+"""Files that must survive a crash: atomic writes, the directory lock."""

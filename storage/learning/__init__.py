@@ -1,0 +1,1 @@
+"""Feedback, notes, adapter versions, updates, consolidation signals."""

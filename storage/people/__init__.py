@@ -1,0 +1,1 @@
+"""People, access, consent, API keys, erasure, personal data."""

@@ -1,0 +1,1 @@
+"""Reads for the operator: dashboards, statistics, evaluation runs."""

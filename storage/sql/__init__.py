@@ -1,0 +1,1 @@
+"""SQLite and PostgreSQL: connections, the writer thread, bulk rows."""

@@ -1,0 +1,222 @@
+"""bot.cli.terminal: the chat in a terminal, over HTTP."""
+
+import asyncio
+import io
+import os
+import select
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from rich.console import Console
+
+from bot.cli.client import HeedClient
+from bot.cli.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
+from tests.bot.conftest import Heed
+from tests.patience import PATIENCE_S, until
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+async def client(heed: Heed) -> AsyncIterator[HeedClient]:
+    """Ana's client of a running heed."""
+    await heed.client.start_server()
+    async with HeedClient(str(heed.client.make_url("/")), "ana") as client:
+        yield client
+
+
+def screen(*, has_colour: bool = False) -> Console:
+    """A console that remembers what was printed."""
+    return Console(file=io.StringIO(), width=200, force_terminal=has_colour, color_system="256" if has_colour else None)
+
+
+def shown(console: Console) -> str:
+    """What was printed so far."""
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+async def talk(client: HeedClient, *lines: str, console: Console | None = None) -> str:
+    """A whole session of lines; what was printed."""
+    console = console or screen()
+    given = iter([*(f"{line}\n" for line in lines), ""])
+    await TerminalChat(client, console, PipedLines(lambda: next(given))).run()
+    return shown(console)
+
+
+async def test_an_answer_is_shown(client: HeedClient) -> None:
+    """A line in, heed's words out."""
+    assert "heed  You asked about bees." in await talk(client, "bees")
+
+
+async def test_a_correction_is_shown_whole(client: HeedClient) -> None:
+    """What changed, the version with its time and the way back, and the answer given again."""
+    printed = await talk(client, "bees", "/feedback too long")
+    assert "learned: v1 in 1.2 s (/undo)" in printed
+    assert printed.count("heed  You asked about bees.") == 2
+
+
+async def test_the_heat_map_has_colours(client: HeedClient) -> None:
+    """Pushed down is orange, pushed up is green."""
+    printed = await talk(client, "bees", "/feedback too long", console=screen(has_colour=True))
+    assert "38;5;202m It" in printed
+    assert "38;5;41m (end)" in printed
+
+
+async def test_a_second_correction_is_about_the_retried_answer(client: HeedClient, heed: Heed) -> None:
+    """The answer given again is the one that the next words are about."""
+    await talk(client, "bees", "/feedback too long", "/feedback no emoji")
+    _, history = await heed.get("/v1/users/ana/history?chat=terminal")
+    assert len(history["data"][0]) == 3
+
+
+async def test_say_it_like_this_is_a_rewrite(client: HeedClient) -> None:
+    """No command is needed for it."""
+    assert "heed  Buzz." in await talk(client, "bees", "say it like this: Buzz.")
+
+
+async def test_before_an_answer_it_is_a_message(client: HeedClient) -> None:
+    """With nothing to rewrite, the words are asked."""
+    assert "You asked about say it like this" in await talk(client, "say it like this: Buzz.")
+
+
+async def test_commands_are_done(client: HeedClient) -> None:
+    """/note, /notes, /undo, /metrics, /history and /retry show what they did."""
+    printed = await talk(
+        client, "bees", "/note call me Ana", "/notes", "/retry", "/history", "/metrics", "/feedback too long", "/undo"
+    )
+    for words in ("noted", "1. call me Ana", "you   bees", "first token", "taken back"):
+        assert words in printed
+
+
+async def test_a_refusal_does_not_end_the_chat(client: HeedClient) -> None:
+    """Its message is shown and the next line is taken."""
+    printed = await talk(client, "/dance", "bees")
+    assert "/help lists them" in printed
+    assert "You asked about bees" in printed
+
+
+async def test_feedback_before_an_answer_is_explained(client: HeedClient) -> None:
+    """There is nothing to correct yet."""
+    assert "no answer here yet" in await talk(client, "/feedback too long")
+
+
+async def test_quit_ends_it(client: HeedClient) -> None:
+    """Nothing after it is read."""
+    assert "bees" not in await talk(client, "/quit", "bees")
+
+
+async def test_ctrl_c_ends_the_answer_only(client: HeedClient, heed: Heed) -> None:
+    """An interrupt while an answer is written aborts it in the engine; the chat goes on."""
+    heed.engine.token_delay_s = 0.05
+    console = screen()
+    chat = TerminalChat(client, console, PipedLines(iter(["bees\n", ""]).__next__))
+    running = asyncio.create_task(chat.run())
+    await until(lambda: "You" in shown(console))
+    assert chat.interrupt()
+    await asyncio.wait_for(running, PATIENCE_S)
+    assert "stopped" in shown(console)
+    assert not chat.interrupt()
+
+
+async def test_answers_are_not_markup(client: HeedClient, heed: Heed) -> None:
+    """What looks like rich's markup or a link is shown as it is."""
+    assert "[red]bees[/red] [link=x]" in await talk(client, "[red]bees[/red] [link=x]")
+
+
+async def test_lines_come_from_a_prompt() -> None:
+    """The prompt_toolkit session hands on what was typed, and ends with Ctrl-D."""
+    with create_pipe_input() as keys:
+        keys.send_text("bees\n")
+        lines = PromptLines(input=keys, output=DummyOutput())
+        assert await lines.read() == "bees"
+        keys.send_text("\x04")
+        with pytest.raises(EOFError):
+            await lines.read()
+
+
+async def test_a_stopped_answer_is_not_corrected(client: HeedClient, heed: Heed) -> None:
+    """What was stopped half-way is not stored: the next words are about the answer before it."""
+    chunks = [chunk async for chunk in client.ask("ants")]
+    chat = TerminalChat(client, screen(), PipedLines(iter(["bees\n", "/feedback too long\n", ""]).__next__))
+    heed.engine.token_delay_s = 0.05
+    running = asyncio.create_task(chat.run())
+    await until(chat.interrupt)
+    heed.engine.token_delay_s = 0
+    await asyncio.wait_for(running, PATIENCE_S)
+    _, export = await heed.get("/v1/users/ana/export")
+    assert [row["completion_id"] for row in export["feedback"]] == [chunks[0]["id"]]
+
+
+async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
+    """`heed chat` on a pseudo-terminal: prompt, answer, correction in colour, Ctrl-D."""
+    master, slave = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    command = ["-m", "bot", "chat", "--user", "ana", "--url", client.url]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdin=slave, stdout=slave, stderr=slave, env=environment
+    )
+    os.close(slave)
+    terminal = Terminal(master)
+    try:
+        for keys, words in (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "learned: v1")):
+            await asyncio.to_thread(terminal.type_until, keys, words)
+        for _ in range(100):  # what is typed before the prompt is back is lost, as on any terminal
+            if process.returncode is not None:
+                break
+            await asyncio.to_thread(terminal.type_until, "\x04", "")
+            await asyncio.sleep(0.2)
+        assert process.returncode == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        os.close(master)
+    assert "\x1b[1;38;5;202m" in terminal.seen
+
+
+class Terminal:
+    """The other side of a pseudo-terminal."""
+
+    def __init__(self, master: int) -> None:
+        self.seen = ""
+        self._master = master
+
+    def type_until(self, keys: str, words: str) -> None:
+        """Type, then read until the words are on the screen; answers the question where the cursor is."""
+        os.write(self._master, keys.encode())
+        start, deadline = len(self.seen), time.monotonic() + PATIENCE_S
+        while words not in self.seen[start:] and time.monotonic() < deadline:
+            if select.select([self._master], [], [], 0.1)[0]:
+                new = os.read(self._master, 65536).decode("utf-8", "replace")
+                self.seen += new
+                if "\x1b[6n" in new:
+                    os.write(self._master, b"\x1b[1;1R")
+        assert words in self.seen[start:], self.seen[start:]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"status": "learned", "adapter_version": 3, "update": {"duration_ms": 1240.0}},
+            "learned: v3 in 1.2 s (/undo)",
+        ),
+        ({"status": "rejected", "reason": "it got worse"}, "it got worse"),
+        ({"status": "kept", "ask": "Why?"}, "Why?"),
+        ({"status": "queued"}, "noted; it will be learned as soon as possible"),
+    ],
+)
+def test_one_line_says_what_became_of_it(given: dict[str, object], line: str) -> None:
+    """Learned, refused, kept or queued."""
+    assert lesson_line(given) == line
+
+
+def test_weak_tokens_stay_plain() -> None:
+    """Only what the correction moved is coloured."""
+    styles = [str(span.style) for span in heat_map([["a", 0.01], ["b", -0.5], ["c", 2.0]]).spans]
+    assert styles == ["dim", "orange_red1", "bold spring_green3"]

@@ -1,0 +1,227 @@
+"""bot.http.api.feedback: POST /v1/feedback."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.events import Author
+from engine.config.engine import SleepConfig
+from engine.consolidation.follow_ups import with_follow_ups
+from engine.consolidation.material import DISLIKED, Material, gather
+from storage.database import Session
+from tests.bot.conftest import Heed, text_of
+from tests.patience import PATIENCE_S
+
+URL = "/v1/feedback"
+
+
+async def test_a_correction_is_learned_with_everything_shown(heed: Heed) -> None:
+    """The answer has the version, the note, the update with its heat map, and the retried answer."""
+    first = await heed.ask("bees", user="ana")
+    learned = await heed.correct(first["id"], "too long", user="ana", retry=True)
+    assert (learned["status"], learned["adapter_version"], learned["note"]) == ("learned", 1, "too long")
+    update = learned["update"]
+    assert set(update) >= {"steps", "divergence_before", "divergence_after", "duration_ms", "gate", "heat"}
+    assert "".join(token for token, _ in update["heat"]).startswith(text_of(first))
+    assert len(learned["retry"]["text"]) < len(text_of(first))
+    assert text_of(await heed.ask("ants", user="ana")) == "You asked about ants. 🙂 Would you like to know more?"
+
+
+async def test_one_persons_lesson_is_nobody_elses(heed: Heed) -> None:
+    """Bob is answered as before after Ana taught something."""
+    before = text_of(await heed.ask("bees", user="bob"))
+    first = await heed.ask("bees", user="ana")
+    await heed.correct(first["id"], "too long", user="ana")
+    assert text_of(await heed.ask("bees", user="bob")) == before
+
+
+async def test_a_rewritten_answer_is_an_ideal(heed: Heed) -> None:
+    """kind ideal, and a correction that says "say it like this: ...", teach the text itself."""
+    for fields in ({"kind": "ideal", "text": "Buzz."}, {"kind": "correction", "text": "say it like this: Buzz."}):
+        first = await heed.ask("bees")
+        status, learned = await heed.post(URL, {"completion_id": first["id"], "retry": True, **fields})
+        assert (status, learned["retry"]["text"]) == (200, "Buzz.")
+
+
+async def test_an_approval_and_a_thumb_up_make_gold(heed: Heed) -> None:
+    """Both are kept, train nothing, and mark the answer."""
+    for fields in ({"kind": "approval"}, {"kind": "reaction", "value": "+1"}, {"kind": "reaction", "value": 1}):
+        first = await heed.ask("bees", heed={"chat": "web"})
+        status, kept = await heed.post(URL, {"completion_id": first["id"], **fields})
+        assert (status, kept["status"], kept["adapter_version"]) == (200, "kept", 0)
+    _, history = await heed.get("/v1/users/local/history")
+    assert all(answers[-1]["is_gold"] for answers in history["data"])
+
+
+async def test_a_lesson_that_made_it_worse_is_taken_back(heed: Heed) -> None:
+    """The answer says so, with the version that answers now and the same question answered by it."""
+    first = await heed.ask("bees")
+    learned = await heed.correct(first["id"], "no emoji", retry=True)
+    body = {"completion_id": learned["retry"]["completion_id"], "kind": "correction", "text": "go back", "retry": True}
+    _, taken = await heed.post(URL, body)
+    assert (taken["status"], taken["taken_back"], taken["adapter_version"]) == ("kept", True, 0)
+    assert "because you said that it was better before: untrained answers again" in taken["reason"]
+    assert (taken["retry"]["adapter_version"], "ask" in taken) == (0, False)
+
+
+async def test_a_thumb_down_asks_for_a_reason(heed: Heed) -> None:
+    """Alone it is kept with a question; with a reason it is learned."""
+    first = await heed.ask("bees")
+    _, kept = await heed.post(URL, {"completion_id": first["id"], "kind": "reaction", "value": -1})
+    assert (kept["status"], kept["ask"]) == ("kept", "What should be different?")
+    _, learned = await heed.post(
+        URL, {"completion_id": first["id"], "kind": "reaction", "value": "👎", "text": "too long"}
+    )
+    assert learned["status"] == "learned"
+
+
+async def test_a_note_needs_no_answer(heed: Heed) -> None:
+    """It is in the prompt of the very next answer."""
+    _, kept = await heed.post(URL, {"kind": "note", "text": "call me Ana"})
+    assert (kept["status"], kept["note"]) == ("kept", "call me Ana")
+    assert text_of(await heed.ask("bees")).startswith("Ana:")
+
+
+async def test_without_waiting_the_answer_is_queued(heed: Heed) -> None:
+    """wait: false answers before the update has run."""
+    first = await heed.ask("bees")
+    heed.engine.learn_delay_s = 0.05
+    assert (await heed.correct(first["id"], "too long", wait=False))["status"] == "queued"
+    async with asyncio.timeout(PATIENCE_S):
+        while (await heed.get("/v1/users/local"))[1]["active_version"] != 1:  # noqa: ASYNC110  the server is asked
+            await asyncio.sleep(0.01)
+
+
+async def test_the_same_key_gives_the_same_feedback(heed: Heed) -> None:
+    """A repeated request has the same id and result; another body under the key is 422 and changes nothing."""
+    first = await heed.ask("bees")
+    body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "retry": True}
+    headers = {"Idempotency-Key": "abc"}
+    answers = [(await heed.post(URL, body, headers=headers))[1] for _ in range(2)]
+    assert answers[0]["feedback_id"] == answers[1]["feedback_id"]
+    assert answers[0]["retry"] == answers[1]["retry"]
+    status, refused = await heed.post(URL, {**body, "text": "too short"}, headers=headers)
+    assert (status, refused["error"]["type"]) == (422, "invalid_request_error")
+    assert heed.engine.num_learned == 1
+
+
+@pytest.mark.parametrize("key", ["x" * 256])
+async def test_a_key_has_a_length(heed: Heed, key: str) -> None:
+    """At most 255 characters."""
+    status, answer = await heed.post(URL, {"kind": "note", "text": "x"}, headers={"Idempotency-Key": key})
+    assert (status, answer["error"]["param"]) == (422, "Idempotency-Key")
+
+
+async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) -> None:
+    """Both are the same 404, so that nothing is learned about others."""
+    other = await heed.ask("bees", user="bob")
+    answers = [
+        await heed.post(URL, {"completion_id": id_, "kind": "correction", "text": "too long", "user": "ana"})
+        for id_ in ("cmpl-0", other["id"])
+    ]
+    assert [status for status, _ in answers] == [404, 404]
+    assert {body["error"]["type"] for _, body in answers} == {"not_found_error"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param"),
+    [
+        ({"kind": "shout", "text": "x"}, 422, "kind"),
+        ({"kind": "correction"}, 422, "text"),
+        ({"kind": "correction", "text": "  "}, 422, "text"),
+        ({"kind": "correction", "text": "x" * 16_001}, 422, "text"),
+        ({"kind": "correction", "text": "a\x00"}, 422, "text"),
+        ({"kind": "correction", "text": 7}, 422, "text"),
+        ({"kind": "correction", "text": "x", "completion_id": None}, 422, "completion_id"),
+        ({"kind": "reaction"}, 422, "value"),
+        ({"kind": "correction", "text": "x", "index": 8}, 422, "index"),
+        ({"kind": "correction", "text": "x", "wait": False, "retry": True}, 422, "retry"),
+        ({"kind": "correction", "text": "x", "training": {"stepz": 3}}, 422, "training"),
+        ({"kind": "correction", "text": "x", "training": {"learning_rate": -1}}, 422, "training"),
+        ({"kind": "correction", "text": "x", "training": {"teacher": "external"}}, 422, "training"),
+        ({"kind": "correction", "text": "x" * (256 * 1024)}, 413, None),
+    ],
+)
+async def test_bad_feedback_is_refused_and_changes_nothing(
+    heed: Heed, fields: dict[str, Any], status: int, param: str | None
+) -> None:
+    """A 4xx with the field's name; no row, no update."""
+    first = await heed.ask("bees")
+    got, answer = await heed.post(URL, {"completion_id": first["id"], **fields})
+    assert (got, answer["error"]["param"]) == (status, param)
+    _, export = await heed.get("/v1/users/local/export")
+    assert (export["feedback"], heed.engine.num_learned) == ([], 0)
+
+
+async def test_a_megabyte_is_refused(heed: Heed) -> None:
+    """The body limit holds before anything is read into JSON."""
+    response = await heed.client.post(URL, data=b"x" * 1_000_000)
+    assert response.status == 413
+    assert "262144 bytes" in (await response.json())["error"]["message"]
+
+
+@pytest.mark.parametrize("raw", ["", "{", "[]", '"x"', "[" * 100_000, b"\xff\xfe", "NaN"])
+async def test_what_is_no_json_object_is_refused(heed: Heed, raw: Any) -> None:
+    """400 with the error body, also for JSON that is nested without end."""
+    response = await heed.client.post(URL, data=raw)
+    assert (response.status, (await response.json())["error"]["type"]) == (400, "invalid_request_error")
+
+
+async def test_request_level_learning_settings_are_checked_and_kept(heed: Heed) -> None:
+    """`training` overrides single learning settings of this update."""
+    first = await heed.ask("bees")
+    await heed.correct(first["id"], "too long", training={"learning_rate": 0.01, "steps": 3})
+    _, export = await heed.get("/v1/users/local/export")
+    assert export["feedback"][0]["training"] == {"learning_rate": 0.01, "steps": 3}
+
+
+async def test_feedback_survives_a_restart(start_heed: Any) -> None:
+    """An answer given before a restart can be corrected after it."""
+    first = await (await start_heed()).ask("bees")
+    later = await start_heed()
+    assert (await later.correct(first["id"], "too long"))["status"] == "learned"
+
+
+async def material(heed: Heed) -> Material:
+    """What a consolidation of the local user would be made of."""
+    user_id = await heed.services.gateway.person(Author("http", "local"))
+
+    def gathered(s: Session) -> Material:
+        return with_follow_ups(s, user_id, gather(s, user_id, SleepConfig()), SleepConfig())
+
+    return await heed.services.database.read(gathered)
+
+
+async def test_a_thumb_down_without_words_reaches_a_consolidation(heed: Heed) -> None:
+    """As a weak signal; once words come, those are the signal and the thumb trains nothing."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    await heed.post("/v1/feedback", {"completion_id": first["id"], "kind": "reaction", "value": "-1"})
+    found = await material(heed)
+    assert [(signal.completion.id, signal.hindsight.feedback) for signal in found.weak] == [(first["id"], DISLIKED)]
+    await heed.correct(first["id"], "too long")
+    found = await material(heed)
+    assert (found.weak, [signal.completion.id for signal in found.new]) == ([], [first["id"]])
+
+
+async def test_an_answer_that_was_regenerated_and_kept_reaches_a_consolidation(heed: Heed) -> None:
+    """Once the person goes on from it: the kept one is shown to the teacher of the dropped one, and becomes gold."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    again = await heed.ask("", messages=[], heed={"regenerate": first["id"]})
+    assert (await material(heed)).weak == []
+    await heed.ask("wasps", heed={"chat": "web"})
+    found = await material(heed)
+    assert [(w.completion.id, w.hindsight.solution) for w in found.weak] == [(first["id"], text_of(again))]
+    assert (found.completion_ids, found.kept_ids) == ([first["id"]], [again["id"]])
+
+
+async def test_an_ordinary_next_message_reaches_one_only_where_the_person_allows_it(heed: Heed) -> None:
+    """Off by itself; /learning shows it and turns it on and off."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    await heed.ask("could that be shorter", heed={"chat": "web"})
+    assert (await material(heed)).weak == []
+    for word, expected in (("on", [(first["id"], "could that be shorter")]), ("off", [])):
+        await heed.post("/v1/users/local/commands", {"text": f"/learning follow-ups {word}"})
+        found = await material(heed)
+        assert [(w.completion.id, w.hindsight.feedback) for w in found.weak] == expected
+        assert (await heed.get("/v1/users/local"))[1]["learns_from_follow_ups"] == (word == "on")

@@ -1,0 +1,109 @@
+"""bot.http.api.health: alive, ready, and counted."""
+
+import asyncio
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from bot.http.api.health import LOW_BYTES
+from tests.bot.conftest import Heed, StartHeed
+from tests.storage.postgres_server import PostgresServer
+
+
+async def test_alive_also_while_loading(heed: Heed) -> None:
+    """/healthz is 200 as soon as the loop turns, /readyz only when the engine is ready."""
+    heed.engine.is_ready = False
+    assert (await heed.client.get("/healthz")).status == 200
+    status, body = await heed.get("/readyz")
+    assert (status, body["status"], body["parts"]["model"]) == (503, "not ready", "starting")
+
+
+async def test_ready_with_every_part(heed: Heed) -> None:
+    """200, the model's name, and each part's state."""
+    status, body = await heed.get("/readyz")
+    assert (status, body["model"], set(body["parts"].values())) == (200, "pocket", {"ok"})
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "state", "status"), [(0, "low: 0 MiB free", "degraded"), (LOW_BYTES, "ok", "ready")]
+)
+async def test_a_disk_that_is_nearly_full_is_told(
+    heed: Heed, monkeypatch: pytest.MonkeyPatch, free_bytes: int, state: str, status: str
+) -> None:
+    """heed answers as long as it can, and says how little room there is: to whoever asks, and to Prometheus."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free_bytes))
+    code, body = await heed.get("/readyz")
+    assert (code, body["status"], body["parts"]["disk"]) == (200, status, state)
+    text = await (await heed.client.get("/metrics")).text()
+    assert f'heed_part_up{{part="disk"}} {float(state == "ok")}' in text
+
+
+async def test_a_data_directory_that_is_gone_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was unmounted, say."""
+
+    def gone(_folder: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(shutil, "disk_usage", gone)
+    assert (await heed.get("/readyz"))[1]["parts"]["disk"] == "down: the data directory cannot be reached"
+
+
+async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: PostgresServer) -> None:
+    """While its server is away heed lives and is not ready, and a call may come back later; then all is well again."""
+    with postgres.database() as name:
+        heed = await start_heed(database_url=postgres.url(name))
+        assert (await heed.get("/readyz"))[1]["parts"]["database"] == "ok"
+        assert 'heed_part_up{part="database"} 1.0' in await (await heed.client.get("/metrics")).text()
+        await asyncio.to_thread(postgres.stop)
+        status, body = await heed.get("/readyz")
+        assert (status, body["status"], body["parts"]["database"]) == (503, "not ready", "down: DatabaseLost")
+        assert (await heed.client.get("/healthz")).status == 200
+        assert 'heed_part_up{part="database"} 0.0' in await (await heed.client.get("/metrics")).text()
+        call = {"messages": [{"role": "user", "content": "x"}]}
+        response = await heed.client.post("/v1/chat/completions", json=call)
+        assert (response.status, "Retry-After" in response.headers) == (503, True)
+        await asyncio.to_thread(postgres.start)
+        assert (await heed.get("/readyz"))[0] == 200
+        assert (await heed.post("/v1/chat/completions", call))[0] == 200
+
+
+async def test_while_loading_calls_say_when_to_come_back(heed: Heed) -> None:
+    """A chat call before the engine is ready is 503 with Retry-After."""
+    heed.engine.is_ready = False
+    response = await heed.client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
+    assert (response.status, response.headers["Retry-After"]) == (503, "5")
+
+
+async def test_what_happened_is_counted(heed: Heed) -> None:
+    """Answers, tokens, feedback, updates and requests show in /metrics; people and texts do not."""
+    first = await heed.ask("secret bees", user="ana-maria")
+    await heed.correct(first["id"], "far too long", user="ana-maria")
+    text = await (await heed.client.get("/metrics")).text()
+    for line in (
+        'heed_answers_total{finish_reason="stop"} 1.0',
+        'heed_feedback_total{kind="correction"} 1.0',
+        'heed_lessons_total{status="learned"} 1.0',
+        'heed_http_requests_total{route="/v1/feedback",status="200"} 1.0',
+        'heed_part_up{part="model"} 1.0',
+    ):
+        assert line in text
+    assert not any(word in text for word in ("ana-maria", "secret", "far too"))
+
+
+async def test_unknown_paths_are_one_route(heed: Heed) -> None:
+    """Scanning for paths does not make new series."""
+    for path in ("/a", "/b", "/v1/users/x/y/z"):
+        await heed.client.get(path)
+    text = await (await heed.client.get("/metrics")).text()
+    assert 'heed_http_requests_total{route="none",status="404"} 3.0' in text
+
+
+async def test_claas_health_says_whether_its_worker_works(heed: Heed) -> None:
+    """200 either way, as there."""
+    for path in ("/health", "/v1/health"):
+        assert await heed.get(path) == (200, {"status": "healthy", "worker": {"status": "healthy", "error": None}})
+    heed.engine.is_ready = False
+    status, found = await heed.get("/v1/health")
+    assert (status, found["status"], found["worker"]["status"]) == (200, "degraded", "unhealthy")
+    assert "model" in found["worker"]["error"]

@@ -1,0 +1,38 @@
+"""bot.http.api.notes: standing notes."""
+
+from tests.bot.conftest import Heed, text_of
+
+ME = "/v1/users/local"
+
+
+async def test_notes_have_their_state_and_price(heed: Heed) -> None:
+    """Learned notes save their tokens; one that is not brings all into the prompt, where they cost them."""
+    first = await heed.ask("bees")
+    await heed.correct(first["id"], "too long")
+    _, listed = await heed.get(f"{ME}/notes")
+    assert (listed["tokens_saved"], listed["tokens_in_prompt"]) == (2, 0)
+    await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana"})
+    _, listed = await heed.get(f"{ME}/notes")
+    assert [(note["text"], note["state"]) for note in listed["data"]] == [
+        ("too long", "in_weights"),
+        ("call me Ana", "in_prompt"),
+    ]
+    assert (listed["tokens_saved"], listed["tokens_in_prompt"]) == (0, 5)
+
+
+async def test_a_note_is_deleted(heed: Heed) -> None:
+    """Gone from the list and from the next prompt."""
+    _, kept = await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana"})
+    response = await heed.client.delete(f"{ME}/notes/{kept['note_id']}")
+    assert (response.status, await response.json()) == (200, {"deleted": kept["note_id"]})
+    assert (await heed.get(f"{ME}/notes"))[1]["data"] == []
+    assert "Ana" not in text_of(await heed.ask("bees"))
+
+
+async def test_another_persons_note_is_unknown(heed: Heed) -> None:
+    """404, and it stays."""
+    _, kept = await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana", "user": "ana"})
+    for user in ("local", "bob"):
+        await heed.ask("bees", user=user)
+        assert (await heed.client.delete(f"/v1/users/{user}/notes/{kept['note_id']}")).status == 404
+    assert len((await heed.get("/v1/users/ana/notes"))[1]["data"]) == 1

@@ -1,0 +1,146 @@
+"""bot.http.api.users: summary, history, commands, export, erasure."""
+
+from base64 import b64decode
+
+import pytest
+
+from bot.events import Author
+from storage.learning import better_answers
+from storage.tables import BetterAnswer
+from tests.bot.conftest import Heed, StartHeed
+
+ME = "/v1/users/local"
+
+
+async def test_a_stranger_is_empty(heed: Heed) -> None:
+    """Looking at somebody heed never met shows nothing and makes nobody."""
+    assert (await heed.get("/v1/users/eve"))[1]["active_version"] == 0
+    for path in ("history", "notes", "adapters"):
+        assert (await heed.get(f"/v1/users/eve/{path}"))[1]["data"] == []
+    assert (await heed.client.delete("/v1/users/eve")).status == 404
+
+
+async def test_history_survives_a_restart(start_heed: StartHeed) -> None:
+    """A conversation heed keeps is there after a restart: questions, answers, feedback, heat map."""
+    heed = await start_heed()
+    first = await heed.ask("bees", heed={"chat": "web"})
+    learned = await heed.correct(first["id"], "too long", retry=True)
+    later = await start_heed()
+    _, history = await later.get(f"{ME}/history")
+    ((before, after),) = history["data"]
+    assert (before["question"], before["completion_id"]) == ("bees", first["id"])
+    assert before["feedback"][0]["update"]["heat"] == learned["update"]["heat"]
+    assert (after["completion_id"], after["adapter_version"]) == (learned["retry"]["completion_id"], 1)
+
+
+async def test_a_better_answer_is_shown_with_whom_it_is_from(heed: Heed) -> None:
+    """In the summary, beside the answer in the history, and in /history."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    user_id = await heed.services.gateway.person(Author("http", "local"))
+    row = BetterAnswer(
+        user_id=user_id, completion_id=first["id"], text="Bees.", source="base model", notes=[], state="accepted"
+    )
+    stored = await heed.services.database.write(lambda s: better_answers.add(s, row))
+    _, history = await heed.get(f"{ME}/history")
+    assert history["data"][0][0]["better"]["text"] == "Bees."
+    _, said = await heed.post(f"{ME}/commands", {"text": "/history"})
+    assert said["text"].endswith("better, by base model: Bees.")
+    await heed.services.database.write(lambda s: better_answers.take_in(s, user_id, "upd-1", [stored.id]))
+    _, summary = await heed.get(ME)
+    (shown,) = summary["better_answers"]
+    assert (shown["source"], shown["state"], shown["completion_id"]) == ("base model", "taken in", first["id"])
+
+
+async def test_conversations_have_names(heed: Heed) -> None:
+    """Each chat name is a conversation of its own."""
+    await heed.ask("bees", heed={"chat": "one"})
+    await heed.ask("wasps", heed={"chat": "two"})
+    _, history = await heed.get(f"{ME}/history?chat=two")
+    assert [answers[0]["question"] for answers in history["data"]] == ["wasps"]
+
+
+@pytest.mark.parametrize("limit", ["0", "201", "x", "-1", "1" * 30, "²", "000000001" + "9" * 5000, "0000000011200"])
+async def test_a_limit_is_a_number(heed: Heed, limit: str) -> None:
+    """Anything else is refused."""
+    status, answer = await heed.get(f"{ME}/history", params={"limit": limit})
+    assert (status, answer["error"]["param"]) == (422, "limit")
+
+
+async def test_commands_work_over_http(heed: Heed) -> None:
+    """A command answers with its text, what was learned, and the answer given again."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    _, said = await heed.post(f"{ME}/commands", {"text": "/feedback too long"})
+    assert (said["command"], said["feedback"]["status"]) == ("feedback", "learned")
+    assert said["answer"]["retry_of"] == first["id"]
+    _, said = await heed.post(f"{ME}/commands", {"text": "/history"})
+    assert "bees" in said["text"]
+
+
+async def test_a_commands_files_come_along(heed: Heed) -> None:
+    """/export over HTTP has the zip, and /stats the chart, as base64."""
+    await heed.ask("bees")
+    _, said = await heed.post(f"{ME}/commands", {"text": "/export"})
+    ((name, start),) = ((file["name"], b64decode(file["base64"])[:2]) for file in said["files"])
+    assert (name, start) == ("heed-export.zip", b"PK")
+    _, said = await heed.post(f"{ME}/commands", {"text": "/help"})
+    assert said["files"] == []
+
+
+async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed) -> None:
+    """Where only this machine can connect they work; with API keys they belong to those the settings name."""
+    heed = await start_heed()
+    assert (await heed.post(f"{ME}/commands", {"text": "/users"}))[0] == 200
+    keys = {"ana": "a long random text", "ben": "another random text"}
+    shared = await start_heed(http={"api_keys": keys}, access={"admins": ("http:ana",)})
+    for name, status in (("ana", 200), ("ben", 422)):
+        headers = {"Authorization": f"Bearer {keys[name]}"}
+        answer = await shared.post(f"/v1/users/{name}/commands", {"text": "/users"}, headers=headers)
+        assert answer[0] == status
+
+
+@pytest.mark.parametrize("text", ["hello", "/dance", "", "/feedback too long"])
+async def test_a_wrong_command_is_refused(heed: Heed, text: str) -> None:
+    """No slash, no such command, nothing, and feedback on nothing."""
+    status, answer = await heed.post(f"{ME}/commands", {"text": text})
+    assert status in (404, 422)
+    assert answer["error"]["message"]
+
+
+async def test_undo_with_nothing_to_undo_is_a_conflict(heed: Heed) -> None:
+    """409 with a sentence."""
+    await heed.ask("bees")
+    status, answer = await heed.post(f"{ME}/commands", {"text": "/undo"})
+    assert (status, answer["error"]["message"]) == (409, "there is no lesson to take back")
+
+
+async def test_export_is_everything(heed: Heed) -> None:
+    """Every table about the person, token ids included, as a download."""
+    first = await heed.ask("bees")
+    await heed.correct(first["id"], "too long")
+    response = await heed.client.get(f"{ME}/export")
+    assert "attachment" in response.headers["Content-Disposition"]
+    export = await response.json()
+    assert {"user", "completions", "feedback", "notes", "adapter_versions", "updates"} <= set(export)
+    assert export["completions"][0]["completion_token_ids"]
+    assert all(export[name] for name in ("identities", "feedback", "notes", "adapter_versions", "updates"))
+    await heed.client.delete(f"{ME}/notes/{export['notes'][0]['id']}")
+    assert (await heed.get(f"{ME}/export"))[1]["notes"][0]["state"] == "deleted"
+
+
+async def test_forgetting_leaves_nothing(heed: Heed) -> None:
+    """After DELETE the person is a stranger, and an old answer of theirs is unknown."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    await heed.correct(first["id"], "too long")
+    assert (await heed.client.delete(ME)).status == 200
+    assert (await heed.get(f"{ME}/history"))[1]["data"] == []
+    status, _ = await heed.post("/v1/feedback", {"completion_id": first["id"], "kind": "correction", "text": "x"})
+    assert status == 404
+    assert (await heed.ask("bees"))["heed"]["adapter_version"] == 0
+
+
+async def test_learning_off_keeps_corrections(heed: Heed) -> None:
+    """With /learning off a correction is kept as a note and makes no version."""
+    first = await heed.ask("bees")
+    await heed.post(f"{ME}/commands", {"text": "/learning off"})
+    assert (await heed.correct(first["id"], "too long"))["status"] == "kept"
+    assert (await heed.get(ME))[1]["is_learning"] is False

@@ -1,0 +1,342 @@
+"""bot.http.openai.chat: OpenAI's chat calls, with true streaming."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, cast
+
+import pytest
+
+from bot.http.openai.chat import PIECE_INTERVAL_S, interleave, paced
+from engine.errors import EngineRestarting, PromptTooLongError
+from engine.requests import Delta, GenerateResult
+from tests.bot.conftest import Heed, text_of
+from tests.patience import until
+
+CHAT = "/v1/chat/completions"
+
+
+def body(text: str = "bees", **fields: Any) -> dict[str, Any]:
+    """A chat call with one message."""
+    return {"messages": [{"role": "user", "content": text}], **fields}
+
+
+async def stream(heed: Heed, **fields: Any) -> list[Any]:
+    """The events of a streamed call, parsed; the last one is "[DONE]"."""
+    response = await heed.client.post("/v1/chat/completions", json=body(stream=True, **fields))
+    assert response.status == 200, await response.text()
+    assert response.headers["Content-Type"] == "text/event-stream"
+    lines = (await response.text()).split("\n\n")
+    events = [line.removeprefix("data: ") for line in lines if line]
+    return [event if event == "[DONE]" else json.loads(event) for event in events]
+
+
+async def test_an_answer_is_a_stored_turn(heed: Heed) -> None:
+    """The response's id is the completion's, and its counts are the stored token ids'."""
+    answer = await heed.ask("bees", user="ana")
+    _, export = await heed.get("/v1/users/ana/export")
+    (stored,) = export["completions"]
+    assert (stored["id"], stored["text"]) == (answer["id"], text_of(answer))
+    assert answer["usage"]["completion_tokens"] == len(stored["completion_token_ids"])
+    assert answer["heed"]["adapter_version"] == 0
+
+
+async def test_a_stream_has_openais_form(heed: Heed) -> None:
+    """Role first, then pieces, then the reason, usage on request, [DONE]; the pieces are the stored text."""
+    events = await stream(heed, stream_options={"include_usage": True})
+    assert events[-1] == "[DONE]"
+    chunks = events[:-1]
+    assert chunks[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert {chunk["id"] for chunk in chunks} == {chunks[0]["id"]}
+    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["choices"] == []
+    text = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks[:-1])
+    _, export = await heed.get("/v1/users/local/export")
+    assert export["completions"][0]["text"] == text
+    assert chunks[-1]["usage"]["completion_tokens"] == len(export["completions"][0]["completion_token_ids"])
+
+
+async def test_pieces_come_while_the_answer_is_written(heed: Heed) -> None:
+    """The first piece arrives long before the last: nothing collects the stream on its way."""
+    heed.engine.token_delay_s = 0.03
+    response = await heed.client.post(CHAT, json=body(stream=True))
+    loop = asyncio.get_running_loop()
+    arrivals = [loop.time() async for _ in response.content]
+    assert arrivals[-1] - arrivals[0] > 0.3
+
+
+async def test_the_turn_is_stored_before_the_last_piece(heed: Heed) -> None:
+    """Feedback on an answer works the moment its stream has ended."""
+    events = await stream(heed)
+    assert (await heed.correct(events[0]["id"], "too long"))["status"] == "learned"
+
+
+async def test_a_client_that_leaves_ends_its_generation(heed: Heed) -> None:
+    """A stream whose client is gone is aborted in the engine, and nothing of it is stored."""
+    heed.engine.token_delay_s = 0.05
+    response = await heed.client.post(CHAT, json=body(stream=True))
+    await response.content.readline()
+    response.close()
+    await until(lambda: heed.engine.num_aborted)
+    assert heed.engine.num_aborted == 1
+    assert (await heed.get("/v1/users/local/export"))[1]["completions"] == []
+
+
+async def test_a_client_that_leaves_a_plain_call_ends_its_generation(heed: Heed) -> None:
+    """The same without streaming."""
+    heed.engine.token_delay_s = 0.05
+    call = asyncio.create_task(heed.post(CHAT, body()))
+    await until(lambda: heed.engine.requests)
+    call.cancel()
+    await until(lambda: heed.engine.num_aborted)
+    assert heed.engine.num_aborted == 1
+
+
+async def test_several_choices_share_the_id(heed: Heed) -> None:
+    """n answers have one id and an index each; each is stored and can be corrected by its index."""
+    answer = await heed.ask("bees", n=3, temperature=1.0, seed=1)
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
+    assert len({choice["message"]["content"] for choice in answer["choices"]}) == 3
+    learned = await heed.correct(answer["id"], "too long", index=2, retry=True)
+    assert learned["retry"]["retry_of"] == f"{answer['id']}.2"
+
+
+async def test_several_choices_stream_together(heed: Heed) -> None:
+    """Each choice of a stream has its pieces and its end."""
+    events = await stream(heed, n=2, temperature=1.0)
+    ended = [c["choices"][0]["index"] for c in events[:-1] if c["choices"][0]["finish_reason"]]
+    assert sorted(ended) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 5}, (0.5, 0.9, 3, 5, ())),
+        ({"max_completion_tokens": 4, "stop": "x"}, (0.0, 1.0, None, 4, ("x",))),
+        ({"stop": ["a", "b"]}, (0.0, 1.0, None, 1024, ("a", "b"))),
+    ],
+)
+async def test_sampling_reaches_the_engine(heed: Heed, fields: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    """What the body says is how the engine samples; the rest is the setting's."""
+    await heed.ask("bees", **fields)
+    used = heed.engine.requests[-1].sampling
+    assert (used.temperature, used.top_p, used.seed, used.max_tokens, used.stop) == expected
+
+
+async def test_max_tokens_and_stop_end_an_answer(heed: Heed) -> None:
+    """finish_reason says which."""
+    assert (await heed.ask("bees", max_tokens=3))["choices"][0]["finish_reason"] == "length"
+    assert "subject" not in text_of(await heed.ask("bees", stop=["subject"]))
+
+
+async def test_logprobs_are_by_token_id(heed: Heed) -> None:
+    """One entry per token, with the alternatives asked for."""
+    answer = await heed.ask("bees", logprobs=True, top_logprobs=2)
+    entries = answer["choices"][0]["logprobs"]["content"]
+    assert len(entries) == answer["usage"]["completion_tokens"]
+    assert entries[0]["token"].startswith("token_id:")
+    assert len(entries[5]["top_logprobs"]) == 2
+    streamed = await stream(heed, logprobs=True)
+    assert sum(len((c["choices"][0]["logprobs"] or {"content": []})["content"]) for c in streamed[:-1]) == len(entries)
+
+
+async def test_the_base_model_is_untouched_by_lessons(heed: Heed) -> None:
+    """model heed-base answers as if nothing had been learned."""
+    before = await heed.ask("bees")
+    await heed.correct(before["id"], "too long")
+    assert text_of(await heed.ask("bees", model="heed-base")) == text_of(before)
+    assert text_of(await heed.ask("bees")) != text_of(before)
+
+
+async def test_notes_can_be_left_out(heed: Heed) -> None:
+    """heed.notes: off answers from the weights alone."""
+    await heed.post("/v1/feedback", {"kind": "note", "text": "lowercase please"})
+    assert text_of(await heed.ask("bees")).islower()
+    assert not text_of(await heed.ask("bees", heed={"notes": "off"})).islower()
+
+
+async def test_heed_keeps_a_conversation(heed: Heed) -> None:
+    """With heed.chat only the new message is sent, and the model sees the ones before."""
+    for text in ("bees", "wasps"):
+        await heed.ask(text, heed={"chat": "web"})
+    assert [m["content"] for m in heed.engine.requests[-1].messages][::2] == ["bees", "wasps"]
+
+
+async def test_an_answer_is_given_once_more(heed: Heed) -> None:
+    """heed.regenerate answers the same question differently, in the old answer's place."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    again = await heed.ask("", heed={"regenerate": first["id"]}, messages=[])
+    assert text_of(again) != text_of(first)
+    _, history = await heed.get("/v1/users/local/history")
+    assert [entry["completion_id"] for entry in history["data"][0]] == [first["id"], again["id"]]
+
+
+async def test_parts_and_developer_messages_are_understood(heed: Heed) -> None:
+    """Content as a list of text parts, and the developer role, as OpenAI's newer clients send them."""
+    messages = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "be"}, {"type": "text", "text": "es"}]},
+    ]
+    await heed.ask("", messages=messages)
+    assert heed.engine.requests[-1].messages == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "bees"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user", "content": " "}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "x" * 16_001}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "a\x00b"}]}, "messages"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content"),
+        ({"model": "gpt-4"}, "model"),
+        ({"temperature": 3}, "temperature"),
+        ({"temperature": "hot"}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"n": 9}, "n"),
+        ({"n": 2, "heed": {"chat": "web"}}, "n"),
+        ({"stop": [""]}, "stop"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"seed": 2**80}, "seed"),
+        ({"user": "x" * 65}, "user"),
+        ({"user": "a\u202eb"}, "user"),
+        ({"heed": {"notes": "maybe"}}, "heed.notes"),
+        (
+            {"heed": {"chat": "web"}, "messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]},
+            "messages",
+        ),
+    ],
+)
+async def test_a_wrong_field_is_named_and_changes_nothing(heed: Heed, fields: dict[str, Any], param: str) -> None:
+    """422, the field's name in the error body, no call to the engine, no row."""
+    status, answer = await heed.post(CHAT, {**body(), **fields})
+    assert status == 422
+    assert answer["error"]["param"].startswith(param)
+    assert answer["error"]["type"] == "invalid_request_error"
+    assert heed.engine.requests == []
+
+
+async def test_half_a_surrogate_pair_is_refused(heed: Heed) -> None:
+    """JSON can carry what is no text."""
+    raw = json.dumps(body("\ud800"))
+    response = await heed.client.post(CHAT, data=raw, headers={"Content-Type": "application/json"})
+    assert response.status == 422
+
+
+async def test_an_unknown_completion_cannot_be_given_again(heed: Heed) -> None:
+    """404, also for another person's."""
+    other = await heed.ask("bees", user="bob")
+    for completion_id in ("cmpl-0", other["id"]):
+        status, answer = await heed.post(CHAT, {"heed": {"regenerate": completion_id}, "user": "ana"})
+        assert (status, answer["error"]["type"]) == (404, "not_found_error")
+
+
+async def test_an_error_before_the_first_piece_is_an_ordinary_one(heed: Heed) -> None:
+    """A stream that cannot begin answers with a status, not with an event."""
+    for failure, status in ((PromptTooLongError("shorten it"), 422), (EngineRestarting("soon"), 503)):
+        heed.engine.failure = failure
+        got, answer = await heed.post(CHAT, body(stream=True))
+        assert (got, answer["error"]["message"]) == (status, str(failure))
+
+
+async def test_an_error_in_mid_stream_is_an_event(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once pieces went out, the error body goes into the stream, and there is no [DONE]."""
+
+    async def fails(*_: Any) -> None:
+        raise EngineRestarting("the model process died")
+
+    monkeypatch.setattr(heed.services.gateway, "_store", fails)
+    events = await stream(heed)
+    assert events[-1]["error"]["message"] == "the model process died"
+
+
+async def test_thoughts_are_told_from_the_answer(heed: Heed) -> None:
+    """As reasoning_content, whole and streamed; the text is the answer alone, and the tokens are of both."""
+    plain = text_of(await heed.ask("bees"))
+    heed.engine.thoughts = "They ask about bees."
+    answer = await heed.ask("bees")
+    message = answer["choices"][0]["message"]
+    assert (message["reasoning_content"], message["content"]) == (heed.engine.thoughts, plain)
+    deltas = [chunk["choices"][0]["delta"] for chunk in (await stream(heed))[:-1]]
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == heed.engine.thoughts
+    assert "".join(delta.get("content", "") for delta in deltas) == plain
+    stored = (await heed.get("/v1/users/local/export"))[1]["completions"]
+    assert [row["text"] for row in stored] == [plain] * 3
+    assert len(stored[1]["completion_token_ids"]) == len(stored[0]["completion_token_ids"]) + 4
+
+
+async def test_without_thoughts_there_is_no_field_for_them(heed: Heed) -> None:
+    """Clients see what they always saw."""
+    assert set((await heed.ask("bees"))["choices"][0]["message"]) == {"role", "content"}
+
+
+async def test_the_models_are_listed(heed: Heed) -> None:
+    """heed and heed-base."""
+    _, models = await heed.get("/v1/models")
+    assert [model["id"] for model in models["data"]] == ["heed", "heed-base"]
+
+
+async def test_interleaved_streams_are_closed_together() -> None:
+    """Leaving the merged stream closes every stream in it, also the silent one."""
+    closed: list[str] = []
+
+    async def numbers(name: str, delay_s: float) -> Any:
+        try:
+            while True:
+                await asyncio.sleep(delay_s)
+                yield name
+        finally:
+            closed.append(name)
+
+    merged = interleave([numbers("quick", 0), numbers("silent", 60)])
+    assert await anext(merged) == (0, "quick")
+    await merged.aclose()
+    assert sorted(closed) == ["quick", "silent"]
+
+
+async def test_an_error_in_one_stream_ends_them_all() -> None:
+    """The merged stream raises it."""
+
+    async def fails() -> Any:
+        raise ValueError("no")
+        yield
+
+    async def waits() -> Any:
+        await asyncio.sleep(60)
+        yield
+
+    with pytest.raises(ValueError, match="no"):
+        async for _ in interleave([waits(), fails()]):
+            pass
+
+
+async def test_pieces_come_at_a_readable_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one at once, a pause after each but the last; what is left early is closed."""
+    paused: list[float] = []
+    closed: list[bool] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def three() -> AsyncGenerator[Delta, None]:
+        try:
+            for text in ("a", "b"):
+                yield Delta(text, [1], [0.0])
+            yield Delta("c", [1], [0.0], result=cast("GenerateResult", object()))
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr("bot.http.openai.chat.asyncio.sleep", pause)
+    async with aclosing(paced(three())) as pieces:
+        assert [piece.text async for piece in pieces] == ["a", "b", "c"]
+    assert paused == [PIECE_INTERVAL_S] * 2
+    async with aclosing(paced(three())) as pieces:
+        assert (await anext(pieces)).text == "a"
+    assert closed == [True, True]

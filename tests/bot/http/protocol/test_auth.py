@@ -1,0 +1,233 @@
+"""bot.http.protocol.auth: who is calling, and which pages may."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from yarl import URL
+
+from storage.people import api_keys
+from storage.tables import ApiKey
+from tests.bot.conftest import Heed, StartHeed
+
+KEYS = {"api_keys": {"ana": "a" * 20, "bob": "b" * 20}}
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header with a key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_without_keys_the_user_is_a_local_person(heed: Heed) -> None:
+    """`user` separates people; without it everybody is "local"."""
+    await heed.ask("bees", user="ana")
+    await heed.ask("bees")
+    for user in ("ana", "local"):
+        _, export = await heed.get(f"/v1/users/{user}/export")
+        assert len(export["completions"]) == 1
+
+
+@pytest.mark.parametrize("header", [{}, bearer("wrong"), {"Authorization": "Basic " + "a" * 20}, bearer("é" * 20)])
+async def test_with_keys_a_call_needs_one(start_heed: StartHeed, header: dict[str, str]) -> None:
+    """401 with WWW-Authenticate for no key, a wrong one, another scheme, and one that is not ASCII."""
+    heed = await start_heed(http=KEYS)
+    for path in ("/v1/models", "/metrics", "/v1/users/ana"):
+        response = await heed.client.get(path, headers=header)
+        assert (response.status, response.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert (await response.json())["error"]["type"] == "authentication_error"
+
+
+async def test_health_and_the_page_need_no_key(start_heed: StartHeed) -> None:
+    """Probes and the page itself carry nothing of anybody."""
+    heed = await start_heed(http=KEYS)
+    for path in ("/", "/healthz", "/readyz", "/static/main.js"):
+        assert (await heed.client.get(path)).status == 200
+
+
+async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
+    """One key cannot reach what another key's people said, whatever name it gives."""
+    heed = await start_heed(http=KEYS)
+    body = {"messages": [{"role": "user", "content": "bees"}]}
+    status, answer = await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
+    assert status == 200
+    for name in ("ana", "", "bob", "ana/", "../ana"):
+        feedback = {"completion_id": answer["id"], "kind": "correction", "text": "x", "user": name}
+        assert (await heed.post("/v1/feedback", feedback, headers=bearer("b" * 20)))[0] == 404
+    feedback = {"completion_id": answer["id"], "kind": "correction", "text": "x"}
+    assert (await heed.post("/v1/feedback", feedback, headers=bearer("a" * 20)))[0] == 200
+
+
+async def test_several_people_behind_one_key_are_apart(start_heed: StartHeed) -> None:
+    """`user` names people of this key; its own name and "local" are the key itself."""
+    heed = await start_heed(http=KEYS)
+    for user in ("", "ana", "local", "carl"):
+        body = {"messages": [{"role": "user", "content": "bees"}], "user": user}
+        await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
+    counts = []
+    for user in ("ana", "carl"):
+        _, export = await heed.get(f"/v1/users/{user}/export", headers=bearer("a" * 20))
+        counts.append(len(export["completions"]))
+    assert counts == [3, 1]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::1", ""])
+async def test_another_host_name_is_refused(heed: Heed, host: str) -> None:
+    """A name that was rebound to loopback gets nothing (DNS rebinding)."""
+    response = await heed.client.get("/v1/models", headers={"Host": host})
+    assert (response.status, (await response.json())["error"]["type"]) == (403, "permission_error")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:80", "LOCALHOST"])
+async def test_loopback_names_are_answered(heed: Heed, host: str) -> None:
+    """Every name of this machine's loopback will do."""
+    assert (await heed.client.get("/v1/models", headers={"Host": host})).status == 200
+
+
+async def test_a_named_host_is_answered(start_heed: StartHeed) -> None:
+    """http.allowed_hosts adds names."""
+    heed = await start_heed(http={"allowed_hosts": ["heed.home"]})
+    assert (await heed.client.get("/v1/models", headers={"Host": "heed.home"})).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://["}, {"Origin": "http://127.0.0.1:1"},
+     {"Sec-Fetch-Site": "cross-site"}],
+)  # fmt: skip
+async def test_another_sites_page_cannot_post(heed: Heed, headers: dict[str, str]) -> None:
+    """A foreign Origin, none that can be named, another port, and what the browser calls cross-site."""
+    status, _ = await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers)
+    assert status == 403
+    assert (await heed.get("/v1/users/local/notes"))[1]["data"] == []
+
+
+async def test_heeds_own_page_can_post(heed: Heed) -> None:
+    """The Origin of the page itself is fine."""
+    origin = str(heed.client.make_url("/")).rstrip("/")
+    headers = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+    assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers))[0] == 200
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a" * 64, "Ána", "日本", "a b", "%2e%2e", "{}", "'; drop table user"])
+async def test_any_visible_name_is_a_person(heed: Heed, name: str) -> None:
+    """Names are looked up, never used as a path or a query."""
+    await heed.ask("bees", user=name)
+    _, export = await heed.get(URL(f"/v1/users/{quote(name, safe='')}/export", encoded=True))
+    assert len(export["completions"]) == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 65, "a\nb", "a\x00b", "a\u202eb", "a\u200bb"])
+async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> None:
+    """Line breaks, NUL, direction marks and zero-width characters would make two names look alike."""
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}], "user": name}
+    status, answer = await heed.post("/v1/chat/completions", body)
+    assert (status, answer["error"]["param"]) == (422, "user")
+
+
+@pytest.fixture(autouse=True)
+def keys_hold_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there are keys is asked at each call."""
+    monkeypatch.setattr("bot.access.api_keys.ANY_EVERY_S", 0.0)
+
+
+async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
+    """The header with a new key of ana that `heed keys` would have made."""
+    token = api_keys.new_token()
+    row = ApiKey(account="ana", sha256=api_keys.digest(token), scopes=list(scopes), **fields)
+    await heed.services.database.write(lambda s: api_keys.add(s, row))
+    return bearer(token)
+
+
+async def test_a_stored_key_closes_heed_and_opens_what_it_may(heed: Heed) -> None:
+    """Without a restart; what it may not is 403 by name, and changes nothing."""
+    assert (await heed.get("/v1/models"))[0] == 200
+    header = await stored_key(heed, "chat")
+    assert (await heed.get("/v1/models"))[0] == 401
+    assert (await heed.get("/v1/models", headers=header))[0] == 200
+    body = {"kind": "note", "text": "x"}
+    status, answer = await heed.post("/v1/feedback", body, headers=header)
+    assert (status, answer["error"]["type"]) == (403, "permission_error")
+    assert "'feedback'" in answer["error"]["message"]
+    assert (await heed.post("/v1/users/ana/rollback", {"version": 0}, headers=header))[0] == 403
+    assert (await heed.client.get("/metrics", headers=header)).status == 403
+    full = await stored_key(heed, "feedback")
+    assert (await heed.get("/v1/users/ana/notes", headers=full))[1]["data"] == []
+
+
+async def test_commands_need_every_everyday_scope(heed: Heed) -> None:
+    """For a command can be any of it; an admin's need the scope admin, too."""
+    chat = await stored_key(heed, "chat", "person")
+    assert (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=chat))[0] == 403
+    full = await stored_key(heed, "chat", "person", "feedback", "adapters")
+    assert (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=full))[0] == 200
+    assert "/stats" not in (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=full))[1]["text"]
+    admin = await stored_key(heed, "chat", "person", "feedback", "adapters", "admin")
+    assert "/stats" in (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=admin))[1]["text"]
+
+
+async def test_a_spent_quota_is_429_with_the_time(heed: Heed) -> None:
+    """Answers and lessons count apart, and what is refused has no effect."""
+    header = await stored_key(heed, "chat", "feedback", "person", messages_per_day=1, updates_per_day=1)
+    asked = {"messages": [{"role": "user", "content": "bees"}]}
+    status, answer = await heed.post("/v1/chat/completions", asked, headers=header)
+    assert status == 200
+    response = await heed.client.post("/v1/chat/completions", json=asked, headers=header)
+    assert (response.status, (await response.json())["error"]["type"]) == (429, "rate_limit_error")
+    assert 0 < int(response.headers["Retry-After"]) <= 86_400
+    taught = {"completion_id": answer["id"], "kind": "correction", "text": "too long"}
+    assert (await heed.post("/v1/feedback", taught, headers=header))[0] == 200
+    assert (await heed.post("/v1/feedback", taught | {"text": "no emoji"}, headers=header))[0] == 429
+    assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=header))[0] == 200
+    _, export = await heed.get("/v1/users/ana/export", headers=header)
+    assert len(export["completions"]) == 1
+    assert [row["kind"] for row in export["feedback"]] == ["correction", "note"]
+
+
+async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:
+    """From the next call on."""
+    header = await stored_key(heed, "chat")
+    await stored_key(heed, "chat")
+    assert (await heed.get("/v1/models", headers=header))[0] == 200
+    key = (await heed.services.database.read(api_keys.everything))[0]
+    await heed.services.database.write(lambda s: api_keys.revoke(s, key.id))
+    assert (await heed.get("/v1/models", headers=header))[0] == 401
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//"])
+async def test_an_origin_that_is_no_address_is_refused(heed: Heed, origin: str) -> None:
+    """403, not an error of ours."""
+    assert (await heed.get("/v1/models", headers={"Origin": origin}))[0] == 403
+
+
+async def test_several_answers_are_several_messages(heed: Heed) -> None:
+    """All of a call's answers fit into what is left of the day, or none is given."""
+    header = await stored_key(heed, "chat", messages_per_day=3)
+    body = {"messages": [{"role": "user", "content": "bees"}]}
+    calls = [heed.post("/v1/chat/completions", {**body, "n": n}, headers=header) for n in (2, 2, 1, 1)]
+    assert [(await call)[0] for call in calls] == [200, 429, 200, 429]
+
+
+async def test_a_quota_holds_in_others_forms_of_a_call_too(heed: Heed) -> None:
+    """CLaaS's feedback and continualcode's sessions count as heed's own calls do."""
+    header = await stored_key(heed, "chat", "feedback", "adapters", messages_per_day=1, updates_per_day=3)
+    await heed.post("/v1/lora/init", {"lora_id": "x"}, headers=header)
+    batch = {"requests": [{"lora_id": "x", "prompt": "bees", "response": "Bees hum.", "feedback": "too long"}] * 2}
+    assert [(await heed.post("/v1/feedback", batch, headers=header))[0] for _ in range(2)] == [200, 429]
+    assert heed.engine.num_learned == 2
+    assert (await heed.post("/v1/feedback", {"requests": batch["requests"][:1]}, headers=header))[0] == 200
+    _, session = await heed.post("/api/sessions", {}, headers=header)
+    path, said = f"/api/sessions/{session['id']}", {"text": "bees"}
+    assert [(await heed.post(f"{path}/prompt", said, headers=header))[0] for _ in range(2)] == [200, 429]
+    revised = {"kind": "revise", "text": "too long"}
+    assert (await heed.post(f"{path}/feedback", revised, headers=header))[0] == 429
+    assert (await heed.post(f"{path}/feedback", {"kind": "accept"}, headers=header))[0] == 200
+    assert heed.engine.num_learned == 3
+
+
+async def test_a_stored_key_sees_its_own_adapters(heed: Heed) -> None:
+    """Neither those made before there was a key nor another key's, as adapters or as models."""
+    await heed.post("/v1/lora/init", {"lora_id": "ben"})
+    header = await stored_key(heed, "chat", "adapters")
+    await heed.post("/v1/lora/init", {"lora_id": "x"}, headers=header)
+    assert (await heed.get("/v1/lora", headers=header))[1] == {"loras": ["x"]}
+    assert [model["id"] for model in (await heed.get("/v1/models", headers=header))[1]["data"]] == ["heed", "heed-base"]

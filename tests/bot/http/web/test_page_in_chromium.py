@@ -1,0 +1,400 @@
+"""The chat page in a real browser: what a person sees and does, in a headless Chromium."""
+
+import asyncio
+import re
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, ConsoleMessage, Page, Route, async_playwright, expect
+
+from bot.events import Author
+from storage.learning import better_answers
+from storage.tables import BetterAnswer
+from tests.bot.conftest import Heed, StartHeed, heeds
+from tests.patience import PATIENCE_S, until
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE_MS = 1000 * PATIENCE_S
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser(chromium_path: str) -> AsyncIterator[Browser]:
+    """A headless Chromium that talks to nothing but heed; each page has a profile of its own."""
+    expect.set_options(timeout=PATIENCE_MS)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
+    """Starts heeds on the browser's loop; their pages are closed before they end."""
+    async with heeds(tmp_path / "data") as start:
+        yield start
+        for context in browser.contexts:
+            await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def heed(start_heed: StartHeed) -> Heed:
+    """A heed with default settings."""
+    return await start_heed()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console complained about."""
+    return []
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(heed: Heed, browser: Browser, complaints: list[str]) -> AsyncIterator[Page]:
+    """The open page; at the end the console must have had nothing to complain about."""
+    page = await open_page(heed, browser, complaints)
+    yield page
+    assert complaints == []
+
+
+async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: int = 1280) -> Page:
+    """The page of a running heed, ready to be used."""
+    await heed.client.start_server()
+    page = await browser.new_page(viewport={"width": width, "height": 800})
+    page.set_default_timeout(PATIENCE_MS)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    await page.goto(str(heed.client.make_url("/")))
+    await expect(page.locator("#state")).to_have_text("pocket")
+    await expect(page.locator("#versions li")).not_to_have_count(0)
+    return page
+
+
+async def ask(page: Page, text: str) -> None:
+    """Say something and wait for the whole answer."""
+    known = await page.locator(".answer").count()
+    await page.fill("#say", text)
+    await page.press("#say", "Enter")
+    await expect(page.locator(".answer")).to_have_count(known + 1)
+    await expect(page.locator(".answer").last.locator(".tools button").first).to_be_visible()
+
+
+async def correct(page: Page, text: str) -> None:
+    """Correct the last answer and wait for what was learned."""
+    known = await page.locator(".lesson").count()
+    await page.locator(".answer").last.get_by_role("button", name="Correct").click()
+    await page.fill(".teach input", text)
+    await page.press(".teach input", "Enter")
+    await expect(page.locator(".lesson")).to_have_count(known + 1)
+
+
+async def test_an_answer_is_written_while_it_comes(heed: Heed, page: Page) -> None:
+    """The text grows on the page before the answer is whole."""
+    heed.engine.token_delay_s = 0.1
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".answer.writing .text")).to_have_text(re.compile(r"^You asked"))
+    assert "know more?" not in await page.locator(".answer .text").inner_text()
+    await expect(page.locator(".answer .text")).to_have_text(re.compile(r"know more\?$"))
+    await expect(page.locator(".answer .version")).to_have_text("v0")
+
+
+async def test_a_correction_is_learned_and_shown(page: Page) -> None:
+    """Learned chip with version and time, heat map, the answer given again, the note, and the version list."""
+    await ask(page, "bees")
+    await correct(page, "too long, no emoji")
+    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+    await expect(page.locator(".answer.before .heat-text .down").first).to_be_visible()
+    assert "fine subject" in " ".join(await page.locator(".heat-text .down").all_inner_texts()).replace("  ", " ")
+    await expect(page.locator(".heat-text .up")).to_have_text("end")
+    await expect(page.locator(".answer").last.locator(".text")).to_have_text(
+        "You asked about bees. Would you like to know more?"
+    )
+    await expect(page.locator(".answer").last.locator(".version")).to_have_text("v1")
+    await expect(page.locator("#notes .note-text")).to_have_text("too long, no emoji")
+    await expect(page.locator("#notes .badge")).to_have_text("in the weights")
+    await expect(page.locator("#saved")).to_contain_text("4 prompt tokens saved per answer")
+    await expect(page.locator("#versions .active b")).to_have_text("v1")
+    await expect(page.locator("#spoken")).to_have_text("learned: v1 in 1.2 s")
+    await page.get_by_role("button", name="what changed").click()
+    await expect(page.locator(".answer.before .text")).to_contain_text("I could go on")
+
+
+async def test_undo_takes_it_back(page: Page) -> None:
+    """The last lesson's undo brings the version before; only the last one has it."""
+    await ask(page, "bees")
+    await correct(page, "too long")
+    await correct(page, "no emoji")
+    await expect(page.locator(".undo:visible")).to_have_count(1)
+    await page.locator(".undo:visible").click()
+    await expect(page.locator(".lesson.undone .line")).to_have_text("taken back: v1 answers again")
+    await expect(page.locator("#versions .active b")).to_have_text("v1")
+    await expect(page.locator("#notes .note-text")).to_have_text("too long")
+    await expect(page.locator(".undo:visible")).to_have_count(1)
+
+
+async def test_a_lesson_that_made_it_worse_is_taken_back(page: Page) -> None:
+    """The second answer that gets a bare thumb down says what was taken back, and the versions and notes agree."""
+    await ask(page, "bees")
+    await correct(page, "no emoji")
+    await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
+    await expect(page.locator(".teach")).to_be_visible()
+    await ask(page, "wasps")
+    await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
+    await expect(page.locator(".lesson .line").last).to_contain_text("v1 is taken back, because 2 of its first answers")
+    await expect(page.locator("#versions .active b")).to_have_text("v0")
+    await expect(page.locator("#notes .note-text")).to_have_count(0)
+
+
+async def test_a_reload_keeps_everything(page: Page) -> None:
+    """Conversation, heat map, chip and versions are heed's, not the page's."""
+    await ask(page, "bees")
+    await correct(page, "too long")
+    await ask(page, "wasps")
+    before = await page.locator(".answer .text").all_inner_texts()
+    await page.reload()
+    await expect(page.locator(".turn")).to_have_count(2)
+    assert await page.locator(".answer .text").all_inner_texts() == before
+    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+    await expect(page.locator(".heat-text .down").first).to_be_visible()
+    await expect(page.locator(".undo")).to_be_visible()
+
+
+async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: Page) -> None:
+    """With whom it is from and whether it was learned from; a better answer is text, never markup."""
+    await ask(page, "bees")
+    completion_id = await page.locator(".answer").get_attribute("data-completion")
+    assert completion_id
+    user_id = await heed.services.gateway.person(Author("http", "local"))
+    better = BetterAnswer(
+        user_id=user_id,
+        completion_id=completion_id,
+        text="<b>Be",
+        source="base model",
+        notes=[],
+        state="accepted",
+    )
+    await heed.services.database.write(lambda s: better_answers.add(s, better))
+    await page.reload()
+    await expect(page.locator(".better .said-why")).to_have_text(
+        "A better answer, written by base model; waits to be learned from"
+    )
+    await expect(page.locator(".better .text")).to_have_text("<b>Be")
+
+
+async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
+    """Thumb up makes gold, regenerate answers anew, rewrite teaches the text, thumb down asks why."""
+    await ask(page, "bees")
+    await page.get_by_role("button", name="Good answer").click()
+    await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    await expect(page.locator("#spoken")).to_have_text("Kept as a good example.")
+    await page.get_by_role("button", name="Answer again").click()
+    await expect(page.locator(".answer")).to_have_count(2)
+    await expect(page.locator(".answer.before")).to_have_count(1)
+    await page.locator(".answer").last.get_by_role("button", name="Rewrite").click()
+    await page.fill(".teach textarea", "Buzz.")
+    await page.get_by_role("button", name="Teach it").click()
+    await expect(page.locator(".answer").last.locator(".text")).to_have_text("Buzz.")
+    await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
+    await page.get_by_role("button", name="too short").click()
+    await expect(page.locator(".lesson .said-why").last).to_have_text("You said: too short")
+    _, export = await heed.get("/v1/users/local/export")
+    kinds = [row["kind"] for row in export["feedback"]]
+    assert kinds == ["approval", "ideal", "reaction", "correction"]
+
+
+async def test_people_and_notes_and_settings(heed: Heed, page: Page) -> None:
+    """The name field switches people; notes are added and deleted; versions switched; learning turned off."""
+    await ask(page, "bees")
+    await correct(page, "too long")
+    await page.get_by_role("button", name="Let v0 answer").click()
+    await expect(page.locator("#versions .active b")).to_have_text("v0")
+    await page.fill("#note", "call me Ana")
+    await page.press("#note", "Enter")
+    await expect(page.locator("#notes .note-text").last).to_have_text("call me Ana")
+    await page.get_by_role("button", name="Delete the note: call me Ana").click()
+    await expect(page.locator("#notes .note-text")).to_have_count(1)
+    await expect(page.locator("#notes .note-text")).to_have_text("too long")
+    await page.get_by_role("switch").click()
+    await expect(page.locator("#banner")).to_be_hidden()
+    await page.fill("#who", "bob")
+    await page.press("#who", "Enter")
+    await expect(page.locator("#welcome")).to_be_visible()
+    await expect(page.get_by_role("switch")).to_be_checked()
+    assert (await heed.get("/v1/users/local"))[1]["is_learning"] is False
+    await page.reload()
+    await expect(page.locator("#who")).to_have_value("bob")
+
+
+async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None:
+    """New conversation empties the page and keeps what was learned; forgetting asks first and empties both."""
+    await ask(page, "bees")
+    await correct(page, "too long")
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.locator("#welcome")).to_be_visible()
+    await expect(page.locator("#notes .note-text")).to_have_text("too long")
+    await page.get_by_role("button", name="Forget me").click()
+    await page.get_by_role("button", name="Keep").click()
+    await expect(page.locator("#notes .note-text")).to_have_text("too long")
+    await page.get_by_role("button", name="Forget me").click()
+    await page.get_by_role("button", name="Erase").click()
+    await expect(page.locator("#notes li")).to_have_count(0)
+    assert (await heed.get("/v1/users/local/export"))[1]["completions"] == []
+
+
+async def test_commands_work_in_the_message_box(page: Page) -> None:
+    """/help shows the list; an unknown one says where it is."""
+    await page.fill("#say", "/help")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".command")).to_contain_text("/undo")
+    await ask(page, "bees")
+    await page.fill("#say", "/feedback too long")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+
+
+async def test_an_export_can_be_saved(page: Page) -> None:
+    """/export comes with a link; what it saves is the zip file."""
+    await ask(page, "Tell me about bees.")
+    await page.fill("#say", "/export")
+    await page.press("#say", "Enter")
+    async with page.expect_download() as saving:
+        await page.get_by_role("link", name="heed-export.zip").click()
+    saved = await (await saving.value).path()
+    assert zipfile.is_zipfile(saved)
+
+
+async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
+    """The send button stops an answer that is being written, in the engine, too."""
+    heed.engine.token_delay_s = 0.2
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".answer .text")).to_have_text(re.compile("^You"))
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.locator(".answer .version")).to_contain_text("Stopped")
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await until(lambda: heed.engine.num_aborted)  # the page knows at once, the server when the connection is closed
+    assert heed.engine.num_aborted == 1
+
+
+async def test_everything_works_by_keyboard_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> None:
+    """On 390 pixels nothing is cut off, the panel is a drawer that opens and closes by keyboard."""
+    page = await open_page(heed, browser, complaints, width=390)
+    await ask(page, "bees " + "b" * 200)
+    assert await page.evaluate("document.documentElement.scrollWidth") == 390
+    await expect(page.locator("#panel")).to_be_hidden()
+    await page.focus("#panel-open")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#panel")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#panel")).to_be_hidden()
+    await expect(page.locator("#panel-open")).to_be_focused()
+    await page.get_by_role("button", name="Correct").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".teach input")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".teach")).to_have_count(0)
+    assert complaints == []
+
+
+async def test_what_people_write_stays_text(page: Page) -> None:
+    """Markup in questions, answers, corrections and notes adds no element and runs nothing."""
+    nasty = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    await ask(page, nasty)
+    await correct(page, f"too long {nasty}")
+    await page.fill("#note", nasty)
+    await page.press("#note", "Enter")
+    await expect(page.locator("#notes .note-text").last).to_have_text(nasty)
+    assert await page.locator(".log img, .log script, .panel img, .panel script").count() == 0
+    assert await page.title() == "heed"
+
+
+async def test_troubles_are_told_kindly(
+    heed: Heed, browser: Browser, complaints: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal shows its message; when heed is gone the page says so and comes back by itself."""
+    page = await open_page(heed, browser, complaints)
+    await page.fill("#say", "x" * 16_001)
+    await page.press("#say", "Enter")
+    await expect(page.locator("#banner")).to_contain_text("16001 characters")
+    await expect(page.locator("#say")).to_have_value("x" * 16_001)
+    await expect(page.locator(".turn")).to_have_count(0)
+
+    async def gone(route: Route) -> None:
+        await route.abort()
+
+    await page.route("**/v1/**", gone)
+    await page.route("**/readyz", gone)
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#banner")).to_have_text("Heed does not answer. Is it still running?")
+    await expect(page.locator("#state")).to_have_text("waiting for heed")
+    await page.unroute_all()
+    await expect(page.locator("#banner")).to_be_hidden()
+    await expect(page.locator("#state")).to_have_text("pocket")
+
+
+async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser, complaints: list[str]) -> None:
+    """The page opened during a start says so, and begins by itself when heed is ready."""
+    await heed.client.start_server()
+    heed.engine.is_ready = False
+    page = await browser.new_page()
+    await page.goto(str(heed.client.make_url("/")))
+    await expect(page.locator("#state")).to_have_text("loading the model")
+    heed.engine.is_ready = True
+    await expect(page.locator("#state")).to_have_text("pocket")
+    await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def test_what_is_sent_before_the_page_is_loaded_stays(
+    heed: Heed, browser: Browser, complaints: list[str]
+) -> None:
+    """It is sent when the conversation is there, and not wiped by it."""
+    await heed.client.start_server()
+    page = await browser.new_page()
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/history?*", slowly)
+    await page.goto(str(heed.client.make_url("/")))
+    await asked.wait()
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#say")).to_have_value("bees")
+    answered.set()
+    await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
+    await expect(page.locator(".answer")).to_have_count(1)
+    assert complaints == []
+
+
+async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Browser) -> None:
+    """Without a key the page asks for one, keeps it in the tab, and goes on."""
+    heed = await start_heed(http={"api_keys": {"ana": "a" * 20}})
+    await heed.client.start_server()
+    page = await browser.new_page()
+    await page.goto(str(heed.client.make_url("/")))
+    await page.fill("#key", "a" * 20)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.locator("#welcome")).to_be_visible()
+    await ask(page, "bees")
+    await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")

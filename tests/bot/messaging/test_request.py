@@ -1,0 +1,33 @@
+"""bot.messaging.request: answers go where they belong, under keys that survive a restart."""
+
+from bot.inbound import Said
+from bot.messaging.inbox import Done
+from bot.messaging.request import ANSWER_ROWS, Visit
+from tests.bot.fake_channel import ANA, GROUP, HOME, FakeChannel, FakePlatform
+
+
+def visit(**fields: object) -> Visit:
+    """Ana said something."""
+    channel = FakeChannel(FakePlatform())
+    item = channel.update(Said(ANA, HOME, "5", "bees"), "77")
+    item.seq = 3
+    values: dict[str, object] = {"place": HOME, "message_id": "5"} | fields
+    return Visit(channel, item, Done(3), ANA, **values)  # type: ignore[arg-type]
+
+
+def test_what_is_said_in_a_group_says_to_whom() -> None:
+    """In private and to an interaction nothing is quoted."""
+    assert visit(place=GROUP).post("x").reply_to == "5"
+    assert visit().post("x").reply_to is None
+    assert visit(place=GROUP).post("x", token="t").reply_to is None
+
+
+def test_keys_are_the_updates() -> None:
+    """The same for the same update, whoever handles it."""
+    assert visit().idempotency_key == visit().idempotency_key == "telegram:7:77"
+    assert visit().key("lesson") == "lesson-3"
+
+
+def test_every_action_fits_into_a_button() -> None:
+    """Telegram takes 64 bytes, the contract says 48."""
+    assert all(button.action.isascii() and len(button.action) <= 48 for row in ANSWER_ROWS for button in row)

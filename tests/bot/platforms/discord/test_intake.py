@@ -1,0 +1,100 @@
+"""Tests of bot.platforms.discord.intake: nothing heard is lost for lack of room."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.inbound import Said
+from bot.platforms.discord import intake
+from storage.errors import NotStorable, StorageFull
+from storage.tables import Inbox
+from tests.bot.platforms.discord_bench import Bench, bench
+
+
+class Gate:
+    """Stands before an inbox and fails, or lets nothing through until it is opened."""
+
+    def __init__(self, table: Bench) -> None:
+        self.table = table
+        self.is_open = asyncio.Event()
+        self.errors: list[Exception] = []
+        self.never = ""  # a text that cannot be stored
+        self.is_open.set()
+
+    async def take(self, row: Inbox) -> bool:
+        await self.is_open.wait()
+        if self.errors and row.update_id.startswith("m:"):
+            raise self.errors.pop()
+        if self.never and row.payload["data"].get("text") == self.never:
+            raise NotStorable("NaN")
+        return await self.table.take(row)
+
+
+@pytest_asyncio.fixture
+async def gate(quick_dir: Path) -> AsyncIterator[Gate]:
+    """A connected channel behind a gate."""
+    async with bench(quick_dir, is_started=False) as table:
+        made = Gate(table)
+        table.server.dm()
+        table.channel = table.new_channel()
+        await table.channel.start(made.take)
+        await table.settled()
+        yield made
+        made.is_open.set()
+
+
+async def test_a_full_disk_is_waited_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be stored is offered again until it is, and what comes after it waits."""
+    monkeypatch.setattr(intake, "RETRY_S", 0.01)
+    gate.errors = [StorageFull("no space left")] * 2
+    for text in ("one", "two"):
+        await gate.table.server.say(gate.table.server.dm(), text)
+    await gate.table.until(lambda: len(gate.table.keys) == 2)
+    assert [said.text for said in gate.table.said if isinstance(said, Said)] == ["one", "two"]
+
+
+async def test_what_can_never_be_stored_is_left_out(gate: Gate) -> None:
+    """One message that cannot be stored does not stop those after it."""
+    gate.never = "one"
+    for text in ("one", "two"):
+        await gate.table.server.say(gate.table.server.dm(), text)
+    await gate.table.until(lambda: gate.table.keys)
+    assert [said.text for said in gate.table.said if isinstance(said, Said)] == ["two"]
+
+
+async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what may wait in memory events are left, and taken from the history once there is room."""
+    monkeypatch.setattr(intake, "MAX_OPEN", 3)
+    async with bench(quick_dir, is_started=False) as table:
+        held = Gate(table)
+        table.channel = table.new_channel()
+        await table.channel.start(held.take)
+        await table.settled()
+        held.is_open.clear()
+        for number in range(20):
+            await table.server.say(table.server.dm(), f"{number}")
+        await table.until(lambda: table.channel._intake._has_missed)
+        held.is_open.set()
+        await table.until(lambda: len(table.keys) == 20)
+        assert [said.text for said in table.said if isinstance(said, Said)] == [f"{n}" for n in range(20)]
+
+
+async def test_an_interaction_is_answered_before_it_is_stored(gate: Gate) -> None:
+    """Discord waits three seconds for the first answer, however long storing takes."""
+    gate.is_open.clear()
+    given = await gate.table.server.command(gate.table.server.dm(), "help")
+    await gate.table.until(lambda: given.first is not None)
+    assert gate.table.keys == []
+    gate.is_open.set()
+    await gate.table.until(lambda: gate.table.keys)
+
+
+async def test_stopping_commits_what_was_heard(gate: Gate) -> None:
+    """A message heard before the stop is in the inbox after it."""
+    await gate.table.server.say(gate.table.server.dm(), "goodbye")
+    await gate.table.until(lambda: not gate.table.channel._intake.is_idle or gate.table.keys)
+    await gate.table.channel.stop()
+    assert len(gate.table.keys) == 1

@@ -1,0 +1,356 @@
+"""consolidator with the real engine: what one consolidation does, and what is left when it breaks off."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.config.engine import SleepConfig
+from engine.consolidation.consolidator import Consolidator
+from engine.errors import EngineRestarting, TrainerError
+from engine.gates.candidate import Verdict
+from engine.learning.candidates import scored
+from storage.conversations import completions
+from storage.learning import feedback, signals, updates, versions
+from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+
+LESSONS = (("Tell me about the koala", "no emoji please"), ("What is paella?", "use lowercase"))
+HALF = {"learning_rate": 1.2e-3}  # what is taught so gently is better than before and does not hold yet
+NUM_SIGNALS = 4  # two lessons, an approval and a thumb down
+
+
+def consolidator(live: Live) -> Consolidator:
+    """The one of the running engine."""
+    return live.engine._consolidator
+
+
+@pytest.fixture
+def wide(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One candidate in twenty of this small model changes more than was asked: no question here."""
+    for bound in ("max_unasked", "max_unasked_worst"):
+        monkeypatch.setitem(vars(live.engine.config.gate), bound, 9.0)
+
+
+@pytest.fixture
+def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in twenty loses a fact: no question here either."""
+    real = consolidator(live)._gold.judged
+
+    async def passed(gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
+        return replace(await real(gold, ref, verdict), is_accepted=True, reason="")
+
+    monkeypatch.setattr(consolidator(live)._gold, "judged", passed)
+
+
+@pytest.fixture
+def brief(live: Live, lenient: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is taught is no question at all: a few steps, and every gate open."""
+    monkeypatch.setitem(vars(live.engine.config.sleep), "max_steps", 4)
+    with live.open_gates():
+        yield
+
+
+async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> None:
+    """A reaction to a new answer, kept as the chat side keeps it."""
+    answer = await live.ask(user_id, text)
+    row = Feedback(user_id=user_id, completion_id=answer.id, kind=kind, value=value)
+    stored, _ = await live.database.write(lambda s: feedback.add(s, row))
+    await live.database.write(lambda s: feedback.set_status(s, stored.id, FeedbackStatus.KEPT))
+    if kind == "approval":
+        await live.database.write(lambda s: completions.mark_gold(s, user_id, answer.id))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def original(live: Live) -> str:
+    """A person who has taught two lessons, the second one half only, liked an answer and disliked another."""
+    user_id = await live.person()
+    for (question, wish), training in zip(LESSONS, (None, HALF), strict=True):
+        outcome = await live.teach(await live.ask(user_id, question), wish, training=training)
+        assert outcome.status == "learned", outcome
+    await react(live, user_id, "Tell me about the owl", "approval", "+1")
+    await react(live, user_id, "What is sushi?", "reaction", "-1")
+    await live.engine.settled()
+    return user_id
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pupil(live: Live, original: str) -> str:
+    """A new person who has said and taught the same."""
+    return (await live.twin(original)).user_id
+
+
+async def marks(live: Live, user_id: str) -> set[str | None]:
+    """What the person's feedback is marked with."""
+    return {row.consolidated_by for row in await live.database.read(lambda s: feedback.history(s, user_id, 99))}
+
+
+async def runs(live: Live, user_id: str) -> list[UpdateRun]:
+    """The person's consolidations, newest first."""
+    return await live.database.read(lambda s: signals.runs(s, user_id))
+
+
+async def has_begun(live: Live, user_id: str) -> None:
+    """Returns once a consolidation has a row and its training runs."""
+    while not any(run.status == "running" for run in await runs(live, user_id)):  # noqa: ASYNC110 - a row tells nobody
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("lenient")
+async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Live, pupil: str) -> None:
+    """Through every gate, those on the approved answer's text included; each signal is marked, and new no more."""
+    before = (await live.user(pupil)).active_version
+    outcome = await live.engine.consolidate(pupil)
+    assert (outcome.status, outcome.num_new, outcome.adapter_version) == ("learned", NUM_SIGNALS, before + 1), outcome
+    assert (await live.version(pupil, outcome.adapter_version)).parent == before
+    assert {"entities kept", "nothing invented", "form kept"} <= outcome.gate["checks"].keys()
+    assert outcome.gate["figures"]["divergence_after"] < 0.5 * outcome.gate["figures"]["divergence_before"]
+    (run,) = await runs(live, pupil)
+    assert (run.id, run.status, run.version) == (outcome.update_id, "accepted", outcome.adapter_version)
+    assert await marks(live, pupil) == {run.id}
+    answer = await live.result(pupil, "What is ramen?", notes="off")
+    assert answer.adapter_version == outcome.adapter_version
+    again = await live.engine.consolidate(pupil)
+    assert (again.status, again.num_new, again.adapter_version) == ("kept", 0, outcome.adapter_version)
+
+
+@pytest.mark.usefixtures("brief")
+async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None:
+    """The next one takes in what came since, and teaches the earlier two once more."""
+    await live.engine.consolidate(pupil)
+    await live.teach(await live.ask(pupil, "Tell me about the koala"), "call me Ana")
+    outcome = await live.engine.consolidate(pupil)
+    assert (outcome.num_new, outcome.num_rehearsed) == (1, len(LESSONS)), outcome
+
+
+async def test_a_person_without_signals_or_with_learning_off_gets_none(live: Live) -> None:
+    """They are told why, and nothing is written."""
+    for is_learning, reason in ((True, "nothing new"), (False, "learning is off")):
+        user_id = await live.person(is_learning=is_learning)
+        outcome = await live.engine.consolidate(user_id)
+        assert (outcome.status, reason in outcome.reason, await runs(live, user_id)) == ("kept", True, [])
+
+
+async def test_approvals_alone_train_nothing_and_are_taken_in(live: Live) -> None:
+    """There is no gradient in them; they are not looked at again every night."""
+    user_id = await live.person()
+    await react(live, user_id, "Tell me about the owl", "approval", "+1")
+    outcome = await live.engine.consolidate(user_id)
+    assert (outcome.status, outcome.num_new, outcome.steps, outcome.adapter_version) == ("kept", 1, 0, 0)
+    assert await marks(live, user_id) == {outcome.update_id}
+    assert [run.status for run in await runs(live, user_id)] == ["skipped"]
+
+
+@pytest.mark.usefixtures("wide")
+async def test_a_candidate_that_spoils_approved_answers_never_answers(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The texts have the last word: tried twice, refused, taken out of vLLM, kept apart; every signal stays new."""
+    before = await live.result(pupil, "What is ramen?", notes="off")
+    seen: list[AdapterRef] = []
+
+    async def judged(_gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
+        seen.append(ref)
+        return Verdict(False, "answers you liked would have lost facts", dict(verdict.checks))
+
+    monkeypatch.setattr(consolidator(live)._gold, "judged", judged)
+    outcome = await live.engine.consolidate(pupil)
+    assert (outcome.status, outcome.reason) == ("rejected", "answers you liked would have lost facts")
+    assert len(seen) == 2
+    for ref in seen:
+        assert (await live.version(pupil, ref.number)).state == VersionState.REJECTED
+        assert not live.folder(pupil, ref.number).exists()
+        assert (live.data_dir / "rejected" / pupil / str(ref.number)).is_dir()
+        assert live.host._running is not None
+        assert ref.lora_int_id not in live.host._running.loaded
+    assert await marks(live, pupil) == {None}
+    after = await live.result(pupil, "What is ramen?", notes="off")
+    assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
+
+
+@pytest.mark.usefixtures("brief")
+async def test_one_that_breaks_off_anywhere_leaves_the_parent(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is marked, no candidate is left, it is parked for the admin, and the next one takes everything in."""
+    monkeypatch.setitem(vars(live.engine.config.sleep), "max_failures", 99)
+    candidates = consolidator(live)._candidates
+    before = await live.result(pupil, "What is ramen?", notes="off")
+    points: list[tuple[Any, str]] = [
+        (candidates, "train"), (candidates._adapters, "write"), (candidates._served, "publish"), (versions, "accept"),
+        (candidates, "activate"),
+    ]  # fmt: skip
+    for number, (owner, point) in enumerate(points, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, point, broken)
+            outcome = await live.engine.consolidate(pupil)
+        assert (outcome.status, "broken here" in outcome.reason) == ("rejected", True), (point, outcome)
+        assert [run.status for run in await runs(live, pupil)] == ["parked"] * number, point
+        assert await marks(live, pupil) == {None}, point
+        assert await live.database.read(versions.unfinished) == [], point
+        after = await live.result(pupil, "What is ramen?", notes="off")
+        assert after.adapter_version == before.adapter_version, point
+        assert after.completion_token_ids == before.completion_token_ids, point
+    again = await live.engine.consolidate(pupil)
+    assert (again.status, again.num_new) == ("learned", NUM_SIGNALS)
+
+
+def broken(*_args: Any, **_options: Any) -> Any:
+    """What stands in for a step that fails."""
+    raise TrainerError("broken here")
+
+
+@pytest.mark.usefixtures("brief")
+async def test_one_that_broke_off_is_done_again_and_trains_once(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine died under the first attempt: the second starts from the same parent."""
+    parent = (await live.user(pupil)).active_version
+    real = consolidator(live)._candidates.activate
+    attempts = [0]
+
+    async def dying(*args: Any, **options: Any) -> Any:
+        attempts[0] += 1
+        if attempts[0] == 1:
+            raise EngineRestarting("gone")
+        return await real(*args, **options)
+
+    monkeypatch.setattr(consolidator(live)._candidates, "activate", dying)
+    outcome = await live.engine.consolidate(pupil)
+    assert outcome.status == "learned"
+    assert [run.status for run in await runs(live, pupil)] == ["accepted", "failed"]
+    assert (await live.version(pupil, outcome.adapter_version)).parent == parent
+    assert await marks(live, pupil) == {outcome.update_id}
+
+
+@pytest.mark.usefixtures("lenient")
+async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str) -> None:
+    """Broken off at once, nothing half done; asking meanwhile says so; it is done once learning goes on."""
+    before = (await live.user(pupil)).active_version
+    asked = asyncio.create_task(live.engine.consolidate(pupil))
+    await has_begun(live, pupil)
+    live.engine.pause_consolidation(True)
+    await live.engine.settled()
+    assert [run.status for run in await runs(live, pupil)] == ["postponed"]
+    assert ((await live.user(pupil)).active_version, await marks(live, pupil)) == (before, {None})
+    assert await live.database.read(versions.unfinished) == []
+    assert (await live.engine.consolidate(pupil)).reason == "learning is paused"
+    live.engine.pause_consolidation(False)
+    assert (await asked).status == "learned"
+
+
+@pytest.mark.usefixtures("lenient")
+async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
+    """The correction is learned first, and is part of what is taken in afterwards."""
+    asked = asyncio.create_task(live.engine.consolidate(pupil))
+    answer = await live.ask(pupil, "Tell me about the owl")
+    await has_begun(live, pupil)
+    lesson = await live.teach(answer, "call me Ana")
+    assert not asked.done()
+    outcome = await asked
+    assert (lesson.status, outcome.num_new) == ("learned", NUM_SIGNALS + 1), outcome
+    assert [run.status for run in await runs(live, pupil)][-1] == "postponed"
+
+
+@pytest.mark.usefixtures("brief")
+async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live, pupil: str) -> None:
+    """What a killed heed leaves, a row that says it runs and a candidate, becomes one consolidation, once."""
+    parent = (await live.user(pupil)).active_version
+    row = UpdateRun(user_id=pupil, kind=signals.CONSOLIDATION, parent_version=parent)
+    await live.database.write(lambda s: updates.start(s, row))
+    await live.engine.resume_pending()
+    await live.engine.settled()
+    found = await runs(live, pupil)
+    assert [run.status for run in found] == ["accepted", "failed"]
+    assert await marks(live, pupil) == {found[0].id}
+
+
+@pytest.mark.usefixtures("brief")
+async def test_at_night_it_begins_by_itself_once_nobody_talks(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while somebody was answered a moment ago; then the person with enough signals is found and consolidated."""
+    for number in range(6):
+        await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
+    sleep = live.engine._sleep
+    monkeypatch.setattr(sleep, "_config", SleepConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
+    assert await sleep.due() is None
+    monkeypatch.setattr(live.engine, "_answered_s", -math.inf)
+    assert await sleep.due() == pupil
+    live.engine._submit_consolidation(pupil)
+    await live.engine.settled()
+    (run,) = await runs(live, pupil)
+    assert run.status == "accepted"
+    assert await marks(live, pupil) == {run.id}
+    assert await sleep.due() is None
+
+
+@pytest.mark.usefixtures("lenient")
+async def test_a_rebuild_makes_the_adapter_again_from_zero(live: Live, pupil: str) -> None:
+    """Out of the notes and the replay, held against the old version; its lessons hold, and new signals are taken in."""
+    before = (await live.user(pupil)).active_version
+    outcome = await live.engine.rebuild(pupil)
+    assert (outcome.status, outcome.is_rebuild, outcome.adapter_version) == ("learned", True, before + 1), outcome
+    assert (await live.version(pupil, outcome.adapter_version)).parent == 0
+    assert {"earlier_drop", "drift"} <= outcome.gate["figures"].keys()
+    assert "unasked" not in outcome.gate["figures"]  # what comes before zero is nobody's
+    assert await marks(live, pupil) == {outcome.update_id}
+    text = (await live.result(pupil, "What is ramen?", notes="off")).text
+    assert text == text.lower()
+
+
+async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held against the old version on the person's own answers; refused, the old one goes on answering."""
+    before = await live.result(pupil, "What is ramen?", notes="off")
+
+    async def forgetful(host: Any, samples: Any, ref: AdapterRef) -> Any:
+        scores = await scored(host, samples, ref)
+        if ref.number == before.adapter_version:
+            return scores
+        return [score | {"student_logprobs": [9.0] * len(score["student_logprobs"])} for score in scores]
+
+    monkeypatch.setattr("engine.consolidation.rebuild.scored", forgetful)
+    outcome = await live.engine.rebuild(pupil)
+    assert (outcome.status, outcome.gate["checks"]["earlier"]) == ("rejected", False), outcome
+    after = await live.result(pupil, "What is ramen?", notes="off")
+    assert (after.adapter_version, after.completion_token_ids) == (before.adapter_version, before.completion_token_ids)
+    assert await marks(live, pupil) == {None}
+
+
+@pytest.mark.usefixtures("brief")
+async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consolidation of theirs begins from zero; it is one like any other for the log and the marks."""
+    rebase = consolidator(live)._rebase
+    assert not await rebase.has_drifted(await live.engine._served.active(pupil))
+
+    async def far(_ref: AdapterRef) -> float:
+        return live.engine.config.sleep.max_drift + 0.1
+
+    monkeypatch.setattr(rebase, "_drift", far)
+    assert not await rebase.has_drifted(ZERO_ADAPTER)
+    monkeypatch.setattr(rebase, "compared", unchanged)
+    outcome = await live.engine.consolidate(pupil)
+    assert (outcome.status, outcome.is_rebuild) == ("learned", True), outcome
+    assert [run.status for run in await runs(live, pupil)] == ["accepted"]
+
+
+async def unchanged(_user_id: str, _notes: Any, _old: Any, _new: Any, verdict: Verdict) -> Verdict:
+    """No comparison."""
+    return verdict
+
+
+async def test_who_taught_nothing_is_answered_by_the_base_after_a_rebuild(live: Live) -> None:
+    """There is nothing to make an adapter out of; with learning off none is made either."""
+    outcome = await live.engine.rebuild(await live.person())
+    assert (outcome.status, outcome.adapter_version, outcome.steps) == ("kept", 0, 0)
+    outcome = await live.engine.rebuild(await live.person(is_learning=False))
+    assert "learning is off" in outcome.reason

@@ -1,0 +1,126 @@
+"""engine.gates.texts: entities, form and variety of texts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config.engine import GateConfig
+from engine.gates.texts import (
+    Written,
+    entities,
+    fabricated_share,
+    is_compliant,
+    judge_texts,
+    preserved_share,
+    rouge_l,
+    self_rouge_l,
+)
+
+words = st.lists(st.sampled_from("abcd"), max_size=12)
+GOLD = "The koala lives in Australia and weighs 10 kg. Ask @zookeeper."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It weighs 10 kg and costs 3.50", {"10", "3.50"}),
+        ("see /etc/heed/config.toml and v1.2.3", {"/etc/heed/config.toml", "v1.2.3"}),
+        ("ask @ana about LoraSlot", {"@ana", "loraslot"}),
+        ("The koala lives in Australia", {"australia"}),
+        ("Nothing special here", set()),
+        ("", set()),
+    ],
+)
+def test_entities_are_numbers_paths_versions_mentions_and_names(text: str, expected: set[str]) -> None:
+    """A capital at the beginning of a text is grammar, within a sentence it is a name."""
+    assert entities(text) == expected
+
+
+def test_the_share_of_entities_kept() -> None:
+    """Of a number, a place and a mention two are kept: two thirds; a longer number is another one."""
+    assert preserved_share(GOLD, "in australia, 10 kg, @zookeeper") == 1.0
+    assert preserved_share(GOLD, "It weighs 10 kg in Australia.") == pytest.approx(2 / 3)
+    assert preserved_share(GOLD, "It weighs 100 kg.") == 0.0
+    assert preserved_share("no entity", "whatever 5") == 1.0
+
+
+def test_the_share_of_entities_invented() -> None:
+    """What the gold answer says in any capitals is no invention."""
+    assert fabricated_share(GOLD, "It weighs 10 kg in Australia.") == 0.0
+    assert fabricated_share(GOLD, "It weighs 12 kg in Australia.") == 0.5
+    assert fabricated_share(GOLD, "It weighs little.") == 0.0
+    assert fabricated_share("australia is far", "that is in Australia") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("gold", "text", "expected"),
+    [
+        ("Yes.", "No.", True),
+        ("Yes.", "", False),
+        ("Yes.", "   ", False),
+        ("- a\n- b", "- x\n- y\n- z", True),
+        ("- a\n- b", "x and y", False),
+        ("a and b", "1. x\n2. y", False),
+        ('{"a": 1}', '{"a": 2}', True),
+        ('{"a": 1}', "a is 2", False),
+        ("Yes.", "```\nx", False),
+        ("Yes.", "Notes about this person: none", False),
+        ("Yes.", "Yes.<|im_start|>user", False),
+    ],
+)
+def test_the_form_is_that_of_the_gold_answer(gold: str, text: str, expected: bool) -> None:
+    """Lists stay lists, JSON stays JSON, nothing is empty, and no part of a prompt is repeated."""
+    assert is_compliant(Written(gold, text)) is expected
+
+
+def test_an_answer_that_never_ends_has_not_kept_the_form() -> None:
+    """It ran into the limit of tokens."""
+    assert not is_compliant(Written("Yes.", "Yes, yes, yes,", is_ended=False))
+
+
+def test_each_figure_has_its_bound() -> None:
+    """Kept, nothing invented, form kept: each check follows its own figure."""
+    same = Written(GOLD, GOLD)
+    assert judge_texts([same], GateConfig()).is_accepted
+    lost = judge_texts([same, Written(GOLD, "The koala is shy.")], GateConfig())
+    assert lost.checks == {"entities kept": False, "nothing invented": True, "form kept": True}
+    invented = judge_texts([same, Written(GOLD, GOLD + " It likes Vienna and 77 cakes.")], GateConfig())
+    assert invented.checks == {"entities kept": True, "nothing invented": False, "form kept": True}
+    broken = judge_texts([same, Written(GOLD, GOLD, is_ended=False)], GateConfig())
+    assert broken.checks == {"entities kept": True, "nothing invented": True, "form kept": False}
+
+
+def test_an_empty_gold_set_is_no_proof() -> None:
+    """Nothing measured is an error here, not a pass."""
+    with pytest.raises(ValueError, match="empty gold set"):
+        judge_texts([], GateConfig())
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_shares_are_shares(gold: str, text: str) -> None:
+    """Between 0 and 1 for any texts, and perfect for a copy."""
+    assert 0 <= preserved_share(gold, text) <= 1
+    assert 0 <= fabricated_share(gold, text) <= 1
+    assert preserved_share(gold, gold) == 1.0
+    assert fabricated_share(gold, gold) == 0.0
+
+
+@given(words, words)
+def test_rouge_l_is_symmetric_and_one_for_equals(first: list[str], second: list[str]) -> None:
+    """2 LCS / (m + n)."""
+    assert rouge_l(first, second) == rouge_l(second, first)
+    assert 0 <= rouge_l(first, second) <= 1
+    assert rouge_l(first, first) == 1.0
+
+
+def test_rouge_l_takes_the_longest_common_subsequence() -> None:
+    """The example of Lin (2004), section 3: "police killed the gunman" against "police kill the gunman"."""
+    assert rouge_l(["police", "killed", "the", "gunman"], ["police", "kill", "the", "gunman"]) == 0.75
+    assert rouge_l("abc", "xyz") == 0.0
+
+
+def test_answers_that_are_all_the_same_have_self_rouge_one() -> None:
+    """One answer alone says nothing."""
+    assert self_rouge_l(["same words", "same words", "same words"]) == 1.0
+    assert self_rouge_l(["abc", "abd"]) == pytest.approx(2 / 3)
+    assert self_rouge_l(["alone"]) is None

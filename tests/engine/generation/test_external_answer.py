@@ -1,0 +1,50 @@
+"""engine.generation.external_answer: an answer that heed did not write, on the real model."""
+
+import pytest
+
+from engine.errors import PromptTooLongError
+from engine.requests import GIVEN, GenerateRequest, GenerateResult
+from engine.samples.rollouts import own_rollouts
+from storage.conversations import completions
+from storage.tables import Completion
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+KOALA = [{"role": "user", "content": "Tell me about the koala."}]
+
+
+async def stored(live: Live, user_id: str, result: GenerateResult) -> Completion:
+    """A given answer as the chat side stores it."""
+    names = ("messages", "notes", "prompt_token_ids", "completion_token_ids", "logprobs", "text", "adapter_version",
+             "sampling", "finish_reason")  # fmt: skip
+    row = Completion(user_id=user_id, **{name: getattr(result, name) for name in names})
+    return await live.database.write(lambda s: completions.add(s, row))
+
+
+async def test_heeds_own_words_are_read_as_they_were_written(live: Live) -> None:
+    """The same tokens, the end among them, and nearly vLLM's own log-probabilities."""
+    user_id = await live.person()
+    own = await live.result(user_id, KOALA[0]["content"])
+    found = await live.engine.given(GenerateRequest(user_id, KOALA), own.text)
+    assert found.completion_token_ids == own.completion_token_ids
+    assert found.prompt_token_ids == own.prompt_token_ids
+    assert found.finish_reason == GIVEN
+    differences = [abs(a - b) for a, b in zip(found.logprobs, own.logprobs, strict=True)]
+    assert sum(differences) / len(differences) <= 0.02
+
+
+async def test_a_given_answer_can_be_corrected(live: Live) -> None:
+    """A lesson about words that heed never said is learned, and shows in what it says."""
+    user_id = await live.person()
+    text = "The koala is a fine animal of Australia \U0001f600 and it eats leaves \U0001f600"
+    answer = await stored(live, user_id, await live.engine.given(GenerateRequest(user_id, KOALA), text))
+    outcome = await live.teach(answer, "no emoji please")
+    assert outcome.status == "learned", outcome
+    assert own_rollouts([answer], 0) == []
+
+
+async def test_what_is_too_long_is_refused(live: Live) -> None:
+    """Before anything is read."""
+    user_id = await live.person()
+    with pytest.raises(PromptTooLongError, match="tokens; the model takes"):
+        await live.engine.given(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)

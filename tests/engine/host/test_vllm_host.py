@@ -1,0 +1,566 @@
+"""vLLM with the trainer in its worker, for real: streams, adapters, parity, faults."""
+
+import asyncio
+import itertools
+import json
+import random
+import shutil
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from safetensors.numpy import load, save
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.exceptions import EngineDeadError
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
+from engine.config.engine import EngineConfig, LearnConfig
+from engine.errors import AdapterLoadError, EngineRestarting, EngineStartError, PromptTooLongError
+from engine.host import vllm_host
+from engine.host.vllm_host import VllmHost, _Running
+from engine.host.vllm_types import HostChunk
+from engine.requests import Sampling
+from engine.worker.watchdog import ProcessId
+from storage.files.atomic import directory_sha256
+from tests.engine.death import Death
+from tests.engine.live import Live
+from tests.engine.pocket_model import pocket_folder
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
+
+IDS = itertools.count(1_000_000)  # far from what the database gives out
+GREEDY = Sampling(max_tokens=40)
+
+
+@pytest.fixture
+def host(live: Live) -> VllmHost:
+    """The one running host."""
+    return live.host
+
+
+def new_host(data_dir: Path) -> VllmHost:
+    """One that has not been started."""
+    return VllmHost(EngineConfig(model=str(pocket_folder()), data_dir=data_dir))
+
+
+class Answer:
+    """A stream read to its end."""
+
+    def __init__(self, chunks: list[HostChunk]) -> None:
+        self.chunks = chunks
+        self.text = "".join(chunk.text for chunk in chunks)
+        self.token_ids = [token for chunk in chunks for token in chunk.token_ids]
+        self.logprobs = [value for chunk in chunks for value in chunk.logprobs]
+        self.finish_reason = chunks[-1].finish_reason
+
+
+def prompt_of(host: VllmHost, text: str = "Tell me about the koala") -> list[int]:
+    """A chat prompt's ids."""
+    messages = [{"role": "user", "content": text}]
+    ids: list[int] = host.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)[
+        "input_ids"
+    ]
+    return ids
+
+
+async def answer(
+    host: VllmHost, prompt: list[int], adapter: AdapterRef = ZERO_ADAPTER, sampling: Sampling = GREEDY
+) -> Answer:
+    """A finished answer."""
+    request_id = f"test-{random.random()}"
+    return Answer([chunk async for chunk in host.generate(prompt, sampling, adapter, request_id)])
+
+
+KOALA, PIANO, LIMA = "Tell me about the koala", "Tell me about the piano", "Tell me about Lima"
+
+
+async def lesson(host: VllmHost, like: str = PIANO) -> list[dict[str, Any]]:
+    """A correction that makes the koala's answer the one of another animal: far from what the base model says."""
+    student, teacher = prompt_of(host, KOALA), prompt_of(host, like)
+    response = (await answer(host, teacher)).token_ids
+    return [{"kind": "correction", "student_ids": student, "teacher_ids": teacher, "response_ids": response}]
+
+
+async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = PIANO, **learn: Any) -> str:
+    """An update run to its end; its id."""
+    update_id = f"update-{next(IDS)}"
+    spec = {
+        "update_id": update_id,
+        "parent": parent.to_dict() if parent else None,
+        "samples": await lesson(host, like),
+        "learn": LearnConfig(**({"steps": 8, "learning_rate": 1e-2} | learn)).to_dict(),
+    }
+    record = await host.rpc("heed_open_update", spec)
+    assert record["ok"], record
+    while not (record := await host.rpc("heed_advance", update_id, 25.0))["done"]:
+        assert record["ok"], record
+    return update_id
+
+
+def ref_in(folder: Path, user_id: str = "ana") -> AdapterRef:
+    """A reference nobody used before."""
+    number = next(IDS)
+    return AdapterRef(user_id, number, number, str(folder / str(number)))
+
+
+async def publish(host: VllmHost, folder: Path, update_id: str, *, is_written: bool = True) -> AdapterRef:
+    """A trained adapter, registered in the worker and written to disk."""
+    ref = ref_in(folder)
+    record = await host.rpc("heed_publish", update_id, ref.lora_int_id, ref.name)
+    assert record["ok"], record
+    await host.rpc("heed_close_update", update_id)
+    if is_written:
+        write(ref, record["tensors"], record["config"])
+    return ref
+
+
+def read(ref: AdapterRef) -> tuple[bytes, str]:
+    """The two files of a PEFT directory, as `write` takes them."""
+    return (Path(ref.path) / TENSORS_FILE).read_bytes(), (Path(ref.path) / CONFIG_FILE).read_text()
+
+
+def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
+    """The two files of a PEFT directory."""
+    Path(ref.path).mkdir(parents=True)
+    (Path(ref.path) / TENSORS_FILE).write_bytes(tensors)
+    (Path(ref.path) / CONFIG_FILE).write_text(config)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
+    """A trained adapter that answers otherwise than the base model."""
+    return await publish(host, tmp_path, await train(host))
+
+
+async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host: VllmHost) -> None:
+    """Ids, log-probabilities and text fit together."""
+    result = await answer(host, prompt_of(host))
+    assert len(result.chunks) > 1
+    assert len(result.logprobs) == len(result.token_ids)
+    assert all(value <= 0 for value in result.logprobs)
+    assert host.tokenizer.decode(result.token_ids, skip_special_tokens=True) == result.text
+
+
+async def test_the_end_of_sequence_token_is_among_the_ids_when_the_model_stops(host: VllmHost) -> None:
+    """It has to be trained; it is not part of the text."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=400))
+    assert result.finish_reason == "stop"
+    assert result.token_ids[-1] == host.tokenizer.eos_token_id
+    assert host.tokenizer.eos_token not in result.text
+
+
+async def test_an_answer_that_was_cut_says_so(host: VllmHost) -> None:
+    """And has exactly the tokens allowed."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=3))
+    assert result.finish_reason == "length"
+    assert len(result.token_ids) == 3
+
+
+async def test_a_stop_word_ends_the_answer_and_is_not_shown(host: VllmHost) -> None:
+    """OpenAI's `stop`."""
+    whole = await answer(host, prompt_of(host))
+    word = whole.text.split()[2]
+    cut = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=40, stop=(word,)))
+    assert cut.finish_reason == "stop"
+    assert whole.text.startswith(cut.text)
+    assert word not in cut.text
+
+
+async def test_an_answer_in_one_piece_is_the_streamed_one(host: VllmHost) -> None:
+    """The same tokens with the same log-probabilities, and no text that nobody reads."""
+    prompt = prompt_of(host, KOALA)
+    whole = await host.complete(prompt, GREEDY, ZERO_ADAPTER, "in-one-piece")
+    streamed = await answer(host, prompt)
+    assert whole.token_ids == streamed.token_ids
+    assert whole.logprobs == pytest.approx(streamed.logprobs, abs=1e-3)
+    assert whole.finish_reason == "stop"
+    assert not whole.text
+
+
+async def test_top_log_probabilities_hold_the_sampled_token_and_the_likeliest(host: VllmHost) -> None:
+    """OpenAI's `top_logprobs`."""
+    result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=5, top_logprobs=3))
+    for chunk in result.chunks:
+        assert chunk.top_logprobs is not None
+        for token, value, top in zip(chunk.token_ids, chunk.logprobs, chunk.top_logprobs, strict=True):
+            assert top[token] == value == max(top.values())
+            assert len(top) >= 3
+
+
+async def test_the_seed_decides_what_is_sampled(host: VllmHost) -> None:
+    """The same twice; among a dozen seeds not always the same, however sure the model is."""
+
+    async def sampled(seed: int) -> tuple[int, ...]:
+        return tuple((await answer(host, prompt_of(host), sampling=Sampling(temperature=2.0, seed=seed))).token_ids)
+
+    texts = [await sampled(seed) for seed in range(12)]
+    assert await sampled(3) == texts[3]
+    assert len(set(texts)) > 1
+
+
+async def test_a_repeated_prompt_is_read_from_the_cache(host: VllmHost) -> None:
+    """A conversation's earlier turns are not computed again."""
+    prompt = prompt_of(host, "Tell me about the koala, the tiger and the horse, and where each of them lives") * 2
+    await answer(host, prompt)
+    assert (await answer(host, prompt)).chunks[-1].num_cached_tokens > 0
+
+
+async def test_leaving_a_stream_ends_it_in_vllm(host: VllmHost) -> None:
+    """Nothing goes on decoding for nobody."""
+    stream = host.generate(prompt_of(host), Sampling(max_tokens=400, temperature=2.0), ZERO_ADAPTER, "left-early")
+    await anext(stream)
+    await stream.aclose()
+    assert host.num_running == 0
+    assert host._running is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_a_prompt_that_does_not_fit_is_refused(host: VllmHost) -> None:
+    """Before vLLM sees it."""
+    with pytest.raises(PromptTooLongError):
+        await answer(host, [5] * host.max_model_len)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+async def test_the_training_forward_agrees_with_vllm(host: VllmHost, adapter: AdapterRef, temperature: float) -> None:
+    """Log-probabilities of the same tokens, with an adapter: mean absolute difference at most 0.02, here far below."""
+    prompt = prompt_of(host, "What does the tiger eat?")
+    sampled = await answer(host, prompt, adapter, Sampling(temperature=temperature, max_tokens=40, seed=5))
+    sample = {
+        "kind": "correction",
+        "student_ids": prompt,
+        "teacher_ids": prompt,
+        "response_ids": sampled.token_ids,
+        "behaviour_logprobs": sampled.logprobs,
+        "temperature": temperature,
+        "teacher": "current",
+    }
+    spec = {
+        "update_id": "parity",
+        "parent": adapter.to_dict(),
+        "samples": [sample],
+        "learn": LearnConfig(steps=1).to_dict(),
+    }
+    assert (await host.rpc("heed_open_update", spec))["ok"]
+    record = await host.rpc("heed_advance", "parity", 1e6)
+    assert record["is_weights"]["mean_abs_log"] < 1e-3
+    if temperature in (0.0, 1.0):
+        (score,) = (await host.rpc("heed_score", [sample], adapter.to_dict()))["scores"]
+        assert np.abs(np.subtract(score["student_logprobs"], sampled.logprobs)).mean() <= 0.02
+
+
+async def test_a_current_teacher_without_feedback_reproduces_the_student(host: VllmHost, adapter: AdapterRef) -> None:
+    """Same prompt, same adapter: the same log-probabilities, no divergence."""
+    prompt = prompt_of(host)
+    response = (await answer(host, prompt, adapter)).token_ids
+    sample = {"kind": "correction", "student_ids": prompt, "teacher_ids": prompt, "response_ids": response}
+    sample |= {"teacher": "current"}
+    (score,) = (await host.rpc("heed_score", [sample], adapter.to_dict()))["scores"]
+    assert score["student_logprobs"] == score["teacher_logprobs"]
+    assert score["divergence"] == pytest.approx(0.0, abs=1e-6)
+
+
+async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHost, adapter: AdapterRef) -> None:
+    """Served from memory first; dropped everywhere and read from disk, it answers the same."""
+    prompt = prompt_of(host)
+    from_memory = await answer(host, prompt, adapter)
+    await host.remove_adapter(adapter)
+    record = await host.rpc("heed_drop", adapter.lora_int_id)
+    assert record["ok"]
+    from_disk = await answer(host, prompt, adapter)
+    base = await answer(host, prompt)
+    assert from_disk.token_ids == from_memory.token_ids != base.token_ids
+
+
+async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """vLLM's own CPU kernels give base rows the last slot's adapter."""
+    other = await publish(host, tmp_path, await train(host, like=LIMA))
+    prompt = prompt_of(host, KOALA)
+    alone = {ref.name: (await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter, other)}
+    assert len(set(map(tuple, alone.values()))) == 3
+    refs = [ZERO_ADAPTER, adapter, other, ZERO_ADAPTER, other, adapter, ZERO_ADAPTER]
+    together = await asyncio.gather(*(answer(host, prompt, ref) for ref in refs))
+    for ref, result in zip(refs, together, strict=True):
+        assert result.token_ids == alone[ref.name]
+
+
+async def test_an_update_leaves_another_persons_answers_and_files_alone(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """B's greedy answers (alone in the batch, prefix cache reset) and adapter hash, before and after A's update."""
+    prompts = [prompt_of(host, text) for text in ("Hi!", "Where does the tiger live?", "What is 3 plus 4?")]
+
+    async def bens() -> tuple[list[list[int]], str]:
+        await host.reset_prefix_cache()
+        return [(await answer(host, p, adapter)).token_ids for p in prompts], directory_sha256(Path(adapter.path))
+
+    before = await bens()
+    anas = await publish(host, tmp_path, await train(host, like=LIMA))
+    await answer(host, prompts[0], anas)
+    assert await bens() == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "not a number", "rank", "kind"])
+async def test_a_bad_adapter_is_refused_and_hurts_nobodys_stream(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path, damage: str
+) -> None:
+    """The other streams run on; a good adapter is served right afterwards."""
+    bad = ref_in(tmp_path, "ben")
+    files = await asyncio.to_thread(lambda: {path.name: path.read_bytes() for path in Path(adapter.path).iterdir()})
+    config = json.loads(files[CONFIG_FILE])
+    if damage != "missing":
+        tensors = load(files[TENSORS_FILE])
+        if damage == "not a number":
+            next(iter(tensors.values()))[0, 0] = np.nan
+        if damage == "rank":
+            tensors = {n: np.repeat(t, 16, axis=0 if ".lora_A." in n else 1) for n, t in tensors.items()}
+        if damage == "kind":
+            config["use_dora"] = True
+        write(bad, save(tensors)[: -5 if damage == "truncated" else None], json.dumps(config))
+    stream = asyncio.create_task(answer(host, prompt_of(host), adapter, Sampling(max_tokens=60)))
+    await asyncio.sleep(0.02)
+    with pytest.raises(AdapterLoadError):
+        await answer(host, prompt_of(host), bad)
+    assert (await stream).token_ids == (await answer(host, prompt_of(host), adapter, Sampling(max_tokens=60))).token_ids
+
+
+async def test_a_version_that_vanishes_after_it_was_added_is_served_as_the_base_and_reported(
+    host: VllmHost, adapter: AdapterRef
+) -> None:
+    """vLLM may have to read it again in the middle of a step, where an exception would end the engine."""
+    prompt = prompt_of(host)
+    await answer(host, prompt, adapter)
+    assert host._running is not None
+    await host._running.llm.remove_lora(adapter.lora_int_id)  # as when it leaves vLLM's memory
+    await host.rpc("heed_drop", adapter.lora_int_id)
+    shutil.rmtree(adapter.path)
+    await host.reset_prefix_cache()
+    assert (await answer(host, prompt, adapter)).token_ids == (await answer(host, prompt)).token_ids
+    assert str(adapter.lora_int_id) in (await host.rpc("heed_status"))["failed"]
+    await host._forget_failed()
+    with pytest.raises(AdapterLoadError):
+        await answer(host, prompt, adapter)
+
+
+async def test_a_candidate_that_is_not_finite_is_never_registered(
+    host: VllmHost, adapter: AdapterRef, tmp_path: Path
+) -> None:
+    """Trained from a parent so large that its forward overflows: nothing to write, nothing to serve, no harm done."""
+    parent, candidate = ref_in(tmp_path), ref_in(tmp_path)
+    tensors, config = read(adapter)
+    enormous = {name: np.full_like(tensor, 1e30) for name, tensor in load(tensors).items()}
+    write(parent, save(enormous), config)
+    update_id = await train(host, parent)
+    record = await host.rpc("heed_publish", update_id, candidate.lora_int_id, candidate.name)
+    assert record["ok"]
+    assert not record["finite"]
+    assert record["tensors"] == b""
+    with pytest.raises(AdapterLoadError):
+        await host.add_adapter(candidate)
+    assert (await answer(host, prompt_of(host))).token_ids
+
+
+async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapter: AdapterRef) -> None:
+    """The stream ends first, on its own adapter."""
+    prompt = prompt_of(host)
+    expected = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+    order = []
+
+    async def read() -> list[int]:
+        ids = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+        order.append("read")
+        return ids
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    await host.remove_adapter(adapter)
+    order.append("removed")
+    assert await reading == expected
+    assert order == ["read", "removed"]
+
+
+async def test_decoding_goes_on_during_an_update(host: VllmHost) -> None:
+    """Tokens of another person's streams arrive between the calls into the worker."""
+    arrived: list[int] = []
+
+    async def read_on() -> None:
+        while True:
+            async for chunk in host.generate(prompt_of(host), Sampling(), ZERO_ADAPTER, f"beside-{next(IDS)}"):
+                arrived.extend(chunk.token_ids)
+
+    reading = asyncio.create_task(read_on())
+    while not arrived:  # noqa: ASYNC110 - the first token tells nobody
+        await asyncio.sleep(0.01)
+    num_before = len(arrived)
+    update_id = await train(host, steps=20, micro_batch_tokens=64)
+    num_during = len(arrived) - num_before
+    reading.cancel()
+    await host.rpc("heed_close_update", update_id)
+    assert num_during > 10
+
+
+async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) -> None:
+    """An exception there would end the worker."""
+    learn = LearnConfig().to_dict()
+    good = {"kind": "correction", "student_ids": [5], "teacher_ids": [6], "response_ids": [7]}
+    calls: list[tuple[str, list[Any]]] = [
+        ("heed_advance", ["no such update", 25.0]),
+        ("heed_publish", ["no such update", 1, "x@1"]),
+        ("heed_open_update", [{}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [], "learn": learn}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [good], "learn": {"steps": -1}}]),
+        ("heed_open_update", [{"update_id": "u", "parent": None, "samples": [good | {"x": 1}], "learn": learn}]),
+        (
+            "heed_open_update",
+            [{"update_id": "u", "parent": {"lora_int_id": 10**9, "path": "/no"}, "samples": [good], "learn": learn}],
+        ),
+        ("heed_score", [[good | {"response_ids": [10**9]}], None]),
+        ("heed_register", [12345, "/nowhere"]),
+    ]
+    for method, arguments in calls:
+        record = await host.rpc(method, *arguments)
+        assert not record["ok"], method
+        assert record["error"]
+    assert (await answer(host, prompt_of(host))).token_ids
+
+
+async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death: Death) -> None:
+    """Streams in flight end with a retryable error; the next ones are answered, by adapters read from disk again."""
+    assert isinstance(death.stream, EngineRestarting)
+    assert death.stream.retryable
+    base, adapted = death.answers_before
+    assert base != adapted
+    assert await death.witness.answers(host) == death.answers_before
+    assert host.is_alive
+    assert len(host._restarts) == 1
+    assert len(death.processes) >= 1
+    assert not any(process.is_alive() for process in death.processes)
+    assert host._running is not None
+    assert all(ProcessId.of(process.pid) for process in host._running.children)
+
+
+class Dying:
+    """What the host sees of a vLLM: whether it has said that it is dead."""
+
+    def __init__(self, errored: bool) -> None:
+        self.errored = errored
+        self.dead_error = EngineDeadError()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_an_error_of_a_dying_engine_is_its_death(is_late: bool) -> None:
+    """Also where vLLM says so only after it has failed the call with something else."""
+    llm = Dying(errored=not is_late)
+    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    failed.set_exception(Exception("Call to collective_rpc method failed: cancelled"))
+    if is_late:
+        asyncio.get_running_loop().call_later(0.05, setattr, llm, "errored", True)
+    with pytest.raises(EngineDeadError):
+        await VllmHost._outcome(SimpleNamespace(llm=llm), failed)  # type: ignore[arg-type]
+
+
+async def test_an_error_of_a_living_engine_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is, once it is clear that nothing dies."""
+    monkeypatch.setattr(vllm_host, "DYING_S", 0.01)
+    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    failed.set_exception(ValueError("no such method"))
+    with pytest.raises(ValueError, match="no such method"):
+        await VllmHost._outcome(SimpleNamespace(llm=Dying(errored=False)), failed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [EngineDeadError(), TimeoutError()])
+async def test_who_hears_late_of_a_death_does_not_end_the_next_engine(tmp_path: Path, error: Exception) -> None:
+    """A call into the former engine fails when another one has taken its place."""
+    host = new_host(tmp_path)
+    former, host._running = _Running(Dying(errored=True), []), _Running(Dying(errored=False), [])
+    host._ready.set()
+    with pytest.raises(EngineRestarting), host._watched(former):
+        raise error
+    assert (host._has_died.is_set(), host._ready.is_set()) == (False, True)
+    with pytest.raises(EngineRestarting), host._watched(host._running):
+        raise error
+    assert (host._has_died.is_set(), host._ready.is_set()) == (True, False)
+
+
+async def test_who_finds_the_engine_dead_has_it_restarted_and_waits(tmp_path: Path) -> None:
+    """Not even a call is made: vLLM has said already that it is dead."""
+    host = new_host(tmp_path)
+    host._running = _Running(Dying(errored=True), [])
+    host._ready.set()
+    waiting = asyncio.create_task(host._current())
+    async with asyncio.timeout(PATIENCE_S):
+        await host._has_died.wait()
+    assert not waiting.done()
+    host._running = again = _Running(Dying(errored=False), [])
+    host._ready.set()
+    assert await waiting is again
+
+
+async def test_an_engine_that_dies_while_it_is_restarted_is_restarted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as the settings allow; then it is down, and says so."""
+    host, died = new_host(tmp_path), EngineRestarting("the model process died")
+    outcomes: list[Exception | None] = [died, None, died, died, died]
+    up = asyncio.Event()
+
+    async def launch(_progress: Any) -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+        up.set()
+
+    monkeypatch.setattr(host, "_launch", launch)
+    watch = asyncio.create_task(host._watch_engine())
+    host._has_died.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await up.wait()
+        host._has_died.set()
+        await watch
+    assert outcomes == []
+    assert f"died {host._config.host.max_restarts + 1} times" in host._down_reason
+
+
+async def test_a_model_that_dies_during_the_start_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing says that it is being restarted: it is not."""
+    host = new_host(tmp_path)
+
+    async def launch(_progress: Any) -> None:
+        raise EngineRestarting("the model process died and is being restarted; ask again")
+
+    monkeypatch.setattr(host, "_launch", launch)
+    with pytest.raises(EngineStartError, match="while it was started"):
+        await host.start()
+    await host.stop()
+
+
+async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM cannot be stopped while it loads; it is once it has, though nobody waits for it any more."""
+    begun, loaded, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def load_slowly(_args: Any) -> Any:
+        begun.set()
+        assert loaded.wait(PATIENCE_S)
+        return SimpleNamespace(shutdown=ended.set)
+
+    monkeypatch.setattr(vllm_host, "set_environment", lambda *_: None)
+    monkeypatch.setattr(AsyncLLM, "from_engine_args", load_slowly)
+    host = new_host(tmp_path)
+    start = asyncio.create_task(host.start())
+    assert await asyncio.to_thread(begun.wait, 60)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    loaded.set()
+    assert await asyncio.to_thread(ended.wait, 60)

@@ -1,0 +1,79 @@
+"""How settings become vLLM's."""
+
+import json
+import logging
+import logging.config
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.config.engine import LORA_TARGET_MODULES, EngineConfig, HostConfig
+from engine.host import vllm_settings
+from engine.host.vllm_settings import engine_args, set_environment
+from engine.worker.watchdog import ProcessId
+
+OWNER = ProcessId(1, 2)
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The environment and the loggers as they were, afterwards."""
+    kept = dict(os.environ)
+    handlers = {name: list(logging.getLogger(name).handlers) for name in ("vllm", "py.warnings")}
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "40")
+    yield
+    os.environ.clear()
+    os.environ.update(kept)
+    for name, found in handlers.items():
+        logging.getLogger(name).handlers = found
+        logging.getLogger(name).propagate = True
+
+
+def test_nothing_phones_home(environment: None, tmp_path: Path) -> None:
+    """Usage statistics, telemetry and the hub are off before vLLM is imported."""
+    set_environment(HostConfig(), tmp_path / "logs" / "vllm.log")
+    wanted = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
+    assert wanted.items() <= os.environ.items()
+
+
+def test_vllm_writes_to_the_log_file_and_not_to_the_terminal(environment: None, tmp_path: Path) -> None:
+    """In heed's process and, by the configuration file, in the children."""
+    log_file = tmp_path / "logs" / "vllm.log"
+    set_environment(HostConfig(log_level="INFO"), log_file)
+    logging.getLogger("vllm.some.module").info("a line of vLLM's")
+    assert "a line of vLLM's" in log_file.read_text()
+    config = json.loads(Path(os.environ["VLLM_LOGGING_CONFIG_PATH"]).read_text())
+    assert config["loggers"]["vllm"]["handlers"] == ["file"]
+    assert config["handlers"]["file"]["filename"] == str(log_file)
+
+
+def test_on_a_cpu_nothing_is_compiled_and_the_cache_size_is_heeds(
+    environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled kernel costs 14 s at the first answer and needs a compiler; the variable would claim 40 GiB."""
+    monkeypatch.setattr(vllm_settings, "has_gpu", lambda: False)
+    set_environment(HostConfig(), tmp_path / "vllm.log")
+    assert os.environ["TORCHDYNAMO_DISABLE"] == "1"
+    assert "VLLM_CPU_KVCACHE_SPACE" not in os.environ
+
+
+def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -> None:
+    """Adapters on the seven linear layers, a slot for every stream and the zero adapter, no code from the model."""
+    config = EngineConfig(model="tiny", data_dir=tmp_path)
+    args = engine_args(tiny_model, config, OWNER, tmp_path / "vllm.log")
+    assert args.enable_lora
+    assert args.lora_target_modules == list(LORA_TARGET_MODULES)
+    assert args.max_loras == config.host.max_num_seqs + 1
+    assert args.max_cpu_loras > args.max_loras
+    assert not args.trust_remote_code
+    assert args.disable_log_stats
+    assert args.additional_config["heed"]["owner"] == [1, 2]
+
+
+def test_the_cpu_computes_in_float32_unless_told_otherwise(tiny_model: Path, tmp_path: Path) -> None:
+    """Trainer and vLLM then agree to rounding."""
+    assert engine_args(tiny_model, EngineConfig("m", tmp_path), OWNER, tmp_path / "l").dtype == "float32"
+    told = EngineConfig("m", tmp_path, host=HostConfig(dtype="bfloat16"))
+    assert engine_args(tiny_model, told, OWNER, tmp_path / "l").dtype == "bfloat16"

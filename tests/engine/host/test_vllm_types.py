@@ -1,0 +1,47 @@
+"""heed's requests in vLLM's terms, and back."""
+
+from types import SimpleNamespace
+
+import pytest
+from vllm.sampling_params import RequestOutputKind
+
+from engine.adapter_ref import AdapterRef
+from engine.host import vllm_types
+from engine.requests import Sampling
+
+SAMPLING = Sampling(temperature=0.7, top_p=0.9, max_tokens=12, seed=3, stop=("END",), top_logprobs=2)
+
+
+def test_a_streamed_answer_comes_token_by_token_as_it_was_asked_for() -> None:
+    """Every wish of the request is passed on."""
+    params = vllm_types.in_pieces(SAMPLING)
+    asked = (params.temperature, params.top_p, params.max_tokens, params.seed, params.stop, params.logprobs)
+    assert asked == (0.7, 0.9, 12, 3, ["END"], 2)
+    assert params.output_kind == RequestOutputKind.DELTA
+
+
+def test_an_answer_in_one_piece_is_sampled_alike_without_text() -> None:
+    """The same wishes, one output."""
+    params = vllm_types.in_one_piece(Sampling(temperature=0.7, max_tokens=12))
+    assert (params.temperature, params.max_tokens) == (0.7, 12)
+    assert params.output_kind == RequestOutputKind.FINAL_ONLY
+    assert not params.detokenize
+
+
+def test_an_adapter_keeps_its_name_number_and_path() -> None:
+    """The prefix cache is keyed by them."""
+    request = vllm_types.lora_request(AdapterRef("ana", 2, 7, "/data/ana/2"))
+    assert (request.lora_int_id, request.lora_path) == (7, "/data/ana/2")
+    assert "ana" in request.lora_name
+
+
+@pytest.mark.parametrize(("top", "expected"), [(0, None), (1, [{5: -0.5, 6: -1.5}])])
+def test_an_output_becomes_a_chunk(top: int, expected: object) -> None:
+    """The sampled token's log-probability, and the likeliest ones where they were asked for."""
+    step = {5: SimpleNamespace(logprob=-0.5), 6: SimpleNamespace(logprob=-1.5)}
+    completion = SimpleNamespace(text=" a", token_ids=[6], logprobs=[step], finish_reason=None)
+    output = SimpleNamespace(outputs=[completion], num_cached_tokens=None)
+    chunk = vllm_types.chunk_of(output, Sampling(top_logprobs=top))
+    assert (chunk.text, chunk.token_ids, chunk.logprobs) == (" a", [6], [-1.5])
+    assert chunk.top_logprobs == expected
+    assert chunk.num_cached_tokens == 0

@@ -1,0 +1,360 @@
+"""engine.learning.learner: one update, from feedback to what was learned."""
+
+import asyncio
+import json
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.adapters.training_batch import BATCH_FILE
+from engine.learning.learner import is_standing
+from storage.conversations import completions
+from storage.files import atomic
+from storage.learning import feedback, updates, versions
+from storage.people import people
+from storage.tables import FeedbackStatus, NoteState, VersionState
+from tests.engine.live import Live
+from tests.engine.rows import completion
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+
+QUESTION = "Tell me about the koala"
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"),
+    [
+        ([1.0, 0.5, 0.4], True),
+        ([1.0, 0.0, 0.01], False),
+        ([0.01, 0.001, 0.001], False),
+        ([0.0, 0.5, 0.5], True),
+        ([1.0], True),
+        ([0.001], False),
+    ],
+)
+async def test_standing_feedback_moves_the_teacher_on_other_prompts_too(moved: list[float], expected: bool) -> None:
+    """It must show on other prompts with a tenth of its effect on the corrected one, and above the floor."""
+    assert is_standing(moved, 0.1, 0.005) is expected
+
+
+async def test_a_correction_makes_version_one_active(live: Live) -> None:
+    """Learned, accepted by every gate, in the next answer, with its note, its files and its record."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "no emoji please")
+    assert (outcome.status, outcome.adapter_version, outcome.note) == ("learned", 1, "no emoji please")
+    assert outcome.gate["accepted"] is True
+    assert outcome.divergence_before is not None
+    assert outcome.divergence_after is not None
+    assert outcome.divergence_after < outcome.divergence_before
+    assert (await live.result(user_id, QUESTION)).adapter_version == 1
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.LEARNED
+    run = (await live.engine.update_log(user_id, 5))[0]
+    assert (run.id, run.status, run.version, run.parent_version) == (outcome.update_id, "accepted", 1, 0)
+    assert run.phases_ms is not None
+    assert run.phases_ms | {"activate": outcome.phases_ms["activate"]} == outcome.phases_ms
+    assert run.notes == []
+    assert run.curves == outcome.curves
+    assert [len(outcome.curves[name]) for name in ("loss", "divergence")] == [outcome.steps] * 2
+    assert outcome.curves["divergence"][-1] < outcome.curves["divergence"][0]
+
+
+async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learned(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one transaction: heed killed right after it must not find the feedback open and train on it once more."""
+    flip, seen = live.engine._served.flip, []
+
+    async def flipping(user_id: str, keep: int, accept: Any) -> None:
+        await flip(user_id, keep, accept)
+        told = await live.database.read(lambda s: feedback.history(s, user_id, 1))
+        logged = await live.engine.update_log(user_id, 1)
+        seen.append((told[0].status, logged[0].status, logged[0].version))
+
+    monkeypatch.setattr(live.engine._served, "flip", flipping)
+    await live.lesson()
+    assert seen == [(FeedbackStatus.LEARNED, "accepted", 1)]
+
+
+async def test_the_phases_add_up_to_the_duration(live: Live) -> None:
+    """Every millisecond of an update is booked under a phase, but for the last row."""
+    _, outcome = await live.pupil()
+    assert {"rollouts", "standing", "train", "publish", "activate"} <= outcome.phases_ms.keys()
+    assert 0 < outcome.duration_ms - sum(outcome.phases_ms.values()) < 0.2 * outcome.duration_ms + 20
+
+
+async def test_a_version_on_disk_is_what_its_row_says(live: Live) -> None:
+    """Its directory is a PEFT adapter with the row's SHA-256 and size."""
+    user_id, _ = await live.pupil()
+    row = await live.version(user_id, 1)
+    folder = live.folder(user_id, 1)
+    assert row.state == VersionState.ACCEPTED
+    assert atomic.directory_sha256(folder) == row.sha256
+    assert row.size_bytes == sum(f.stat().st_size for f in folder.iterdir())
+    assert {f.name for f in folder.iterdir()} == {CONFIG_FILE, TENSORS_FILE, BATCH_FILE}
+    assert json.loads((folder / CONFIG_FILE).read_text())["peft_type"] == "LORA"
+
+
+async def test_the_heat_tells_which_tokens_the_correction_pushed(live: Live) -> None:
+    """One value per token of the corrected answer, in its order, the unwanted emoji below zero."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "no emoji please")
+    texts = [live.host.tokenizer.decode([t]) for t in answer.completion_token_ids]
+    assert [text for text, _ in outcome.heat] == texts
+    assert all(math.isfinite(value) for _, value in outcome.heat)
+    assert min(value for _, value in outcome.heat) < -1
+
+
+async def test_the_very_next_answer_carries_the_note(live: Live) -> None:
+    """The lesson stands in the prompt at once, and never in the student's conversation."""
+    user_id, outcome = await live.lesson()
+    answer = await live.result(user_id, QUESTION)
+    assert answer.notes == [outcome.note]
+    assert "no emoji please" in live.host.tokenizer.decode(answer.prompt_token_ids)
+    assert answer.messages == [{"role": "user", "content": QUESTION}]
+
+
+async def test_thanks_teach_nothing(live: Live) -> None:
+    """Words that do not move the teacher make no version and no note, and the person is told."""
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "thank you")
+    assert (outcome.status, outcome.adapter_version, outcome.note) == ("kept", 0, None)
+    assert outcome.reason
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
+    assert await live.database.read(lambda s: versions.history(s, user_id)) == []
+    assert (await live.engine.update_log(user_id, 5))[0].status == "skipped"
+
+
+async def test_a_rewritten_answer_teaches_its_style(live: Live) -> None:
+    """An ideal is learned like a correction; its note shows the text."""
+    user_id = await live.person()
+    ideal = "Sure, the koala is a mammal and weighs 10 kg."
+    outcome = await live.teach(await live.ask(user_id, QUESTION), ideal, kind="ideal")
+    assert (outcome.status, outcome.adapter_version) == ("learned", 1)
+    assert outcome.note is None or ideal in outcome.note
+
+
+BROKEN_NUMBERS = {"kl_to_base_weight": 1e300}  # beyond float32: the first loss is no number
+FAR_TOO_FAR = {"learning_rate": 1.0, "steps": 40, "max_grad_norm": 1e9}
+
+
+async def test_a_candidate_that_is_not_finite_never_becomes_active(live: Live) -> None:
+    """Its gate says so, no file is written, what is told is plain numbers, and the base goes on serving."""
+    user_id = await live.person()
+    before = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(before, "no emoji please", training=BROKEN_NUMBERS)
+    assert (outcome.status, outcome.adapter_version) == ("rejected", 0)
+    assert outcome.gate["checks"]["finite"] is False
+    assert outcome.reason
+    assert json.dumps(asdict(outcome), allow_nan=False)
+    assert (await live.version(user_id, 1)).state == VersionState.REJECTED
+    assert not live.folder(user_id).exists()
+    after = await live.result(user_id, QUESTION, notes="off")
+    assert (after.adapter_version, after.completion_token_ids) == (0, before.completion_token_ids)
+
+
+async def test_a_candidate_that_went_too_far_never_becomes_active(live: Live) -> None:
+    """A huge step is rejected, and the version before goes on serving, token for token."""
+    user_id, _ = await live.pupil()
+    before = await live.result(user_id, QUESTION, notes="off")
+    outcome = await live.teach(await live.ask(user_id, "What is paella?"), "too long", training=FAR_TOO_FAR)
+    assert (outcome.status, outcome.adapter_version) == ("rejected", 1)
+    for number in (2, 3):
+        assert (await live.version(user_id, number)).state == VersionState.REJECTED
+    assert not live.folder(user_id, 2).exists()
+    after = await live.result(user_id, QUESTION, notes="off")
+    assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
+
+
+async def test_a_refused_lesson_is_tried_once_more_and_gently(live: Live) -> None:
+    """Two candidates, each with its own row, reason and figures; the person is told that both were refused."""
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please", training=FAR_TOO_FAR)
+    second, first = await live.engine.update_log(user_id, 9)
+    assert (second.id, first.status, second.status) == (outcome.update_id, "rejected", "rejected")
+    assert "a gentler try did no better" in outcome.reason
+    assert "stays as a note" in outcome.reason
+    assert second.gate["figures"]["update_norm"] < first.gate["figures"]["update_norm"]  # type: ignore[index]
+    assert first.error
+    assert first.error in outcome.reason or second.error == outcome.reason
+
+
+async def test_a_gentler_try_that_passes_is_learned(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first candidate goes too far for a strict gate, the one at half the learning rate does not."""
+    candidates = live.engine._learner._candidates
+    _, usual = await live.pupil()
+    strict = replace(candidates._config.gate, max_update_norm=0.8 * usual.gate["figures"]["update_norm"])
+    monkeypatch.setattr(candidates, "_config", replace(candidates._config, gate=strict))
+    pupil = await live.person()
+    outcome = await live.teach(await live.ask(pupil, QUESTION), usual.note or "no emoji please")
+    assert (outcome.status, outcome.adapter_version, outcome.reason) == ("learned", 2, "")
+    assert (await live.version(pupil, 1)).state == VersionState.REJECTED
+    assert [r.status for r in await live.engine.update_log(pupil, 9)] == ["accepted", "rejected"]
+
+
+async def test_an_update_is_held_against_earlier_corrections_and_approved_answers(live: Live) -> None:
+    """The second lesson's verdict has a figure for the first one and for an answer the person liked."""
+    user_id, first = await live.pupil()
+    assert "earlier_drop" not in first.gate["figures"]
+    liked = await live.ask(user_id, "What is paella?")
+    await live.database.write(lambda s: completions.mark_gold(s, user_id, liked.id))
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "use bullet points")
+    assert "gold_drop" in outcome.gate["figures"]
+    assert outcome.gate["checks"]["earlier"] is True
+
+
+async def test_a_rejected_lesson_still_holds_as_a_note(live: Live) -> None:
+    """What the weights could not take stays in the prompt."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "no emoji please", training=FAR_TOO_FAR)
+    assert outcome.status == "rejected"
+    assert [(n.text, n.state) for n in await live.notes(user_id)] == [("no emoji please", NoteState.IN_PROMPT)]
+    assert (await live.result(user_id, QUESTION)).notes == ["no emoji please"]
+
+
+async def test_the_requests_training_values_win(live: Live) -> None:
+    """Steps and learning rate of the feedback are the ones that train: three tiny steps hardly change anything."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "no emoji please", training={"learning_rate": 1e-7, "steps": 3})
+    assert outcome.steps == 3
+    assert outcome.divergence_before is not None
+    assert outcome.divergence_after == pytest.approx(outcome.divergence_before, rel=0.02)
+    normal = await live.teach(await live.ask(user_id, QUESTION), "no emoji please")
+    assert normal.steps > 3
+    assert normal.divergence_before is not None
+    assert normal.divergence_after is not None
+    assert normal.divergence_after < 0.7 * normal.divergence_before
+
+
+async def test_an_unknown_training_value_fails_the_update_and_nothing_else(live: Live) -> None:
+    """The feedback is parked with the reason; no row says that an update still runs."""
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "too long", training={"learning_rat": 1.0})
+    assert outcome.status == "rejected"
+    assert "learning_rat" in outcome.reason
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.FAILED
+    assert [r for r in await live.engine.update_log(user_id, 9) if r.status == "running"] == []
+
+
+async def test_an_update_that_cannot_finish_leaves_no_candidate(live: Live) -> None:
+    """A stored answer without tokens cannot be trained on: the update fails and its row says so."""
+    user_id = await live.person()
+    empty = await live.database.write(
+        lambda s: completions.add(s, completion(user_id, completion_token_ids=[], logprobs=[]))
+    )
+    outcome = await live.teach(empty, "too long")
+    assert outcome.status == "rejected"
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.FAILED
+    runs = await live.engine.update_log(user_id, 9)
+    assert [r.status for r in runs] == ["failed"]
+    assert runs[0].error
+    assert await live.database.read(versions.unfinished) == []
+
+
+async def test_one_persons_lesson_leaves_another_untouched(live: Live) -> None:
+    """Ben's greedy answer, alone and with no cached prompt, and his adapter's hash are bit for bit the same."""
+    ben, _ = await live.pupil("use lowercase")
+    await live.alone()
+    before = await live.result(ben, QUESTION, notes="off")
+    sha256 = atomic.directory_sha256(live.folder(ben, 1))
+    await live.pupil("answer in spanish")
+    await live.alone()
+    after = await live.result(ben, QUESTION, notes="off")
+    assert after.completion_token_ids == before.completion_token_ids
+    assert after.logprobs == before.logprobs
+    assert after.num_cached_tokens == 0
+    assert atomic.directory_sha256(live.folder(ben, 1)) == sha256 == (await live.version(ben, 1)).sha256
+
+
+async def test_a_base_request_beside_adapters_is_answered_by_the_base(live: Live) -> None:
+    """In one batch with three people's adapters the base model's answer is its own."""
+    pupils = [(await live.pupil(text))[0] for text in ("use lowercase", "answer in spanish", "be formal")]
+    alone = await live.result(pupils[0], QUESTION, adapter="base")
+    base, *_ = await asyncio.gather(
+        live.result(pupils[0], QUESTION, adapter="base"),
+        *(live.result(user_id, QUESTION, notes="off") for user_id in pupils),
+    )
+    assert base.completion_token_ids == alone.completion_token_ids
+
+
+async def test_settling_ends_the_learning_state(live: Live) -> None:
+    """Behind a lesson a probe decides where the note lives, with a figure when the note shows."""
+    user_id, _ = await live.pupil()
+    await live.engine.settled()
+    (note,) = await live.notes(user_id)
+    assert note.state in (NoteState.IN_PROMPT, NoteState.IN_WEIGHTS)
+    assert note.probe is None or 0 <= note.probe <= 1
+    assert (note.learned_version == 1) is (note.state == NoteState.IN_WEIGHTS)
+
+
+async def test_a_note_in_the_weights_saves_its_tokens(live: Live) -> None:
+    """Once the weights hold it, it leaves the prompt and is not sent again."""
+    user_id, _ = await live.pupil()
+    await live.engine.settled()
+    (note,) = await live.notes(user_id)
+    answer = await live.result(user_id, QUESTION)
+    assert answer.notes == ([] if note.state == NoteState.IN_WEIGHTS else [note.text])
+    assert note.num_tokens > 2
+
+
+async def test_deleting_the_only_learned_note_ends_at_the_base_model(live: Live) -> None:
+    """With nothing left to hold, the adapter is given up."""
+    user_id, _ = await live.pupil()
+    (note,) = await live.notes(user_id)
+    await live.engine.delete_note(user_id, note.id)
+    await live.engine.settled()
+    assert (await live.user(user_id)).active_version == 0
+    assert await live.notes(user_id) == []
+
+
+async def test_deleting_one_of_two_learned_notes_makes_the_adapter_again(live: Live) -> None:
+    """A new version from the base model, taught by the other note, takes the place of the one that holds both."""
+    user_id, _ = await live.pupil("no emoji please")
+    await live.teach(await live.ask(user_id, QUESTION), "use lowercase")
+    first, second = await live.notes(user_id)
+    await live.engine.delete_note(user_id, first.id)
+    await live.engine.settled()
+    active = (await live.user(user_id)).active_version
+    row = await live.version(user_id, active)
+    assert (active, row.parent, row.feedback_id) == (3, 0, None)
+    assert [n.text for n in await live.notes(user_id)] == [second.text]
+    run = await live.database.read(lambda s: updates.get(s, user_id, row.update_id or ""))
+    assert (run.kind, run.status) == ("rebuild", "accepted")
+    assert run.gate is not None
+    assert "drift" in run.gate["figures"]
+    assert "unasked" not in run.gate["figures"]  # nothing of the person's came before
+
+
+async def test_learning_while_others_read_disturbs_no_stream(live: Live) -> None:
+    """Two streams that run through an update end with the same tokens as without one."""
+    reader = await live.person()
+    quiet = await live.result(reader, QUESTION)
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome, *during = await asyncio.gather(
+        live.teach(answer, "no emoji please"), *(live.result(reader, QUESTION) for _ in range(2))
+    )
+    assert outcome.status == "learned"
+    assert all(r.completion_token_ids == quiet.completion_token_ids for r in during)
+
+
+async def test_an_adapter_has_its_persons_shape(live: Live) -> None:
+    """From the first lesson on, and made again from zero."""
+    user_id = await live.person()
+    shape = {"lora_rank": 32, "lora_alpha": 64, "target_modules": ["q_proj", "v_proj", "down_proj"]}
+    await live.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
+    outcome = await live.teach(await live.ask(user_id, "Tell me about the koala"), "no emoji please")
+    assert outcome.status == "learned", outcome
+    rebuilt = await live.engine.rebuild(user_id)
+    numbers = [outcome.adapter_version] + [rebuilt.adapter_version] * (rebuilt.status == "learned")
+    for number in numbers:
+        config = json.loads((live.folder(user_id, number) / "adapter_config.json").read_text())
+        assert (config["r"], config["lora_alpha"]) == (32, 64)
+        assert sorted(config["target_modules"]) == ["down_proj", "q_proj", "v_proj"]
+    assert (await live.ask(user_id, "Tell me about the tiger")).adapter_version == numbers[-1]

@@ -1,0 +1,413 @@
+"""engine.learning.scheduler: which update runs next, and what happens to one that fails."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from engine.errors import EngineRestarting, TrainerError
+from engine.learning.scheduler import MAX_ATTEMPTS, Chore, UpdateScheduler
+from engine.requests import LearnOutcome
+from storage.errors import DatabaseLost, StorageFull
+
+
+class Work:
+    """What the scheduler is given to do, written down in the order in which it is done.
+
+    A lesson or chore named in `gates` waits for its gate; one in `failures` raises the next error in its list.
+    """
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.begun: list[str] = []
+        self.cancelled: list[str] = []
+        self._starts: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self.gates: dict[str, asyncio.Event] = {}
+        self.failures: dict[str, list[Exception]] = {}
+
+    async def prepare(self) -> None:
+        """The first thing of all."""
+        await self._do("prepare")
+
+    async def learn(self, feedback_id: str) -> LearnOutcome:
+        """One update."""
+        await self._do(feedback_id)
+        return LearnOutcome(feedback_id, "learned", 1)
+
+    async def settle(self, user_id: str) -> None:
+        """A chore."""
+        await self._do(f"settle {user_id}")
+
+    async def rebuild(self, user_id: str) -> None:
+        """Another chore."""
+        await self._do(f"rebuild {user_id}")
+
+    async def consolidate(self, user_id: str) -> None:
+        """The last chore."""
+        await self._do(f"consolidate {user_id}")
+
+    async def park(self, feedback_id: str, reason: str) -> LearnOutcome:
+        """The end of an update that cannot be done."""
+        await self._do(f"park {feedback_id}: {reason}")
+        return LearnOutcome(feedback_id, "rejected", 0, reason=reason)
+
+    async def _do(self, name: str) -> None:
+        self.begun.append(name)
+        self._starts[name].set()
+        try:
+            if name in self.gates:
+                await self.gates[name].wait()
+            else:
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        if self.failures.get(name):
+            raise self.failures[name].pop(0)
+        self.done.append(name)
+
+    def gate(self, name: str) -> asyncio.Event:
+        """Holds a piece of work until the event is set."""
+        return self.gates.setdefault(name, asyncio.Event())
+
+    async def has_begun(self, name: str) -> None:
+        """Returns once a piece of work has begun."""
+        await self._starts[name].wait()
+
+
+def scheduler_of(work: Work) -> UpdateScheduler:
+    """A scheduler that is not started."""
+    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {
+        "settle": work.settle,
+        "rebuild": work.rebuild,
+        "consolidate": work.consolidate,
+    }
+    return UpdateScheduler(work.prepare, work.learn, chores, work.park, retry_after_s=0.0)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def work() -> Work:
+    """Nothing done yet."""
+    return Work()
+
+
+@pytest.fixture
+async def scheduler(work: Work) -> AsyncIterator[UpdateScheduler]:
+    """A scheduler at work."""
+    scheduler = scheduler_of(work)
+    scheduler.start()
+    yield scheduler
+    await scheduler.stop()
+
+
+async def test_a_lesson_is_learned_and_its_person_settled(work: Work, scheduler: UpdateScheduler) -> None:
+    """The outcome comes back, and the chores follow behind."""
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+    await scheduler.idle()
+    assert work.done == ["prepare", "f1", "settle ana"]
+    assert scheduler.num_waiting == 0
+
+
+async def test_lessons_run_in_order_and_before_chores(work: Work, scheduler: UpdateScheduler) -> None:
+    """Everybody's lessons come first, in the order in which they were handed in; then the chores."""
+    gate = work.gate("f1")
+    futures = [scheduler.submit(user, name) for user, name in (("ana", "f1"), ("ben", "f2"), ("ana", "f3"))]
+    scheduler.submit_chore("eva")
+    assert scheduler.num_waiting == 3
+    gate.set()
+    await asyncio.gather(*futures)
+    await scheduler.idle()
+    assert work.done == ["prepare", "f1", "f2", "f3", "settle eva", "settle ben", "settle ana"]
+
+
+async def test_one_update_runs_at_a_time(work: Work, scheduler: UpdateScheduler) -> None:
+    """While one is learned the next has not begun."""
+    gate = work.gate("f1")
+    first, second = scheduler.submit("ana", "f1"), scheduler.submit("ben", "f2")
+    await work.has_begun("f1")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert "f2" not in work.begun
+    gate.set()
+    await asyncio.gather(first, second)
+
+
+async def test_what_is_prepared_comes_before_the_first_lesson(work: Work) -> None:
+    """A lesson handed in while the first update is prepared waits for that."""
+    gate = work.gate("prepare")
+    scheduler = scheduler_of(work)
+    scheduler.start()
+    future = scheduler.submit("ana", "f1")
+    await work.has_begun("prepare")
+    assert work.begun == ["prepare"]
+    gate.set()
+    await future
+    await scheduler.stop()
+    assert work.done[:2] == ["prepare", "f1"]
+
+
+async def test_a_failed_preparation_does_not_stop_learning(work: Work) -> None:
+    """It is counted, and lessons are learned all the same."""
+    work.failures["prepare"] = [EngineRestarting("gone")]
+    scheduler = scheduler_of(work)
+    scheduler.start()
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+    assert scheduler.num_failures == 1
+    await scheduler.stop()
+
+
+async def test_the_same_feedback_twice_is_one_update(work: Work, scheduler: UpdateScheduler) -> None:
+    """Whoever hands it in again waits for the update that is queued."""
+    gate = work.gate("f1")
+    first, second = scheduler.submit("ana", "f1"), scheduler.submit("ana", "f1")
+    gate.set()
+    assert await first is await second
+    await scheduler.idle()
+    assert work.done.count("f1") == 1
+
+
+async def test_a_chore_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """A running chore is cancelled when a lesson comes, and starts anew behind it."""
+    gate = work.gate("settle ana")
+    scheduler.submit_chore("ana")
+    await work.has_begun("settle ana")
+    await scheduler.submit("ben", "f1")
+    gate.set()
+    await scheduler.idle()
+    assert work.cancelled == ["settle ana"]
+    assert work.begun == ["prepare", "settle ana", "f1", "settle ana", "settle ben"]
+    assert work.done == ["prepare", "f1", "settle ana", "settle ben"]
+    assert scheduler.num_failures == 0
+
+
+async def test_settling_comes_behind_rebuilding(work: Work, scheduler: UpdateScheduler) -> None:
+    """A rebuild asked for after a settling that still waits moves before it; the settling is done once."""
+    gate = work.gate("f1")
+    scheduler.submit("ben", "f1")
+    await work.has_begun("f1")
+    scheduler.submit_chore("ana")
+    scheduler.submit_chore("ana", "rebuild")
+    gate.set()
+    await scheduler.idle()
+    assert [name for name in work.done if "ana" in name] == ["rebuild ana", "settle ana"]
+
+
+async def test_a_failing_chore_is_counted_and_let_go(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is not tried again by itself, and the next lesson is learned."""
+    work.failures["settle ana"] = [TrainerError("odd")]
+    scheduler.submit_chore("ana")
+    await scheduler.idle()
+    assert scheduler.num_failures == 1
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+
+
+async def test_a_retryable_failure_is_tried_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """When the engine died under an update, the update is done again and learned."""
+    work.failures["f1"] = [EngineRestarting("gone")] * (MAX_ATTEMPTS - 1)
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+    assert work.begun.count("f1") == MAX_ATTEMPTS
+    assert scheduler.num_failures == MAX_ATTEMPTS - 1
+
+
+async def test_a_retryable_failure_of_storage_is_tried_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """Storage says itself which of its errors pass by."""
+    work.failures["f1"] = [StorageFull("no room")]
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+
+
+async def test_a_database_that_is_away_is_waited_for(work: Work, scheduler: UpdateScheduler) -> None:
+    """However long it takes: nothing is wrong with the lesson, and no attempt is used up."""
+    work.failures["f1"] = [DatabaseLost("gone")] * (3 * MAX_ATTEMPTS)
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+
+
+async def test_between_two_attempts_there_is_a_pause(work: Work) -> None:
+    """The pauses grow, so that a dying engine is noticed before the attempts are used up."""
+    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
+    scheduler = UpdateScheduler(work.prepare, work.learn, chores, work.park, retry_after_s=0.05)  # type: ignore[arg-type]
+    work.failures["f1"] = [EngineRestarting("gone")] * 2
+    scheduler.start()
+    started_s = asyncio.get_running_loop().time()
+    await scheduler.submit("ana", "f1")
+    assert asyncio.get_running_loop().time() - started_s >= 0.15
+    await scheduler.stop()
+
+
+async def test_an_update_that_keeps_failing_is_parked(work: Work, scheduler: UpdateScheduler) -> None:
+    """After the last attempt it is given up with the reason, and the next one runs."""
+    work.failures["f1"] = [EngineRestarting("gone")] * 9
+    assert (await scheduler.submit("ana", "f1")).reason == "gone"
+    assert work.begun.count("f1") == MAX_ATTEMPTS
+    assert (await scheduler.submit("ana", "f2")).status == "learned"
+
+
+async def test_a_failure_that_will_not_pass_is_parked_at_once(work: Work, scheduler: UpdateScheduler) -> None:
+    """An error that the same call would meet again is not tried again."""
+    work.failures["f1"] = [TrainerError("a sample has no response")]
+    assert (await scheduler.submit("ana", "f1")).status == "rejected"
+    assert work.begun.count("f1") == 1
+
+
+async def test_an_update_that_cannot_even_be_parked_ends_with_its_error(work: Work, scheduler: UpdateScheduler) -> None:
+    """Whoever waits is told, and the worker goes on with the next one."""
+    work.failures = {"f1": [TrainerError("odd")], "park f1: odd": [StorageFull("no room")]}
+    with pytest.raises(StorageFull):
+        await scheduler.submit("ana", "f1")
+    assert (await scheduler.submit("ana", "f2")).status == "learned"
+    assert scheduler.num_failures == 2
+
+
+async def test_a_person_who_is_gone_is_dropped(work: Work, scheduler: UpdateScheduler) -> None:
+    """Their queued lessons and chores are never begun; other people's are."""
+    gate = work.gate("f1")
+    scheduler.submit("ben", "f1")
+    await work.has_begun("f1")
+    dropped = scheduler.submit("ana", "f2")
+    scheduler.submit_chore("ana", "rebuild")
+    scheduler.drop("ana")
+    gate.set()
+    await scheduler.idle()
+    assert dropped.cancelled()
+    assert scheduler.num_waiting == 0
+    assert not [name for name in work.begun if name == "f2" or "ana" in name]
+
+
+async def test_a_running_chore_of_a_person_who_is_gone_ends(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is cancelled and not done again."""
+    work.gate("settle ana")
+    scheduler.submit_chore("ana")
+    await work.has_begun("settle ana")
+    scheduler.drop("ana")
+    await scheduler.idle()
+    assert work.cancelled == work.begun[1:] == ["settle ana"]
+
+
+@pytest.mark.parametrize("name", ["f1", "rebuild ana"])
+async def test_a_persons_turn_lasts_as_long_as_their_versions_change(
+    work: Work, scheduler: UpdateScheduler, name: str
+) -> None:
+    """Whoever takes a lesson back waits for the lesson or rebuild that runs, and goes before the next one."""
+    gate = work.gate(name)
+    if name == "f1":
+        scheduler.submit("ana", "f1")
+    else:
+        scheduler.submit_chore("ana", "rebuild")
+    await work.has_begun(name)
+    undo = asyncio.create_task(taken_back(work, scheduler, "ana"))
+    await asyncio.sleep(0)
+    assert not undo.done()
+    gate.set()
+    await undo
+    assert work.done[-1] == "undo ana"
+    await scheduler.submit("ana", "f2")
+    assert work.done.index(name) < work.done.index("undo ana") < work.done.index("f2")
+
+
+async def taken_back(work: Work, scheduler: UpdateScheduler, user_id: str) -> None:
+    """What an undo does."""
+    async with scheduler.turn(user_id):
+        work.done.append(f"undo {user_id}")
+
+
+async def test_nobody_waits_for_another_persons_turn(work: Work, scheduler: UpdateScheduler) -> None:
+    """While Ana's lesson runs Ben can take his back."""
+    gate = work.gate("f1")
+    future = scheduler.submit("ana", "f1")
+    await work.has_begun("f1")
+    await taken_back(work, scheduler, "ben")
+    gate.set()
+    await future
+
+
+async def test_stopping_ends_what_runs_and_whoever_waits(work: Work) -> None:
+    """Nothing is left running, and nobody waits for ever: the feedback stays open in storage."""
+    work.gate("f1")
+    scheduler = scheduler_of(work)
+    scheduler.start()
+    running, queued = scheduler.submit("ana", "f1"), scheduler.submit("ana", "f2")
+    await work.has_begun("f1")
+    await scheduler.stop()
+    assert work.cancelled == ["f1"]
+    assert running.cancelled()
+    assert queued.cancelled()
+    assert "f2" not in work.begun
+
+
+async def test_idle_waits_for_lessons_and_chores(work: Work, scheduler: UpdateScheduler) -> None:
+    """It returns at once when there is nothing to do, and otherwise when the last chore has ended."""
+    await scheduler.idle()
+    gate = work.gate("settle ana")
+    await scheduler.submit("ana", "f1")
+    idle = asyncio.create_task(scheduler.idle())
+    await work.has_begun("settle ana")
+    assert not idle.done()
+    gate.set()
+    await idle
+
+
+async def test_a_consolidation_waits_for_every_lesson_and_every_other_chore(
+    work: Work, scheduler: UpdateScheduler
+) -> None:
+    """Corrections, notes, consolidations; those in order of asking, each with its person settled behind it."""
+    gate = work.gate("f1")
+    scheduler.submit("ana", "f1")
+    await work.has_begun("f1")
+    for user_id in ("eva", "ben"):
+        scheduler.submit_chore(user_id, "consolidate")
+    scheduler.submit_chore("ben", "rebuild")
+    scheduler.submit("ben", "f2")
+    gate.set()
+    await scheduler.idle()
+    rest = work.done[work.done.index("f2") :]
+    chores = ["rebuild ben", "settle ana", "settle ben", "consolidate eva", "settle eva", "consolidate ben"]
+    assert rest == ["f2", *chores, "settle ben"]
+
+
+async def test_a_consolidation_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is broken off; the lesson and its chores come first."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    await scheduler.submit("ben", "f1")
+    gate.set()
+    await scheduler.idle()
+    assert work.cancelled == ["consolidate ana"]
+    assert work.done == ["prepare", "f1", "settle ben", "consolidate ana", "settle ana"]
+
+
+async def test_a_consolidation_holds_its_persons_turn(work: Work, scheduler: UpdateScheduler) -> None:
+    """An undo of the same person waits for it."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    assert scheduler.turn("ana").locked()
+    gate.set()
+    await scheduler.idle()
+    assert not scheduler.turn("ana").locked()
+
+
+async def test_while_it_is_held_no_consolidation_runs(work: Work, scheduler: UpdateScheduler) -> None:
+    """The one that runs is broken off, lessons go on, and when it is released it is done."""
+    gate = work.gate("consolidate ana")
+    scheduler.submit_chore("ana", "consolidate")
+    await work.has_begun("consolidate ana")
+    scheduler.hold(True)
+    assert (await scheduler.submit("ben", "f1")).status == "learned"
+    await scheduler.idle()
+    assert (work.cancelled, work.begun.count("consolidate ana")) == (["consolidate ana"], 1)
+    gate.set()
+    scheduler.hold(False)
+    await scheduler.idle()
+    assert work.done[-2:] == ["consolidate ana", "settle ana"]
+
+
+async def test_holding_leaves_other_chores_alone(work: Work, scheduler: UpdateScheduler) -> None:
+    """Only consolidations are stopped."""
+    gate = work.gate("settle ana")
+    scheduler.submit_chore("ana")
+    await work.has_begun("settle ana")
+    scheduler.hold(True)
+    gate.set()
+    await scheduler.idle()
+    assert (work.cancelled, work.done[-1]) == ([], "settle ana")

@@ -1,0 +1,60 @@
+"""engine.prompts.bank: neutral prompts from the model's folder, or the shipped ones."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.prompts.bank import FILE_NAME, Bank, load_bank
+
+
+def test_a_model_folder_brings_its_own_bank(tmp_path: Path) -> None:
+    """The folder's file is read, its order kept."""
+    (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?", "a?"], "anchors": ["1+1?"]}))
+    assert load_bank(tmp_path) == Bank(("b?", "a?"), ("1+1?",), ())
+    (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?"], "anchors": ["1?"], "frames": ["what is my {x}?"]}))
+    assert load_bank(tmp_path).frames == ("what is my {x}?",)
+
+
+def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
+    """Without a file of its own a model is tried on a broad list of different prompts."""
+    bank = load_bank(tmp_path)
+    assert len({*bank.topics}) == len(bank.topics) >= 30
+    assert len({*bank.anchors}) == len(bank.anchors) >= 20
+    assert not {*bank.topics} & {*bank.anchors}
+    assert all("{x}" in frame for frame in bank.frames)
+    assert bank.frames
+
+
+def test_a_damaged_bank_is_an_error(tmp_path: Path) -> None:
+    """Unreadable is not taken for missing."""
+    (tmp_path / FILE_NAME).write_text("{")
+    with pytest.raises(ValueError, match="Expecting"):
+        load_bank(tmp_path)
+
+
+@pytest.mark.parametrize(("topics", "anchors"), [((), ("a",)), (("a",), ())])
+def test_an_empty_list_is_refused(topics: tuple[str, ...], anchors: tuple[str, ...]) -> None:
+    """An update needs both kinds."""
+    with pytest.raises(ValueError, match="topics and anchors"):
+        Bank(topics, anchors)
+
+
+def test_samples_are_different_conversations() -> None:
+    """As many as asked for, each one question, none twice; fewer when the bank is smaller."""
+    bank = Bank(("a?", "b?", "c?"), ("1?", "2?"))
+    asked = [c[0]["content"] for c in bank.sample_topics(3, random.Random(0))]
+    assert sorted(asked) == ["a?", "b?", "c?"]
+    assert [m["role"] for c in bank.sample_topics(2, random.Random(0)) for m in c] == ["user", "user"]
+    assert len(bank.sample_anchors(9, random.Random(0))) == 2
+
+
+def test_topics_of_every_kind_are_drawn() -> None:
+    """A kind of which none is drawn is one that a lesson may miss."""
+    bank = Bank(tuple(f"{kind}{i}" for kind in "abcd" for i in range(5)), ("1+1?",))
+    for seed in range(20):
+        drawn = [c[0]["content"] for c in bank.sample_topics(4, random.Random(seed))]
+        assert sorted(text[0] for text in drawn) == [*"abcd"]
+    assert bank.sample_topics(0, random.Random(0)) == []
+    assert len({c[0]["content"] for c in bank.sample_topics(99, random.Random(0))}) == 20

@@ -1,0 +1,76 @@
+"""engine.prompts.reasoning: thoughts and answer told apart."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.prompts.reasoning import Parts, Reasoning, parted
+from tests.engine.live import Live
+
+PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "why", "because", "</", ">"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "said"),
+    [
+        ("plain words", "", "plain words"),
+        ("  plain words \n", "", "  plain words \n"),
+        ("<think>\nwhy?\n</think>\n\nBecause.", "why?", "Because."),
+        (" \n<think>why?</think>Because. ", "why?", "Because. "),
+        ("<think></think>\n\nBecause.", "", "Because."),
+        ("<think>never ends", "never ends", ""),
+        ("why?\n</think>\n\nBecause.", "why?", "Because."),
+        ("Say <think>x<think>", "", "Say <think>x<think>"),
+        ("<think>a</think>b</think>c", "a", "b</think>c"),
+        ("<thinking> is a word", "", "<thinking> is a word"),
+        ("<thi", "", "<thi"),
+        ("", "", ""),
+    ],
+)
+def test_a_whole_text_is_parted(text: str, reasoning: str, said: str) -> None:
+    """Only at its very beginning; blanks beside the marks go, others stay."""
+    assert parted(text) == Parts(reasoning, said)
+
+
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), cuts=st.sets(st.integers(0, 80)), is_open=st.booleans())
+def test_the_parts_do_not_depend_on_the_pieces(pieces: list[str], cuts: set[int], is_open: bool) -> None:
+    """However a stream is cut, the same thoughts and the same answer come out of it."""
+    text = "".join(pieces)
+    places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    assert streamed([text[a:b] for a, b in pairwise(places)], is_open) == streamed([text], is_open)
+
+
+def streamed(pieces: list[str], is_open: bool) -> Parts:
+    """The parts of a stream, put together."""
+    reasoning = Reasoning(is_open=is_open)
+    found = [*map(reasoning.take, pieces), reasoning.rest()]
+    return Parts("".join(p.reasoning for p in found), "".join(p.text for p in found))
+
+
+def test_words_go_out_as_soon_as_they_are_certain() -> None:
+    """Only what may be a mark waits."""
+    reasoning = Reasoning()
+    assert reasoning.take("<th") == Parts("", "")
+    assert reasoning.take("ink>why <") == Parts("why", "")
+    assert reasoning.take("b>?</think>\n") == Parts(" <b>?", "")
+    assert reasoning.take("\nBecause") == Parts("", "Because")
+    assert reasoning.take(" so") == Parts("", " so")
+
+
+@pytest.mark.engine
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_template_that_opens_the_thoughts_is_seen(
+    live: Live, pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written before the closing mark is reasoning, and the token record holds all of it."""
+    plain = await live.result(await live.person(), "Tell me about the koala.")
+    monkeypatch.setattr(pocket_tokenizer, "chat_template", pocket_tokenizer.chat_template + "<think>\n")
+    monkeypatch.setattr(live.engine._prompts, "_tokenizer", pocket_tokenizer)
+    result = await live.result(await live.person(), "Tell me about the koala.")
+    assert (plain.reasoning, bool(plain.text)) == ("", True)
+    assert result.text == ""
+    assert result.reasoning.strip()
+    assert len(result.completion_token_ids) == len(result.logprobs) > 1

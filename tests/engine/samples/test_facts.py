@@ -1,0 +1,99 @@
+"""facts with the real engine: what a person told once, found, asked for, learned and answered without a note."""
+
+from typing import Any
+
+import pytest
+
+from engine.samples.facts import Facts, asked
+from storage.learning import feedback
+from storage.tables import Feedback, FeedbackKind, Note, NoteState
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+
+DOG = "my dog is called Rex"
+QUESTION = "what is my dog called?"
+
+
+async def tell(live: Live, user_id: str, text: str) -> None:
+    """A standing note, as the chat side keeps it."""
+    row = Feedback(user_id=user_id, kind=FeedbackKind.NOTE, text=text)
+    stored, _ = await live.database.write(lambda s: feedback.add(s, row))
+    await live.engine.learn(stored.id)
+
+
+def facts(live: Live) -> Facts:
+    """Those of the running engine."""
+    return live.engine._consolidator._facts
+
+
+def note(text: str, questions: list[str] | None, state: NoteState = NoteState.IN_PROMPT) -> Note:
+    """A note of somebody."""
+    return Note(user_id="u", text=text, questions=questions, state=state)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [(9, ["b1", "c1", "a1", "b2", "a2"]), (2, ["b1", "c1"]), (0, [])],
+)
+async def test_what_the_weights_do_not_hold_is_asked_first(limit: int, expected: list[str]) -> None:
+    """One question of every note before the second of any; notes that show by themselves have none."""
+    live = [
+        note("a", ["a1", "a2"], NoteState.IN_WEIGHTS),
+        note("b", ["b1", "b2"]),
+        note("c", ["c1"]),
+        note("style", []),
+        note("new", None),
+    ]
+    assert [text for _, text in asked(live, limit)] == expected
+
+
+async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:
+    """What a note changes unasked says which it is; each is looked at once, and newer ones later."""
+    user_id = await live.person()
+    await tell(live, user_id, DOG)
+    await tell(live, user_id, "use lowercase")
+    fact, style = await facts(live).examine(user_id)
+    assert fact.questions
+    assert all("dog" in text or "Rex" in text or "called" in text for text in fact.questions)
+    assert style.questions == []
+
+
+async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
+    """Beside the notes that show by themselves; the student sees the question alone."""
+    user_id = await live.person()
+    await tell(live, user_id, DOG)
+    known = await facts(live).examine(user_id)
+    (ref,) = {await live.engine._served.active(user_id)}
+    samples = await facts(live).samples(ref, known, ["use lowercase"], 99)
+    decode = live.host.tokenizer.decode
+    assert len(samples) == len(known[0].questions or [])
+    for sample in samples:
+        assert all(text in decode(sample["teacher_ids"]) for text in (DOG, "use lowercase"))
+        assert DOG not in decode(sample["student_ids"])
+
+
+async def test_a_question_has_the_newest_answer(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dog has another name now: questions about the dog are the newer note's, each of one note only."""
+
+    async def never(*_: Any) -> bool:  # whether a name shows on some other topic is not what is asked here
+        return False
+
+    monkeypatch.setattr(facts(live), "_shows", never)
+    user_id = await live.person()
+    for text in (DOG, "my dog is called Luna"):
+        await tell(live, user_id, text)
+        await facts(live).examine(user_id)
+    *older, newest = await live.notes(user_id)
+    assert any("dog" in text for text in newest.questions or [])
+    assert not {*(newest.questions or [])} & {text for note in older for text in note.questions or []}
+
+
+async def test_a_consolidation_of_a_fact_reaches_its_person_only(live: Live) -> None:
+    """It makes a version; nothing told shows on other questions, and nobody else is answered with it."""
+    user_id = await live.person()
+    await tell(live, user_id, DOG)
+    outcome = await live.engine.consolidate(user_id)
+    assert (outcome.status, outcome.adapter_version) == ("learned", 1), outcome
+    assert "Rex" not in (await live.result(user_id, "What is ramen?", notes="off")).text
+    assert "Rex" not in (await live.result(await live.person(), QUESTION)).text

@@ -1,0 +1,136 @@
+"""engine.samples.lessons: what an update trains on; feedback and notes reach the teacher only."""
+
+from typing import Any
+
+import pytest
+
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import Hindsight
+from engine.samples import lessons
+from engine.samples.lessons import Lesson
+from engine.samples.rollouts import Rollout
+from engine.training.batching import Sample
+from storage.tables import Completion, Feedback, FeedbackKind
+
+CHAT = [
+    {"role": "system", "content": "You are kind."},
+    {"role": "user", "content": "what is a koala?"},
+]
+NOTES = ["call me Ana", "no emoji"]
+
+
+@pytest.fixture(scope="module")
+def prompts(pocket_tokenizer: Any) -> PromptBuilder:
+    """The pocket model's prompts."""
+    return PromptBuilder(pocket_tokenizer, 2048)
+
+
+def answer() -> Completion:
+    """A stored answer, given with a note in its prompt."""
+    return Completion(
+        user_id="u",
+        messages=CHAT,
+        notes=["call me Ana"],
+        prompt_token_ids=[9, 9, 9],
+        completion_token_ids=[4, 5, 2],
+        logprobs=[-0.1, -0.2, -0.3],
+        sampling={},
+    )
+
+
+def lesson(text: str = "too long", kind: FeedbackKind = FeedbackKind.CORRECTION) -> Lesson:
+    """Feedback on that answer."""
+    return Lesson.of(Feedback(user_id="u", kind=kind, text=text), answer())
+
+
+def other() -> Rollout:
+    """A counterfactual answer."""
+    return Rollout([{"role": "user", "content": "what is judo?"}], [1, 2], [6, 7], [-0.5, -0.6])
+
+
+def test_a_correction_is_hindsight_and_note() -> None:
+    """The feedback's words are what the teacher sees and what becomes the note."""
+    assert lesson().hindsight == Hindsight(feedback="too long")
+    assert lesson().note_text == "too long"
+
+
+def test_a_rewritten_answer_is_a_solution() -> None:
+    """The teacher sees it as the better answer, and the note quotes it."""
+    ideal = lesson("A koala is a bear.", FeedbackKind.IDEAL)
+    assert ideal.hindsight == Hindsight(solution="A koala is a bear.")
+    assert "A koala is a bear." in ideal.note_text
+
+
+@pytest.mark.parametrize("kind", [FeedbackKind.APPROVAL, FeedbackKind.REACTION, FeedbackKind.NOTE])
+def test_nothing_else_is_a_lesson(kind: FeedbackKind) -> None:
+    """Approvals, reactions and notes teach nothing at once."""
+    with pytest.raises(ValueError, match="teaches nothing at once"):
+        lesson(kind=kind)
+
+
+def test_feedback_and_notes_reach_the_teacher_only(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """In every sample the teacher's prompt carries all of them and the student's none."""
+    for sample in lessons.samples(lesson(), NOTES, [other()], prompts):
+        teacher, student = (pocket_tokenizer.decode(sample[side]) for side in ("teacher_ids", "student_ids"))
+        assert all(text in teacher for text in (*NOTES, "too long"))
+        assert not any(text in student for text in (*NOTES, "too long", "Notes about"))
+
+
+def test_the_student_sees_the_conversation_as_it_was(prompts: PromptBuilder) -> None:
+    """System prompt and question stay, whatever notes stood in the answer's own prompt."""
+    first = lessons.samples(lesson(), NOTES, [], prompts)[0]
+    assert first["student_ids"] == prompts.prompt_token_ids(CHAT)
+
+
+def test_the_corrected_answer_comes_first_with_what_was_stored(prompts: PromptBuilder) -> None:
+    """Response ids, behaviour log-probabilities and the prompt they belong to are the stored ones, token for token."""
+    first, second = lessons.samples(lesson(), NOTES, [other()], prompts)
+    assert (first["kind"], second["kind"]) == ("correction", "counterfactual")
+    assert first["response_ids"] == [4, 5, 2]
+    assert first["behaviour_logprobs"] == [-0.1, -0.2, -0.3]
+    assert first["behaviour_ids"] == [9, 9, 9]
+    assert second["response_ids"] == [6, 7]
+
+
+def test_samples_are_what_the_trainer_takes(prompts: PromptBuilder) -> None:
+    """Each record is a sample of the worker's."""
+    records = [
+        *lessons.samples(lesson(), NOTES, [other()], prompts),
+        *lessons.anchor_samples([other()]),
+        *lessons.moves(lesson(), NOTES, [other()], prompts),
+    ]
+    assert [Sample.from_dict(r).kind for r in records] == [
+        "correction", "counterfactual", "anchor", "correction", "correction",
+    ]  # fmt: skip
+
+
+def test_an_anchor_shows_both_the_same() -> None:
+    """Teacher and student of a neutral prompt see the prompt it was answered with, and no behaviour is compared."""
+    (anchor,) = lessons.anchor_samples([other()])
+    assert anchor["student_ids"] == anchor["teacher_ids"] == [1, 2]
+    assert "behaviour_logprobs" not in anchor
+
+
+def test_a_move_differs_by_the_feedback_alone(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """Both sides carry the notes; only the teacher's carries the feedback."""
+    for pair in lessons.moves(lesson(), NOTES, [other()], prompts):
+        without, with_feedback = (pocket_tokenizer.decode(pair[side]) for side in ("student_ids", "teacher_ids"))
+        assert all(text in without and text in with_feedback for text in NOTES)
+        assert "too long" in with_feedback
+        assert "too long" not in without
+
+
+def test_the_corrected_prompt_comes_first_among_the_moves(prompts: PromptBuilder) -> None:
+    """The first pair is the corrected answer's, then one per counterfactual answer."""
+    pairs = lessons.moves(lesson(), NOTES, [other(), other()], prompts)
+    assert [pair["response_ids"] for pair in pairs] == [[4, 5, 2], [6, 7], [6, 7]]
+
+
+def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """Student and teacher see their own prompts, the response is the teacher's, and no behaviour is compared."""
+    seen = [*CHAT[:1], {"role": "user", "content": "what is a koala? [too long]"}]
+    sample = lessons.teacher_sample(CHAT, seen, [7, 2], prompts)
+    assert sample["student_ids"] == prompts.prompt_token_ids(CHAT)
+    assert "too long" in pocket_tokenizer.decode(sample["teacher_ids"])
+    assert sample["response_ids"] == [7, 2]
+    assert Sample.from_dict(sample).behaviour_logprobs is None

@@ -1,0 +1,84 @@
+"""engine.samples.questions: what is asked about a note, and which of it is kept."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config.engine import FactConfig
+from engine.samples.questions import Question, chosen, cleaned, framed, request, untold
+
+CONFIG = FactConfig(num_questions=2, min_gap=0.1)
+found = st.lists(
+    st.builds(Question, st.integers(0, 3), st.sampled_from("abcdef"), st.floats(0, 2)), max_size=30
+)  # notes 0 to 3, questions a to f
+
+
+def test_the_model_is_asked_with_the_notes_words() -> None:
+    """In one message, which is neither a note nor feedback."""
+    (message,) = request("my dog is called Rex")
+    assert message["role"] == "user"
+    assert "my dog is called Rex" in message["content"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("What is your dog called?", "What is your dog called?"),
+        (' "Who is Rex?"\nI hope that helps.', "Who is Rex?"),
+        ("- Where do I live?", "Where do I live?"),
+        ("I don't know about that yet.", ""),
+        ("", ""),
+        ("a" * 300 + "?", ""),
+    ],
+)
+def test_only_a_question_is_taken_from_what_the_model_wrote(answer: str, question: str) -> None:
+    """Without quotes and without what follows it; anything else is no question."""
+    assert cleaned(answer) == question
+
+
+def test_every_frame_takes_every_word() -> None:
+    """Words of three letters and more, each question once, in whatever script."""
+    assert framed("my dog is Rex. Rex!", ["who is {x}?", "where?"]) == ["who is dog?", "where?", "who is Rex?"]
+    assert framed("я живу в Осло", ["{x}?"]) == ["живу?", "Осло?"]
+    assert framed("42", ["{x}?"]) == []
+
+
+def test_a_word_that_several_notes_share_is_not_what_one_is_about() -> None:
+    """Unless a note has no other."""
+    told = ["my dog is called Rex", "my cat is called Tom", "my son is called Leo"]
+    assert framed(told[0], ["{x}?"], told[1:]) == ["dog?", "Rex?"]
+    assert framed(told[0], ["{x}?"], ["my dog is called Luna"]) == ["dog?", "called?", "Rex?"]
+    assert framed("called", ["{x}?"], told) == ["called?"]
+
+
+def test_what_was_never_told_is_asked_in_the_same_frames() -> None:
+    """About things that stand in no note."""
+    assert untold(["what is my {x}?", "who is my {x}?"], ["dog", "cat"], ["my dog is called Rex"]) == [
+        "what is my cat?",
+        "who is my cat?",
+    ]
+
+
+def test_the_largest_gaps_are_kept() -> None:
+    """As many as are wanted, the best first; what the note hardly moves is not."""
+    asked = [Question(0, "a", 0.3), Question(0, "b", 0.9), Question(0, "c", 0.5), Question(1, "d", 0.05)]
+    assert chosen(asked, CONFIG) == {0: ["b", "c"]}
+
+
+def test_a_question_belongs_to_the_newest_note_that_answers_it() -> None:
+    """The dog was given another name: the older note has nothing left to say. Capitals make no other question."""
+    asked = [Question(0, "what is my dog called?", math.inf), Question(1, "What is my dog called?", 0.8)]
+    assert chosen(asked, CONFIG) == {1: ["What is my dog called?"]}
+
+
+@given(found)
+def test_no_question_has_two_answers(asked: list[Question]) -> None:
+    """Whatever was found, each is kept for one note at most, and every note that kept one was moved by it."""
+    kept = chosen(asked, CONFIG)
+    texts = [text for own in kept.values() for text in own]
+    assert len(texts) == len(set(texts))
+    assert all(1 <= len(own) <= CONFIG.num_questions for own in kept.values())
+    for note, own in kept.items():
+        assert all(any(q.note == note and q.text == t and q.gap >= CONFIG.min_gap for q in asked) for t in own)

@@ -1,0 +1,107 @@
+"""engine.samples.regression: which of a person's answers an update is held against."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.engine import GateConfig
+from engine.prompts.hindsight import Hindsight
+from engine.samples.regression import _spread, find, watched_samples
+from storage.conversations import completions
+from storage.database import Session
+from storage.learning import feedback
+from storage.tables import Completion, FeedbackStatus
+from tests.engine.rows import completion, opened, person, said, taught
+
+CONFIG = GateConfig(num_watched=4, max_watched_tokens=16)
+
+
+def gold(s: Session, user_id: str, **fields: Any) -> Completion:
+    """An approved answer."""
+    return completions.add(s, completion(user_id, is_gold=True, **fields))
+
+
+def corrected(s: Session, user_id: str, text: str = "too long") -> str:
+    """The id of an answer whose correction was learned."""
+    version = taught(s, user_id, text)
+    return feedback.get(s, version.feedback_id or "").completion_id or ""
+
+
+async def test_corrections_that_hold_and_approved_answers_are_watched(tmp_path: Path) -> None:
+    """And nothing else: no plain answer, no correction that waits, was undone or taught nothing."""
+    async with opened(tmp_path) as database:
+
+        def fill(s: Session) -> tuple[str, set[str]]:
+            user_id = person(s)
+            wanted = {corrected(s, user_id), gold(s, user_id).id}
+            completions.add(s, completion(user_id))
+            for status in (FeedbackStatus.PENDING, FeedbackStatus.UNDONE, FeedbackStatus.KEPT, FeedbackStatus.REJECTED):
+                feedback.set_status(s, said(s, user_id, status).id, status)
+            return user_id, wanted
+
+        user_id, wanted = await database.write(fill)
+        found = await database.read(lambda s: find(s, user_id, CONFIG))
+    assert {c.id for _, c in found} == wanted
+    assert [kind for kind, _ in found] == ["earlier", "gold"]
+
+
+async def test_nobody_elses_answers_are_watched(tmp_path: Path) -> None:
+    """Another person's lessons and approvals do not exist here."""
+    async with opened(tmp_path) as database:
+
+        def fill(s: Session) -> str:
+            ben = person(s, "ben")
+            corrected(s, ben)
+            gold(s, ben)
+            return person(s, "ana")
+
+        ana = await database.write(fill)
+        assert await database.read(lambda s: find(s, ana, CONFIG)) == []
+
+
+async def test_never_more_nor_longer_than_allowed(tmp_path: Path) -> None:
+    """Approved answers take at most half of the places; what the update is about, and what is too long, is left out."""
+    async with opened(tmp_path) as database:
+
+        def fill(s: Session) -> tuple[str, str]:
+            user_id = person(s)
+            about = [corrected(s, user_id, f"wish {i}") for i in range(9)][-1]
+            for _ in range(5):
+                gold(s, user_id)
+            gold(s, user_id, prompt_token_ids=list(range(16)))
+            return user_id, about
+
+        user_id, about = await database.write(fill)
+        found = await database.read(lambda s: find(s, user_id, CONFIG, without=about))
+        assert await database.read(lambda s: find(s, user_id, GateConfig(num_watched=0))) == []
+    assert [kind for kind, _ in found] == ["earlier", "earlier", "gold", "gold"]
+    assert about not in {c.id for _, c in found}
+    assert all(len(c.prompt_token_ids) <= 14 for _, c in found)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, [0]), (3, [0, 3, 6]), (10, list(range(10))), (50, list(range(10)))]
+)
+def test_the_choice_is_spread_over_the_history(count: int, expected: list[int]) -> None:
+    """The newest is among it, and the rest at even distances."""
+    assert _spread(range(10), count) == expected
+
+
+def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not() -> None:
+    """One sample per answer, of its kind, with its very tokens."""
+
+    class Words:
+        """A prompt builder whose ids are the words' lengths."""
+
+        def prompt_token_ids(self, messages: list[dict[str, str]]) -> list[int]:
+            """One id per message."""
+            return [len(m["content"]) for m in messages]
+
+    answer = completion("ana")
+    (made,) = watched_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), Words())  # type: ignore[arg-type]
+    assert made["kind"] == "earlier"
+    assert made["response_ids"] == answer.completion_token_ids
+    assert made["student_ids"] == [2]
+    assert len(made["teacher_ids"]) == 2
+    assert made["teacher_ids"][1] > 2

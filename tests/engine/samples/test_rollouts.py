@@ -1,0 +1,146 @@
+"""engine.samples.rollouts: answers of the adapter that is about to learn, made before they are needed."""
+
+import random
+
+import pytest
+
+from engine.adapter_ref import ZERO_ADAPTER
+from engine.config.engine import LearnConfig
+from engine.prompts.bank import Bank
+from engine.samples.rollouts import RolloutStore, own_rollouts
+from storage.tables import Completion
+from tests.engine.live import Live
+from tests.engine.rows import completion
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+
+BANK = Bank(("Tell me about judo", "What is paella?", "Where is Oslo?"), ("What is 2 plus 3?", "Repeat: blue river"))
+
+
+def asked(question: str, version: int = 1, **fields: object) -> Completion:
+    """A stored answer to a question."""
+    messages = [{"role": "user", "content": question}]
+    return completion("u", messages=messages, adapter_version=version, **fields)
+
+
+def store_of(live: Live, **learn: object) -> RolloutStore:
+    """A store with this module's bank."""
+    return RolloutStore(live.host, live.engine._prompts, BANK, LearnConfig().merged(dict(learn)))
+
+
+async def test_a_persons_answers_of_the_version_are_rollouts_as_they_are() -> None:
+    """Only answers this very version gave without notes in the prompt are on-policy; one per question, newest first."""
+    recent = [
+        asked("newest", text="second"),
+        asked("noted", notes=["be brief"]),
+        asked("older version", version=0),
+        asked("empty", completion_token_ids=[], logprobs=[]),
+        asked("newest", text="first"),
+        asked("oldest"),
+    ]
+    found = own_rollouts(recent, 1)
+    assert [r.messages[-1]["content"] for r in found] == ["newest", "oldest"]
+    assert found[0].response_token_ids == [4, 5]
+    assert found[0].logprobs == [-0.25, -1.5]
+
+
+async def test_prepared_rollouts_are_ready_for_the_update(live: Live) -> None:
+    """As many as an update uses, each with its prompt, its tokens and a log-probability per token."""
+    store = store_of(live, num_counterfactuals=3)
+    await store.prepare(ZERO_ADAPTER, [])
+    taken = await store.take(ZERO_ADAPTER, [], 3)
+    assert sorted(r.messages[-1]["content"] for r in taken) == sorted(BANK.topics)
+    for rollout in taken:
+        assert rollout.prompt_token_ids == live.engine._prompts.prompt_token_ids(rollout.messages)
+        assert len(rollout.logprobs) == len(rollout.response_token_ids) > 0
+        assert all(p <= 0 for p in rollout.logprobs)
+
+
+async def test_a_finished_rollout_ends_with_the_end_of_its_turn(live: Live) -> None:
+    """The end-of-turn token is among the trained ones, and nothing is longer than allowed."""
+    store = store_of(live, max_rollout_tokens=100)
+    end = live.host.tokenizer.eos_token_id
+    anchors = await store.anchors(ZERO_ADAPTER, 2)
+    assert all(r.response_token_ids[-1] == end for r in anchors)
+    cut = await store_of(live, max_rollout_tokens=3).prepare(ZERO_ADAPTER, [])
+    assert all(len(r.response_token_ids) <= 3 for r in cut)
+
+
+async def test_anchors_are_the_base_models_own_greedy_answers(live: Live) -> None:
+    """Asked twice they are the same, whatever the random source says about which are drawn."""
+    first = {r.messages[-1]["content"]: r.response_token_ids for r in await store_of(live).anchors(ZERO_ADAPTER, 9)}
+    second = {r.messages[-1]["content"]: r.response_token_ids for r in await store_of(live).anchors(ZERO_ADAPTER, 9)}
+    assert first == second
+    assert first.keys() == {*BANK.anchors}
+
+
+async def test_nobodys_prompts_are_used_for_somebody_else(live: Live) -> None:
+    """What is made with the base model, which everybody shares, never holds a person's words."""
+    store = store_of(live)
+    await store.prepare(ZERO_ADAPTER, [asked("my secret", version=0)])
+    taken = await store.take(ZERO_ADAPTER, [], 3)
+    assert {r.messages[-1]["content"] for r in taken} <= {*BANK.topics}
+
+
+async def test_a_persons_own_prompts_come_first(live: Live) -> None:
+    """With an adapter of their own, half of the rollouts answer the person's recent prompts, without notes."""
+    user_id, outcome = await live.pupil()
+    ref = await live.engine._served.active(user_id)
+    assert ref.number == outcome.adapter_version
+    store = store_of(live, num_counterfactuals=4)
+    ready = await store.prepare(ref, [asked("Where is Lima?", version=0), asked("What is golf?", version=0)])
+    assert {r.messages[-1]["content"] for r in ready[:2]} == {"Where is Lima?", "What is golf?"}
+    assert all("Notes about" not in live.host.tokenizer.decode(r.prompt_token_ids) for r in ready)
+    store.drop(ref.name)
+    own = [asked("Tell me about golf", version=ref.number)]
+    taken = await store.take(ref, own, 4)
+    assert taken[0].messages == own[0].messages
+    assert len(taken) == 4
+
+
+async def test_no_question_is_taken_twice(live: Live) -> None:
+    """A person's stored answer replaces the ready rollout of the same question."""
+    store = store_of(live, num_counterfactuals=3)
+    await store.prepare(ZERO_ADAPTER, [])
+    taken = await store.take(ZERO_ADAPTER, [asked("What is paella?", version=0)], 3)
+    assert sorted(r.messages[-1]["content"] for r in taken) == sorted(BANK.topics)
+    assert taken[0].response_token_ids == [4, 5]
+
+
+async def test_rollouts_are_sampled_with_the_set_temperature(live: Live) -> None:
+    """At temperature 0 two preparations agree; an update's own are drawn from the model's distribution."""
+    store = store_of(live, rollout_temperature=0.0, num_counterfactuals=len(BANK.topics))
+    first, second = [
+        {r.messages[-1]["content"]: r.response_token_ids for r in await store.prepare(ZERO_ADAPTER, [])}
+        for _ in range(2)
+    ]
+    assert first == second
+    assert LearnConfig().rollout_temperature == 1.0
+
+
+async def test_topics_of_the_bank_fill_up_what_the_teacher_is_asked(live: Live) -> None:
+    """The given conversations come first; with enough of them the bank is not asked, with more they are cut."""
+    given = [[{"role": "user", "content": text}] for text in ("one?", "two?")]
+    store = store_of(live)
+    filled = store.with_topics(given, 4)
+    assert filled[:2] == given
+    assert {c[0]["content"] for c in filled[2:]} <= {*BANK.topics}
+    assert len(filled) == 4
+    assert store.with_topics(given, 2) == given
+    assert store.with_topics(given, 1) == given[:1]
+
+
+async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
+    """One answer per conversation, in order, each ending its turn; a short one where brevity was asked for."""
+    plain = [{"role": "user", "content": "Tell me about the koala"}]
+    told = [{"role": "system", "content": "keep it short"}, *plain]
+    store = store_of(live, rollout_temperature=0.0, num_counterfactuals=len(BANK.topics))
+    long, short = await store.by_teacher(ZERO_ADAPTER, [plain, told])
+    end = live.host.tokenizer.eos_token_id
+    assert (long[-1], short[-1]) == (end, end)
+    assert len(short) < len(long)
+
+
+async def test_the_draw_is_a_function_of_the_seed() -> None:
+    """The same seed draws the same topics from a bank."""
+    assert BANK.sample_topics(2, random.Random(4)) == BANK.sample_topics(2, random.Random(4))

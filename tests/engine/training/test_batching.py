@@ -1,0 +1,131 @@
+"""What an update trains on and how it is cut into micro-batches."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config.engine import LearnConfig
+from engine.training.batching import Sample, check_samples, plan_batches
+from tests.engine.updates_of import sample
+
+CPU = torch.device("cpu")
+
+
+def test_the_row_before_a_response_token_predicts_it() -> None:
+    """The last prompt position predicts the first response token; the last response token predicts nothing."""
+    one = Sample("correction", [10, 11], [20, 21, 22], [30, 31])
+    (batch,) = plan_batches([one], [0], "student", 100, CPU)
+    assert batch.input_ids_BL.tolist() == [[10, 11, 30, 31, 0, 0, 0, 0]]
+    assert batch.rows_N.tolist() == [1, 2]
+    assert batch.token_ids_N.tolist() == [30, 31]
+    (batch,) = plan_batches([one], [0], "teacher", 100, CPU)
+    assert batch.rows_N.tolist() == [2, 3]
+
+
+def test_the_end_of_sequence_token_is_a_response_position_like_any_other() -> None:
+    """EOS is trained: its position is in the batch, with its own row."""
+    eos = 2
+    (batch,) = plan_batches([Sample("correction", [10], [11], [30, eos])], [0], "student", 100, CPU)
+    assert batch.token_ids_N.tolist()[-1] == eos
+    assert len(batch.rows_N) == 2
+
+
+def test_padding_is_on_the_right_and_never_a_response_row() -> None:
+    """A causal model cannot see what is behind."""
+    short, long = Sample("anchor", [1], [1], [5]), Sample("anchor", [1, 2], [1, 2], [5, 6])
+    (batch,) = plan_batches([short, long], [0, 1], "student", 100, CPU)
+    assert batch.input_ids_BL.tolist() == [[1, 5, *[0] * 6], [1, 2, 5, 6, *[0] * 4]]
+    assert batch.rows_N.tolist() == [0, 8 + 1, 8 + 2]
+    assert batch.owners_N.tolist() == [0, 1, 1]
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=12),
+    budget=st.integers(16, 200),
+)
+def test_every_sample_is_in_exactly_one_batch_within_the_budget(lengths: list[tuple[int, int]], budget: int) -> None:
+    """Padded size stays within the budget unless one sample alone is larger; rows name the owner's own tokens."""
+    samples = [Sample("anchor", [i] * p, [i] * p, [i] * r) for i, (p, r) in enumerate(lengths, start=1)]
+    batches = plan_batches(samples, range(len(samples)), "student", budget, CPU)
+    assert sorted(i for batch in batches for i in batch.samples) == list(range(len(samples)))
+    for batch in batches:
+        assert batch.input_ids_BL.numel() <= budget or len(batch.samples) == 1
+        predicted = batch.input_ids_BL.flatten()[batch.rows_N + 1]
+        assert predicted.tolist() == batch.token_ids_N.tolist() == (batch.owners_N + 1).tolist()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"student_ids": []},
+        {"teacher_ids": []},
+        {"response_ids": []},
+        {"behaviour_logprobs": [-1.0]},
+        {"weight": -1.0},
+    ],
+)
+def test_a_sample_that_cannot_be_trained_on_is_refused(fields: dict[str, object]) -> None:
+    """Without a prompt or a response, with log-probabilities of another length, with a negative weight."""
+    values = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1, 2]} | fields
+    with pytest.raises(ValueError, match=r"."):
+        Sample.from_dict(values)
+
+
+def test_an_unknown_field_is_refused() -> None:
+    """A misspelt field would otherwise be ignored."""
+    with pytest.raises(TypeError, match="respons_ids"):
+        Sample.from_dict({"kind": "anchor", "student_ids": [1], "teacher_ids": [1], "respons_ids": [1]})
+
+
+def test_an_update_of_anchors_alone_is_refused() -> None:
+    """It would train nothing and cost a version."""
+    with pytest.raises(ValueError, match="correction or counterfactual"):
+        check_samples([sample("anchor")], LearnConfig())
+    with pytest.raises(ValueError, match="correction or counterfactual"):
+        check_samples([sample("correction", weight=0.0)], LearnConfig())
+
+
+def test_a_sample_beyond_the_limit_is_refused_rather_than_cut() -> None:
+    """A response whose end was cut off would be trained without its end."""
+    with pytest.raises(ValueError, match="max_sequence_tokens"):
+        check_samples([sample(length=50)], LearnConfig(max_sequence_tokens=40))
+
+
+def test_anchors_are_held_to_the_base_unless_they_say_otherwise() -> None:
+    """Whatever the update's teacher is."""
+    learn = LearnConfig(teacher="current")
+    assert sample("correction").teacher_mode(learn) == "current"
+    assert sample("anchor").teacher_mode(learn) == "base"
+    assert sample("anchor", teacher="current").teacher_mode(learn) == "current"
+
+
+def test_only_a_different_stored_prompt_needs_a_pass_of_its_own() -> None:
+    """The importance weight of other samples comes from the student's first pass."""
+    logprobs = [-1.0] * 12
+    assert not sample(behaviour_logprobs=logprobs).has_own_behaviour_prompt
+    assert not sample(behaviour_ids=[1, 2]).has_own_behaviour_prompt
+    assert sample(behaviour_logprobs=logprobs, behaviour_ids=[1, 2]).has_own_behaviour_prompt
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_taught", "is_watched", "teacher"),
+    [
+        ("correction", True, False, "ema"),
+        ("counterfactual", True, False, "ema"),
+        ("anchor", False, False, "base"),
+        ("earlier", False, True, "base"),
+        ("gold", False, True, "base"),
+    ],
+)
+def test_each_kind_has_its_part(kind: str, is_taught: bool, is_watched: bool, teacher: str) -> None:
+    """Taught, held or only looked at; the configured teacher speaks about what is taught."""
+    one = sample(kind)
+    assert (one.is_taught, one.is_watched) == (is_taught, is_watched)
+    assert one.teacher_mode(LearnConfig(teacher="ema")) == teacher
+
+
+def test_watched_answers_alone_are_no_update() -> None:
+    """There would be nothing to train on."""
+    with pytest.raises(ValueError, match="needs a correction"):
+        check_samples([sample("gold"), sample("earlier")], LearnConfig())

@@ -1,0 +1,155 @@
+"""Hand-written ways back, each against autograd's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.training.lean_ops import (
+    FusedLoRA,
+    HeadLayout,
+    LoRAPart,
+    PositionTables,
+    linear,
+    lora_linear,
+    normed_attention,
+    rms_norm,
+    rotary,
+    swiglu,
+)
+
+
+def seeded(*shape: int, seed: int = 0) -> Any:
+    """A random tensor."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def assert_same(ours: Callable[..., Tensor], reference: Callable[..., Tensor], *inputs: Tensor) -> None:
+    """Values and gradients of all inputs agree."""
+    results = []
+    for function in (ours, reference):
+        leaves = [x.clone().requires_grad_() for x in inputs]
+        out = function(*leaves)
+        out.backward(seeded(*out.shape, seed=99))
+        results.append([out, *(leaf.grad for leaf in leaves)])
+    for mine, theirs in zip(*results, strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_linear_is_torchs_linear() -> None:
+    """To float32 rounding."""
+    x, weight = seeded(33, 48), seeded(20, 48, seed=1)
+    assert torch.allclose(linear(x, weight), nn.functional.linear(x, weight), atol=1e-4)
+
+
+def test_rms_norm_is_qwens() -> None:
+    """Against the formula, with autograd's gradient."""
+    weight = seeded(16, seed=1)
+
+    def reference(x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
+
+    assert_same(lambda x: rms_norm(x, weight, 1e-6), reference, seeded(2, 7, 16))
+
+
+def test_rotary_is_a_rotation_of_halves() -> None:
+    """Against rotate_half as Hugging Face writes it."""
+    angles = seeded(1, 7, 1, 4, seed=2)
+
+    def reference(x: Tensor) -> Tensor:
+        a, b = x.chunk(2, dim=-1)
+        both = torch.cat([angles, angles], -1)
+        return x * both.cos() + torch.cat([-b, a], -1) * both.sin()
+
+    assert_same(lambda x: rotary(x, angles.cos(), angles.sin()), reference, seeded(2, 7, 3, 8))
+
+
+def test_swiglu_is_silu_times_up() -> None:
+    """On the two halves of the last axis."""
+    assert_same(lambda x: swiglu(x), lambda x: nn.functional.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], seeded(5, 24))
+
+
+@pytest.mark.parametrize(("num_heads", "num_kv"), [(4, 4), (4, 2), (6, 1)])
+def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, num_kv: int) -> None:
+    """On a fused product, with key and value heads shared by groups of query heads; no position sees a later one."""
+    batch, length, size = 2, 7, 8
+    heads = HeadLayout(num_heads, num_kv, size)
+    weight = seeded(heads.num_normed, 1, 1, size, seed=1)
+    angles = seeded(length, size // 2, seed=2)
+    tables = PositionTables(angles.cos(), angles.sin(), torch.full((length, length), -torch.inf).triu(1))
+    shape = torch.Size([batch, length])
+
+    def reference(qkv: Tensor) -> Tensor:
+        parts = qkv.view(batch, length, -1, size).transpose(1, 2)
+        q, k, v = parts.split([num_heads, num_kv, num_kv], dim=1)
+        both = torch.cat([q, k], dim=1)
+        both = both * torch.rsqrt(both.square().mean(-1, keepdim=True) + 1e-6) * weight.squeeze(1)
+        a, b = both.chunk(2, dim=-1)
+        both = torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], dim=-1)
+        q, k = both.split([num_heads, num_kv], dim=1)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=num_kv != num_heads)
+        return out.transpose(1, 2).reshape(batch * length, -1)
+
+    qkv = seeded(batch * length, (num_heads + 2 * num_kv) * size)
+    assert_same(lambda x: normed_attention(x, shape, heads, weight, 1e-6, tables), reference, qkv)
+
+
+def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
+    """LoRA on the first and the last third of a fused layer with 12 inputs and 3 x 5 outputs; and [A, B0, B2]."""
+    a, b0, b2 = seeded(2 * rank, 12, seed=1), seeded(5, rank, seed=2), seeded(5, rank, seed=3)
+    parts = [
+        LoRAPart(slice(0, 5), slice(0, rank), b0, torch.zeros_like(b0)),
+        LoRAPart(slice(10, 15), slice(rank, 2 * rank), b2, torch.zeros_like(b2)),
+    ]
+    return FusedLoRA(a, torch.zeros_like(a), parts, scaling=2.0), [a, b0, b2]
+
+
+def test_merged_lora_linear_gives_the_gradients_of_the_unmerged_one() -> None:
+    """Output, gradient of the input, and gradients of A and B in the slot."""
+    lora, values = fused_lora()
+    weight, x = seeded(15, 12, seed=4), seeded(9, 12, seed=5)
+    anchor = torch.zeros(1, requires_grad=True)
+    mine = x.clone().requires_grad_()
+    out = lora_linear(mine, anchor, lora.merged(weight), lora)
+    out.backward(seeded(9, 15, seed=6))
+
+    a, b0, b2 = (value.clone().requires_grad_() for value in values)
+    theirs = x.clone().requires_grad_()
+    delta = torch.cat([theirs @ a[:3].t() @ b0.t(), torch.zeros(9, 5), theirs @ a[3:].t() @ b2.t()], dim=1)
+    reference = theirs @ weight.t() + 2.0 * delta
+    reference.backward(seeded(9, 15, seed=6))
+
+    assert torch.allclose(out, reference, atol=1e-4)
+    pairs = [(mine.grad, theirs.grad), (lora.grad_a, a.grad)]
+    pairs += [(lora.parts[0].grad_b, b0.grad), (lora.parts[1].grad_b, b2.grad)]
+    for ours, expected in pairs:
+        assert torch.allclose(ours, expected, atol=1e-4)
+
+
+def test_gradients_are_added_up_over_micro_batches() -> None:
+    """Two passes give twice the gradient of one."""
+    lora, _ = fused_lora()
+    x, grad = seeded(9, 12), seeded(9, 15, seed=1)
+    lora.add_gradients(x, grad)
+    once = lora.grad_a.clone()
+    lora.add_gradients(x, grad)
+    assert torch.allclose(lora.grad_a, 2 * once, atol=1e-4)
+
+
+def test_the_slot_gets_its_gradient_also_where_the_input_needs_none() -> None:
+    """The first layer's input is the frozen embedding."""
+    lora, _ = fused_lora()
+    out = lora_linear(seeded(9, 12), torch.zeros(1, requires_grad=True), seeded(15, 12), lora)
+    out.sum().backward()
+    assert lora.grad_a.abs().sum() > 0
+
+
+def test_merging_leaves_the_base_weight_alone() -> None:
+    """Base weights are never changed."""
+    lora, _ = fused_lora()
+    weight = seeded(15, 12)
+    kept = weight.clone()
+    lora.merged(weight)
+    assert torch.equal(weight, kept)

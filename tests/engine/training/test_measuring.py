@@ -1,0 +1,145 @@
+"""engine.training.measuring: what is read off an update's distributions, on numbers one can check by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.training.batching import Sample
+from engine.training.measuring import MARGIN_LIMIT, Readings
+
+A, B, C, END = range(4)
+
+
+def sample(kind: str, response_ids: list[int]) -> Sample:
+    """A sample of which only kind and response matter here."""
+    return Sample(kind, [A], [A], response_ids)  # type: ignore[arg-type]
+
+
+def says(*tokens: int, sure: float = 0.97) -> Tensor:
+    """Log-probabilities over four tokens, one row per token: `sure` for it, the rest shared equally."""
+    rows = [[sure if v == token else (1 - sure) / 3 for v in range(4)] for token in tokens]
+    return torch.tensor(rows).log()
+
+
+def figures(samples: list[Sample], before: Tensor, teacher: Tensor, after: Tensor) -> dict[str, float | None]:
+    """The figures of samples that were read in one piece."""
+    readings = Readings(samples)
+    owners = torch.tensor([i for i, s in enumerate(samples) for _ in s.response_ids])
+    tokens = torch.tensor([t for s in samples for t in s.response_ids])
+    readings.before(owners, tokens, before, teacher)
+    readings.after(tokens, after, teacher)
+    return readings.figures()
+
+
+def test_the_margin_is_of_the_teachers_tokens_against_the_old_ones() -> None:
+    """Only the second token is corrected (B for A): from log(.01/.97) to log(.97/.01)."""
+    found = figures([sample("correction", [A, A])], says(A, A), says(A, B), says(A, B))
+    assert found["margin_before"] == pytest.approx(math.log(0.01 / 0.97), abs=1e-4)
+    assert found["margin_after"] == pytest.approx(math.log(0.97 / 0.01), abs=1e-4)
+
+
+def test_a_correction_that_changes_no_favourite_has_no_margin() -> None:
+    """The teacher would say the same tokens: there is nothing to compare."""
+    found = figures([sample("correction", [A])], says(A), says(A, sure=0.8), says(A, sure=0.8))
+    assert found["margin_before"] is None
+    assert found["margin_after"] is None
+
+
+def test_a_step_towards_the_teacher_is_never_unasked() -> None:
+    """Whether it is half the way, the whole or none."""
+    for after in (says(A), says(B, sure=0.6), says(B)):
+        found = figures([sample("correction", [A])], says(A), says(B), after)
+        assert found["unasked"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_step_away_from_the_teacher_is_unasked_and_found_in_its_answer() -> None:
+    """KL(q || p1) - KL(q || p0) at one of three positions; the worst answer has it at one of two."""
+    samples = [sample("counterfactual", [A, A]), sample("anchor", [A])]
+    found = figures(samples, says(A, A, A), says(A, A, A), says(A, C, A))
+    rise = 0.97 * math.log(0.97 / 0.01) + 0.01 * math.log(0.01 / 0.97)
+    assert found["unasked"] == pytest.approx(rise / 3, rel=1e-3)
+    assert found["unasked_worst"] == pytest.approx(rise / 2, rel=1e-3)
+
+
+def test_an_earlier_correction_that_is_lost_drops() -> None:
+    """The version before said B as it was taught; the candidate says A again: the cut margin falls by its range."""
+    samples = [sample("correction", [C]), sample("earlier", [A]), sample("earlier", [A])]
+    found = figures(samples, says(C, B, B), says(C, B, B), says(C, A, B))
+    assert found["earlier_drop"] == pytest.approx(2 * MARGIN_LIMIT)
+
+
+def test_being_less_sure_of_an_earlier_correction_is_no_drop() -> None:
+    """Beyond 20 to 1 the margin is cut."""
+    samples = [sample("correction", [C]), sample("earlier", [A])]
+    found = figures(samples, says(C, B, sure=0.999), says(C, B), says(C, B, sure=0.98))
+    assert found["earlier_drop"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_reversal_is_no_loss_of_the_earlier_correction() -> None:
+    """The teacher with the new feedback likes the old answer's token again, so that position is not counted."""
+    samples = [sample("correction", [C]), sample("earlier", [A])]
+    assert figures(samples, says(C, B), says(C, A), says(C, A))["earlier_drop"] is None
+
+
+def test_gold_counts_where_the_teacher_would_still_say_it() -> None:
+    """The last token is what the lesson is about; the first must keep its likelihood."""
+    samples = [sample("correction", [C]), sample("gold", [A, A])]
+    found = figures(samples, says(C, A, A), says(C, A, B), says(C, A, B))
+    assert found["gold_drop"] == pytest.approx(0.0, abs=1e-6)
+    spoiled = figures(samples, says(C, A, A), says(C, A, B), says(C, B, B))
+    assert spoiled["gold_drop"] == pytest.approx(math.log(0.97 / 0.01), abs=1e-4)
+
+
+def test_the_entropy_is_compared_with_the_teachers() -> None:
+    """The same distribution: 1. One that is sure of everything: far below."""
+    samples = [sample("correction", [A, A])]
+    assert figures(samples, says(A, A), says(B, B), says(B, B))["entropy_ratio"] == pytest.approx(1.0)
+    collapsed = figures(samples, says(A, A), says(B, B, sure=0.6), says(B, B, sure=0.9999))
+    assert collapsed["entropy_ratio"] is not None
+    assert collapsed["entropy_ratio"] < 0.1
+
+
+def test_a_sure_teacher_leaves_no_variety_to_lose() -> None:
+    """Twice as sure as somebody who is nearly certain is no collapse."""
+    samples = [sample("correction", [A, A])]
+    sharper = figures(samples, says(A, A), says(B, B, sure=0.9996), says(B, B, sure=0.9998))
+    assert sharper["entropy_ratio"] is not None
+    assert sharper["entropy_ratio"] > 0.8
+
+
+def test_the_same_answer_to_every_neutral_prompt_is_seen() -> None:
+    """Different ones share only their end."""
+    samples = [sample("correction", [C]), sample("anchor", [A, END]), sample("anchor", [B, END])]
+    teacher = says(C, A, END, B, END)
+    assert figures(samples, teacher, teacher, teacher)["self_rouge"] == pytest.approx(0.5)
+    assert figures(samples, teacher, teacher, says(C, A, A, A, A))["self_rouge"] == 1.0
+
+
+def test_the_drift_is_on_neutral_prompts_alone() -> None:
+    """The corrected answer may move as far as it wants."""
+    samples = [sample("correction", [C]), sample("anchor", [A])]
+    assert figures(samples, says(C, A), says(B, A), says(B, A))["drift"] == pytest.approx(0.0, abs=1e-6)
+    drifted = figures(samples, says(C, A), says(B, A), says(B, B))
+    assert drifted["drift"] == pytest.approx(math.log(0.97 / 0.01), abs=1e-4)
+
+
+def test_what_was_not_looked_at_has_no_figures() -> None:
+    """An update that broke off says nothing about its candidate."""
+    readings = Readings([sample("correction", [A])])
+    readings.before(torch.tensor([0]), torch.tensor([A]), says(A), says(B))
+    assert readings.figures() == {}
+
+
+def test_pieces_make_no_difference() -> None:
+    """Read token by token the figures are the same."""
+    samples = [sample("correction", [A, A]), sample("anchor", [B])]
+    before, teacher, after = says(A, A, B), says(B, A, B), says(B, C, B)
+    owners, tokens = torch.tensor([0, 0, 1]), torch.tensor([A, A, B])
+    readings = Readings(samples)
+    for i in range(3):
+        readings.before(owners[i : i + 1], tokens[i : i + 1], before[i : i + 1], teacher[i : i + 1])
+    for i in range(3):
+        readings.after(tokens[i : i + 1], after[i : i + 1], teacher[i : i + 1])
+    assert readings.figures() == pytest.approx(figures(samples, before, teacher, after), nan_ok=True)

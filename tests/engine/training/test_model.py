@@ -1,0 +1,61 @@
+"""Which training forward a model gets, and that what it exports is what PEFT reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine.adapters.store import AdapterStore
+from engine.training import model
+from engine.training.lean_model import LeanModel
+from engine.training.model import load_base, load_training_model
+from engine.training.peft_model import PeftTrainingModel
+from storage.tables import AdapterVersion
+from tests.engine.updates_of import correction_with_company, run_update, token_ids
+
+
+def test_a_small_qwen3_gets_the_lean_forward(tiny_model: Path) -> None:
+    """The pocket model is one."""
+    assert isinstance(load_training_model(tiny_model, "tiny"), LeanModel)
+
+
+def test_a_large_one_gets_hugging_face_and_peft(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merged copies of large weights cost more than they save."""
+    monkeypatch.setattr(model, "LEAN_PARAMETERS", 1000)
+    assert isinstance(load_training_model(tiny_model, "tiny"), PeftTrainingModel)
+
+
+def test_the_loaded_base_is_frozen_float32(tiny_model: Path) -> None:
+    """On a CPU."""
+    base = load_base(tiny_model)
+    assert all(p.dtype == torch.float32 and not p.requires_grad for p in base.parameters())
+
+
+@pytest.mark.parametrize("kind", [LeanModel, PeftTrainingModel])
+async def test_peft_loads_a_published_directory_as_it_is(tiny_model: Path, tmp_path: Path, kind: Any) -> None:
+    """PeftModel.from_pretrained on the store's directory gives the trainer's own logits."""
+    from peft import PeftModel
+
+    model = kind(load_base(tiny_model), str(tiny_model))
+    slot = run_update(model, correction_with_company()).slot
+    files = slot.export().files()
+    version = AdapterVersion(lora_int_id=1, user_id="ana", number=1, path="adapters/ana/1")
+    store = AdapterStore(tmp_path, database=None)  # type: ignore[arg-type]
+    await store.write(version, files["adapter_model.safetensors"], files["adapter_config.json"].decode())
+
+    ids = torch.tensor([token_ids(30, 7)])
+    loaded = PeftModel.from_pretrained(load_base(tiny_model), store.ref(version).path)
+    with torch.no_grad():
+        theirs = loaded(input_ids=ids).logits[0]
+        ours = model.logits(model.hidden(slot, _all_rows(ids)))
+        base = load_base(tiny_model)(input_ids=ids).logits[0]
+    assert torch.allclose(ours, theirs, atol=2e-3)
+    assert not torch.allclose(theirs, base, atol=0.1)
+
+
+def _all_rows(ids: Any) -> Any:
+    from engine.training.batching import Batch
+
+    positions = torch.arange(ids.shape[1])
+    return Batch([0], ids, positions, ids[0], torch.zeros_like(positions))

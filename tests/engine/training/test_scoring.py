@@ -1,0 +1,63 @@
+"""Log-probabilities without training."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.training.lean_model import LeanModel
+from engine.training.model import load_base
+from engine.training.scoring import _entropy, score_samples
+from tests.engine.updates_of import correction_with_company, run_update, sample
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> LeanModel:
+    """The tiny model's training forward."""
+    return LeanModel(load_base(tiny_model), "tiny")
+
+
+def test_one_record_per_sample_one_value_per_response_token(model: LeanModel) -> None:
+    """In the order given, whatever their lengths."""
+    samples = [sample(seed=i, length=20 - 4 * i) for i in range(4)]
+    scores = score_samples(model, samples, None)
+    assert [len(s["student_logprobs"]) for s in scores] == [20, 16, 12, 8]
+    assert all(value <= 0 for s in scores for value in s["teacher_logprobs"])
+
+
+def test_together_or_alone_makes_no_difference(model: LeanModel) -> None:
+    """Batching is padding only."""
+    samples = correction_with_company()
+    together = score_samples(model, samples, None)
+    for one, score in zip(samples, together, strict=True):
+        (alone,) = score_samples(model, [one], None)
+        assert alone["student_logprobs"] == pytest.approx(score["student_logprobs"], abs=1e-4)
+
+
+def test_the_teacher_is_the_base_and_the_student_the_adapter(model: LeanModel) -> None:
+    """With the same context they differ by the adapter; a "current" teacher is the adapter too."""
+    adapter = run_update(model, correction_with_company()).slot.export()
+    same = sample(teacher_ids=sample().student_ids)
+    (against_base,) = score_samples(model, [same], adapter)
+    (against_itself,) = score_samples(model, [sample(teacher_ids=same.student_ids, teacher="current")], adapter)
+    (base_alone,) = score_samples(model, [same], None)
+    assert against_base["teacher_logprobs"] == pytest.approx(base_alone["student_logprobs"], abs=1e-5)
+    assert against_base["divergence"] > 0.01
+    assert against_itself["divergence"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_entropies_are_those_of_the_distributions(model: LeanModel) -> None:
+    """Not negative, at most that of a vocabulary where all is as likely; the same in the same context."""
+    (score,) = score_samples(model, [sample(teacher_ids=sample().student_ids)], None)
+    assert 0 < score["student_entropy"] < math.log(model.vocab_size)
+    assert score["student_entropy"] == pytest.approx(score["teacher_entropy"])
+    certain = torch.tensor([[0.0, -torch.inf, -torch.inf]])
+    even = torch.full((2, 4), -math.log(4))
+    assert (_entropy(certain), _entropy(even)) == (0.0, pytest.approx(math.log(4)))
+
+
+def test_a_different_context_is_seen_in_the_divergence(model: LeanModel) -> None:
+    """The same weights with and without feedback in the context."""
+    (score,) = score_samples(model, [sample()], None)
+    assert score["divergence"] > 0.01

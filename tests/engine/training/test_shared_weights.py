@@ -1,0 +1,78 @@
+"""Hugging Face parameters as views of vLLM's layout; vLLM's real tensors are compared in tests/gpu."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from engine.training.model import load_base
+from engine.training.shared_weights import share_weights
+from tests.engine.updates_of import token_ids
+
+PACKED = {"qkv_proj": ["q_proj", "k_proj", "v_proj"], "gate_up_proj": ["gate_proj", "up_proj"]}
+
+
+class Served(nn.Module):
+    """A tree of parameters with vLLM's names: fused layers, LoRA wrappers' base_layer, a padded embedding."""
+
+    def __init__(self, base: nn.Module, *, without: str = "nothing") -> None:
+        super().__init__()
+        self.packed_modules_mapping = PACKED
+        for name, value in fused(dict(base.named_parameters())).items():
+            if without not in name:
+                self.put(name, value)
+
+    def put(self, name: str, value: Any) -> None:
+        """Makes the modules on the way to a parameter."""
+        module: nn.Module = self
+        *path, leaf = name.split(".")
+        for part in path:
+            if not hasattr(module, part):
+                module.add_module(part, nn.Module())
+            module = getattr(module, part)
+        module.register_parameter(leaf, nn.Parameter(value, requires_grad=False))
+
+
+def fused(parameters: dict[str, Any]) -> dict[str, Any]:
+    """A Hugging Face model's parameters as vLLM keeps them."""
+    found: dict[str, Any] = {}
+    parts: dict[str, list[Any]] = {}
+    for name, value in parameters.items():
+        module = name.split(".")[-2]
+        big = next((b for b, small in PACKED.items() if module in small), None)
+        if big:
+            parts.setdefault(name.replace(module, f"{big}.base_layer"), []).append(value)
+        elif module in ("o_proj", "down_proj"):
+            found[name.replace(module, f"{module}.base_layer")] = value.clone()
+        elif module == "embed_tokens":
+            found[name] = torch.cat([value, torch.zeros(51, value.shape[1])])
+        else:
+            found[name] = value.clone()
+    return found | {name: torch.cat(values) for name, values in parts.items()}
+
+
+def test_the_shared_model_computes_what_a_copy_computes(tiny_model: Path) -> None:
+    """Same logits, bit for bit."""
+    base = load_base(tiny_model)
+    shared = share_weights(tiny_model, Served(base))
+    ids = torch.tensor([token_ids(20, 1)])
+    with torch.no_grad():
+        assert torch.equal(shared(input_ids=ids).logits, base(input_ids=ids).logits)
+
+
+def test_every_parameter_is_a_view_of_vllms_memory(tiny_model: Path) -> None:
+    """The base model is in memory once."""
+    served = Served(load_base(tiny_model))
+    theirs = {p.untyped_storage().data_ptr() for p in served.parameters()}
+    shared = share_weights(tiny_model, served)
+    assert all(p.untyped_storage().data_ptr() in theirs for p in shared.parameters())
+    assert not any(p.requires_grad for p in shared.parameters())
+
+
+@pytest.mark.parametrize("missing", ["qkv_proj", "q_norm", "embed_tokens"])
+def test_a_model_with_other_names_is_refused_by_name(tiny_model: Path, missing: str) -> None:
+    """Training on half a model would be nonsense."""
+    with pytest.raises(ValueError, match=missing):
+        share_weights(tiny_model, Served(load_base(tiny_model), without=missing))

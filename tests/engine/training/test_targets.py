@@ -1,0 +1,47 @@
+"""What the teacher said, kept per sample."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.training import targets
+from engine.training.batching import plan_batches
+from engine.training.lean_model import LeanModel
+from engine.training.model import load_base
+from engine.training.targets import Targets
+from tests.engine.updates_of import sample
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> LeanModel:
+    """The tiny model's training forward."""
+    return LeanModel(load_base(tiny_model), "tiny")
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 26])
+def test_samples_are_given_back_in_the_order_asked(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Kept as log-probabilities or as hidden states, in another order than they were put."""
+    monkeypatch.setattr(targets, "KEPT_ELEMENTS", limit)
+    samples = [sample(seed=i, length=5 + 3 * i) for i in range(3)]
+    (batch,) = plan_batches(samples, range(3), "teacher", 10_000, model.device)
+    hidden = model.hidden(None, batch)
+    kept = Targets(model, num_positions=len(batch.rows_N))
+    kept.put_hidden(batch, hidden)
+    expected = model.logits(hidden).log_softmax(-1)
+    found = kept.logprobs(kept.rows([2, 0]))
+    wanted = torch.cat([expected[batch.owners_N == 2], expected[batch.owners_N == 0]])
+    assert torch.allclose(found, wanted, atol=1e-5)
+
+
+def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
+    """The teacher is never trained."""
+    (batch,) = plan_batches([sample()], [0], "teacher", 10_000, model.device)
+    hidden = model.hidden(None, batch).requires_grad_()
+    kept = Targets(model, num_positions=10, must_be_logprobs=True)
+    kept.put_hidden(batch, hidden)
+    assert not kept.rows([0]).requires_grad
+    kept.put_logits(batch, model.logits(hidden))
+    assert not kept.rows([0]).requires_grad

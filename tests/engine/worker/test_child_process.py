@@ -1,0 +1,42 @@
+"""How a child of vLLM becomes heed's: its own session, heed's log, the watchdog."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from engine.worker.watchdog import ProcessId
+from tests.patience import PATIENCE_S
+
+CHILD = """
+import os, subprocess, sys
+from pathlib import Path
+from types import SimpleNamespace
+from engine.worker.child_process import settle_in
+settings = {{"owner": [{pid}, {started}], "watch_interval_s": 0.05, "log_file": {log!r}}}
+config = SimpleNamespace(additional_config={{"heed": settings}})
+settle_in(config)
+settle_in(config)  # harmless to repeat
+print("session", os.getsid(0) == os.getpid(), flush=True)
+subprocess.run([sys.executable, "-c", "import sys; print('from a grandchild', file=sys.stderr)"])
+"""
+
+
+def run_child(owner: ProcessId, log_file: Path) -> "subprocess.CompletedProcess[str]":
+    """A process that settles in as EngineCore does."""
+    code = CHILD.format(pid=owner.pid, started=owner.started, log=str(log_file))
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+def test_it_gets_its_own_session_and_writes_to_the_log(tmp_path: Path) -> None:
+    """Ctrl-C in heed's terminal does not reach it; neither it nor its children write to the terminal."""
+    done = run_child(ProcessId.current(), tmp_path / "vllm.log")
+    assert done.returncode == 0
+    assert done.stdout == done.stderr == ""
+    assert (tmp_path / "vllm.log").read_text().split("\n")[:2] == ["session True", "from a grandchild"]
+
+
+def test_it_ends_when_heed_is_gone_already(tmp_path: Path) -> None:
+    """heed may be killed while vLLM is still being imported."""
+    done = run_child(ProcessId(os.getpid(), 1), tmp_path / "vllm.log")
+    assert done.returncode in (-9, 0)  # at the latest at the next look

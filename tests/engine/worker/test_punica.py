@@ -1,0 +1,135 @@
+"""LoRA on a CPU: every row gets its own adapter and nothing of others', as the formula says."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.adapter_ref import ZERO_LORA_INT_ID
+from engine.worker.punica import MIN_GROUP, GroupedPunicaWrapper, RowGroups, install
+
+SLOTS, RANK, INPUTS, OUTPUTS = 5, 3, 6, (4, 2)
+IDS = [101, 102, 103, ZERO_LORA_INT_ID, None]  # adapter id by slot
+
+
+def seeded(*shape: int, seed: int) -> Any:
+    """A random tensor."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def stacks(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """A and B of all slots for a fused layer of two parts."""
+    a = tuple(seeded(SLOTS, 1, RANK, INPUTS, seed=seed + i) for i in range(2))
+    b = tuple(seeded(SLOTS, 1, n, RANK, seed=seed + 10 + i) for i, n in enumerate(OUTPUTS))
+    return a, b
+
+
+def wrapper_for(ids: list[int], slots: list[int | None] = IDS) -> GroupedPunicaWrapper:
+    """A wrapper told which token uses which adapter."""
+    wrapper = GroupedPunicaWrapper(8 * 40, 17, "cpu")
+    update(wrapper, ids, slots)
+    return wrapper
+
+
+def update(wrapper: GroupedPunicaWrapper, ids: list[int], slots: list[int | None] = IDS) -> None:
+    """What vLLM does before each forward pass."""
+    mapping = SimpleNamespace(index_mapping=tuple(ids), prompt_mapping=tuple(ids), is_prefill=True)
+    wrapper.update_metadata(mapping, slots, SLOTS + 1, 1000)
+
+
+def expected(ids: list[int], x: Any, a: tuple[Any, ...], b: tuple[Any, ...], y: Any) -> Any:
+    """Row by row, from the formula."""
+    out = y.clone()
+    for row, lora_id in enumerate(ids):
+        if lora_id in (0, ZERO_LORA_INT_ID):
+            continue
+        slot = IDS.index(lora_id)
+        delta = [b_i[slot, 0] @ (a_i[slot, 0] @ x[row]) for a_i, b_i in zip(a, b, strict=True)]
+        out[row] += torch.cat(delta)
+    return out
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 101, 102, 103, ZERO_LORA_INT_ID]), st.integers(1, 40)), max_size=8))
+def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
+    """Any mixture of adapters, the base and the zero adapter, in runs of any length and order."""
+    ids = [lora_id for lora_id, length in runs for _ in range(length)] or [101]
+    x, y = seeded(len(ids), INPUTS, seed=1), seeded(len(ids), sum(OUTPUTS), seed=2)
+    a, b = stacks()
+    out = y.clone()
+    wrapper_for(ids).add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
+    assert torch.allclose(out, expected(ids, x, a, b, y), atol=1e-4)
+
+
+def test_a_base_row_among_adapter_rows_is_left_exactly_as_it_is() -> None:
+    """vLLM's own wrapper gives it the last slot's adapter (vLLM pull request 48421)."""
+    ids = [101, 0, 102, ZERO_LORA_INT_ID, 103]
+    a, b = stacks()
+    y = seeded(len(ids), sum(OUTPUTS), seed=2)
+    out = y.clone()
+    wrapper_for(ids).add_lora_linear(out, seeded(len(ids), INPUTS, seed=1), a, b, 1.0, OUTPUTS)
+    assert torch.equal(out[[1, 3]], y[[1, 3]])
+    assert not torch.allclose(out[[0, 2, 4]], y[[0, 2, 4]])
+
+
+def test_values_that_are_no_numbers_in_another_slot_stay_there() -> None:
+    """An adapter of enormous values in the batch spoils only its own rows."""
+    ids = [101, 102, 103]
+    a, b = stacks()
+    for tensor in a:
+        tensor[2] = float("inf")
+    out = torch.zeros(3, sum(OUTPUTS))
+    wrapper_for(ids).add_lora_linear(out, seeded(3, INPUTS, seed=1), a, b, 1.0, OUTPUTS)
+    assert torch.isfinite(out[:2]).all()
+
+
+def test_a_slot_that_changes_hands_is_read_again() -> None:
+    """What was kept of B belongs to the adapters that were in the slots then."""
+    ids = [101, 102]
+    a, b = stacks()
+    x = seeded(2, INPUTS, seed=1)
+    wrapper = wrapper_for(ids)
+    wrapper.add_lora_linear(torch.zeros(2, sum(OUTPUTS)), x, a, b, 1.0, OUTPUTS)
+    for tensor in b:
+        tensor[0] += 1.0
+    moved: list[int | None] = [104, *IDS[1:]]
+    update(wrapper, [104, 102], moved)
+    out = torch.zeros(2, sum(OUTPUTS))
+    wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
+    assert torch.allclose(out, expected(ids, x, a, b, torch.zeros_like(out)), atol=1e-4)
+
+
+def test_the_scale_is_applied_once() -> None:
+    """vLLM passes 1 (B carries the scaling); the interface has it all the same."""
+    a, b = stacks()
+    x = seeded(1, INPUTS, seed=1)
+    single, double = torch.zeros(1, sum(OUTPUTS)), torch.zeros(1, sum(OUTPUTS))
+    wrapper = wrapper_for([101])
+    wrapper.add_lora_linear(single, x, a, b, 1.0, OUTPUTS)
+    wrapper.add_lora_linear(double, x, a, b, 2.0, OUTPUTS)
+    assert torch.allclose(double, 2 * single, atol=1e-5)
+
+
+def test_an_adapter_with_many_tokens_gets_products_of_its_own() -> None:
+    """A prompt beside single decode steps: one group and the rest mixed."""
+    rows = RowGroups.of([101] * MIN_GROUP + [102, 103, 102], {101: 0, 102: 1, 103: 2}, SLOTS)
+    assert rows.groups == [(0, slice(0, MIN_GROUP))]
+    assert rows.mixed == slice(MIN_GROUP, MIN_GROUP + 3)
+
+
+def test_a_batch_of_the_base_alone_costs_nothing() -> None:
+    """No groups at all."""
+    rows = RowGroups.of([0, ZERO_LORA_INT_ID], {ZERO_LORA_INT_ID: 3}, SLOTS)
+    assert rows == RowGroups()
+
+
+def test_vllm_takes_it_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The platform names heed's class after `install`."""
+    from vllm.platforms.cpu import CpuPlatform
+    from vllm.utils.import_utils import resolve_obj_by_qualname
+
+    monkeypatch.setattr(CpuPlatform, "get_punica_wrapper", CpuPlatform.get_punica_wrapper)
+    install()
+    assert resolve_obj_by_qualname(CpuPlatform.get_punica_wrapper()) is GroupedPunicaWrapper

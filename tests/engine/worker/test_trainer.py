@@ -1,0 +1,238 @@
+"""The worker extension's methods, on a worker that has only what the trainer touches."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config.engine import LORA_TARGET_MODULES, LearnConfig
+from engine.worker import lora_registry, trainer
+from engine.worker.lora_registry import read_directory
+from engine.worker.trainer import TrainerExtension
+from engine.worker.watchdog import ProcessId
+from tests.engine.updates_of import token_ids
+from tests.tiny_model import save_tiny_model
+
+Record = dict[str, Any]
+
+
+class Worker(TrainerExtension):
+    """A worker as vLLM builds it, without vLLM: the manager takes everything."""
+
+    def __init__(self, vllm_config: Any) -> None:
+        self.vllm_config = vllm_config
+        self.model_runner = SimpleNamespace(lora_manager=SimpleNamespace())
+
+
+@pytest.fixture(scope="module")
+def prepared(tiny_model: Path) -> Iterator[Worker]:
+    """A worker with the tiny model, prepared once."""
+    me = ProcessId.current()
+    heed = {"owner": [me.pid, me.started], "watch_interval_s": 1.0, "is_cpu": True}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "watch", lambda *_: None)
+        patch.setattr(trainer.punica, "install", lambda: None)
+        patch.setattr(trainer, "check_servable", lambda *_: None)
+        worker = Worker(SimpleNamespace(additional_config={"heed": heed}))
+        record = worker.heed_prepare(
+            {
+                "model": str(tiny_model),
+                "base_name": "tiny",
+                "target_modules": list(LORA_TARGET_MODULES),
+                "max_rank": 16,
+                "registry_size": 64,
+                "learn": LearnConfig().to_dict(),
+                "teacher_model": "",
+            }
+        )
+        assert record["ok"], record
+        yield worker
+
+
+@pytest.fixture
+def worker(prepared: Worker) -> Worker:
+    """The same, without what an earlier test left open."""
+    prepared.heed_require().update_id = prepared.heed_require().run = None
+    return prepared
+
+
+def spec(update_id: str = "u", parent: Record | None = None, **learn: Any) -> Record:
+    """An update of one correction."""
+    prompt = token_ids(10, 1)
+    sample = {
+        "kind": "correction",
+        "student_ids": prompt,
+        "teacher_ids": token_ids(10, 2) + prompt,
+        "response_ids": token_ids(8, 3),
+    }
+    settings = LearnConfig(**({"steps": 2} | learn)).to_dict()
+    return {"update_id": update_id, "parent": parent, "samples": [sample], "learn": settings}
+
+
+def finished(worker: Worker, update: Record) -> Record:
+    """The last record of an update."""
+    assert worker.heed_open_update(update)["ok"]
+    while not (record := worker.heed_advance(update["update_id"], 0.0))["done"]:
+        assert record["ok"], record
+    return record
+
+
+def test_an_update_goes_from_samples_to_a_registered_adapter(worker: Worker, tmp_path: Path) -> None:
+    """Opened, advanced, published, closed; the files are a PEFT directory."""
+    record = finished(worker, spec())
+    assert record["phase"] == "finished"
+    assert record["steps"] == 2
+    assert len(record["heat"]) == 8
+    published = worker.heed_publish("u", 7, "ana@1")
+    assert published["finite"]
+    assert published["update_norm"] > 0
+    (tmp_path / "adapter_model.safetensors").write_bytes(published["tensors"])
+    (tmp_path / "adapter_config.json").write_text(published["config"])
+    kept = worker.heed_require().registry.get(7, "/nowhere")
+    on_disk = read_directory(tmp_path)
+    assert all(torch.equal(tensor, on_disk.tensors[name]) for name, tensor in kept.tensors.items())
+    assert worker.heed_close_update("u")["ok"]
+    assert not worker.heed_advance("u", 0.0)["ok"]
+
+
+def test_an_optimizer_is_kept_with_the_version_it_made_where_that_is_wanted(worker: Worker) -> None:
+    """The next update of that version goes on with it; by default nothing is kept."""
+    for number, keeps in ((21, True), (22, False)):
+        finished(worker, spec("u", keeps_optimizer=keeps))
+        worker.heed_publish("u", number, f"ana@{number}")
+    trainer = worker.heed_require()
+    assert set(trainer.optimizers) & {21, 22} == {21}
+    parent = {"lora_int_id": 21, "path": "/nowhere"}
+    finished(worker, spec("v", parent, keeps_optimizer=True, steps=1))
+    steps = trainer.run.optimizer_state["state"][0]["step"]  # type: ignore[union-attr]
+    assert int(steps) == 3
+
+
+def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
+    """The parent is found in memory."""
+    finished(worker, spec())
+    worker.heed_publish("u", 8, "ana@1")
+    first = worker.heed_require().registry.get(8, "").cloned()
+    parent = {"lora_int_id": 8, "path": "/nowhere"}
+    record = finished(worker, spec("v", parent, learning_rate=1e-6, steps=1, parent_share=1.0))
+    assert record["ok"]
+    values = worker.heed_require().run.slot.parameters  # type: ignore[union-attr]
+    assert all(torch.allclose(values[name], tensor, atol=1e-4) for name, tensor in first.items())
+
+
+def test_opening_an_update_abandons_the_one_before(worker: Worker) -> None:
+    """Its caller may have died; there is one trainer."""
+    worker.heed_open_update(spec("u"))
+    worker.heed_open_update(spec("v"))
+    assert "not open" in worker.heed_advance("u", 0.0)["error"]
+    assert worker.heed_advance("v", 0.0)["ok"]
+    assert worker.heed_close_update("u")["ok"]
+    assert worker.heed_status()["open"] == "v"
+
+
+def test_values_that_are_no_numbers_are_reported_and_not_registered(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record says so; nothing can be served or written."""
+    worker.heed_open_update(spec())
+    run = worker.heed_require().current("u")
+    monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
+    record = worker.heed_advance("u", 1e9)
+    assert record["ok"]
+    assert not record["finite"]
+    published = worker.heed_publish("u", 9, "ana@2")
+    assert published["ok"]
+    assert not published["finite"]
+    assert published["tensors"] == b""
+    assert 9 not in worker.heed_require().registry
+
+
+def test_records_are_plain_values(worker: Worker) -> None:
+    """They cross a process boundary as msgpack."""
+    import msgspec
+
+    records = [finished(worker, spec()), worker.heed_publish("u", 10, "x@1"), worker.heed_status()]
+    assert [msgspec.msgpack.decode(msgspec.msgpack.encode(record)) for record in records] == records
+
+
+def test_nothing_raises_out_of_a_method(worker: Worker) -> None:
+    """An exception would come back as a string or end the worker."""
+    bad = [
+        worker.heed_open_update({}),
+        worker.heed_open_update(spec() | {"samples": []}),
+        worker.heed_advance("none", 1.0),
+        worker.heed_publish("none", 1, "x"),
+        worker.heed_score([{"kind": "correction"}], None),
+        worker.heed_register(77, "/nowhere"),
+        worker.heed_prepare({}),
+    ]
+    assert [record["ok"] for record in bad] == [False] * 7
+    assert all(record["error"] for record in bad)
+
+
+def test_an_external_teacher_is_loaded_beside_the_model(worker: Worker, tiny_model: Path, tmp_path: Path) -> None:
+    """One with outputs of another size is refused naming both; none is none."""
+    model = worker.heed_require().model
+    assert worker.heed_load_teacher("", model) is None
+    other = save_tiny_model(tmp_path / "other", num_layers=2, seed=1)
+    teacher = worker.heed_load_teacher(str(other), model)
+    assert teacher is not None
+    assert teacher.vocab_size == model.vocab_size
+    with pytest.raises(ValueError, match="other has"):
+        worker.heed_load_teacher(str(other), SimpleNamespace(vocab_size=7))  # type: ignore[arg-type]
+
+
+def test_a_worker_that_was_not_prepared_says_so() -> None:
+    """Every method does."""
+    fresh = object.__new__(Worker)
+    assert "heed_prepare" in TrainerExtension.heed_status(fresh)["error"]
+
+
+def test_vllm_loads_from_the_registry_and_never_sees_an_exception(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loader put in place gives a version's tensors, the zero adapter's for one that cannot be had."""
+    loaded: list[Any] = []
+
+    def to_lora_model(_manager: Any, adapter: Any, lora_int_id: int) -> Any:
+        if lora_int_id == 13 and adapter is not registry.zero:
+            raise RuntimeError("vLLM does not like it")
+        loaded.append(adapter)
+        return adapter
+
+    monkeypatch.setattr(lora_registry, "_to_lora_model", to_lora_model)
+    registry = worker.heed_require().registry
+    finished(worker, spec())
+    for lora_int_id in (12, 13):
+        worker.heed_publish("u", lora_int_id, "x@1")
+    load = worker.heed_require().lora_manager._load_adapter
+    for lora_int_id in (12, 13, 14):
+        load(SimpleNamespace(lora_int_id=lora_int_id, lora_path="/nowhere"))
+    assert loaded == [registry.get(12, ""), registry.zero, registry.zero]
+    assert set(worker.heed_status()["failed"]) >= {"13", "14"}
+
+
+def test_gradients_work_inside_vllms_inference_mode(worker: Worker) -> None:
+    """Whatever mode the worker is in when the call comes."""
+    with torch.inference_mode():
+        record = finished(worker, spec())
+    assert record["ok"]
+    assert record["divergence_after"] < record["divergence_before"]
+
+
+def test_a_version_on_disk_may_leave_memory(worker: Worker, tmp_path: Path) -> None:
+    """Registering it again after it was written tells the registry so."""
+    finished(worker, spec())
+    registry = worker.heed_require().registry
+    folder = tmp_path / "20"
+    folder.mkdir()
+    published = worker.heed_publish("u", 20, "x@1")
+    (folder / "adapter_model.safetensors").write_bytes(published["tensors"])
+    (folder / "adapter_config.json").write_text(published["config"])
+    worker.heed_register(20, str(folder))
+    assert registry.get(20, "").is_on_disk
+    worker.heed_drop(20)
+    assert worker.heed_register(20, str(folder))["ok"]

@@ -1,0 +1,39 @@
+"""What a message is for: found again by whom it concerns, and by nobody else."""
+
+from storage.conversations import message_roles
+from storage.conversations.message_roles import Role
+from storage.tables import MessageRole
+from tests.storage.conftest import Store
+
+
+def _put(store: Store, user_id: str, role: Role, about: str) -> None:
+    row = MessageRole(
+        platform="telegram", chat_external_id="1", message_id="7", user_id=user_id, role=role, about=about
+    )
+    store.write(lambda s: message_roles.put(s, row))
+
+
+def _about(store: Store, user_id: str, chat: str = "1") -> str | None:
+    found = store.read(lambda s: message_roles.find(s, user_id, "telegram", chat, "7"))
+    return found.about if found else None
+
+
+def test_a_role_survives_a_restart(store: Store, ana: str) -> None:
+    """It is found by platform, chat and message."""
+    _put(store, ana, Role.REASON, "cmpl-1")
+    store.reopen()
+    assert _about(store, ana) == "cmpl-1"
+    assert _about(store, ana, chat="2") is None
+
+
+def test_the_newest_role_counts(store: Store, ana: str) -> None:
+    """The same message can become something else."""
+    _put(store, ana, Role.REASON, "cmpl-1")
+    _put(store, ana, Role.FEEDBACK, "cmpl-2")
+    assert _about(store, ana) == "cmpl-2"
+
+
+def test_another_persons_message_has_no_role(store: Store, ana: str, ben: str) -> None:
+    """Only whom it concerns can answer it."""
+    _put(store, ana, Role.REASON, "cmpl-1")
+    assert _about(store, ben) is None
