@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
-from bot.access.accounts import Access
-from bot.access.consent import Consent
+from bot.access.accounts import AccessPolicy
+from bot.access.consent import ConsentFlow
 from bot.app import keep_for_good
 from bot.commands.spec import Core
 from bot.config import AccessSettings, HttpSettings, Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
-from bot.messaging.supervisor import Channels
+from bot.core.lessons import LearningService
+from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from storage.database import Database
 
@@ -29,7 +29,7 @@ ENDLESS = 1_000_000  # messages an hour
 class Between:
     """One heed that runs, and what stands at its ends."""
 
-    channels: Channels
+    channels: ChannelSupervisor
     engine: InstantEngine
     channel: InstantChannel
 
@@ -48,10 +48,10 @@ async def running(num_chats: int) -> AsyncIterator[Between]:
         database = Database.open(settings.data_dir)
         metrics = Metrics()
         gateway = Gateway(engine, database, settings, metrics)
-        lessons = Lessons(gateway, engine, database, settings, metrics)
-        access, consent = Access(database, settings), Consent(database, engine, settings)
+        lessons = LearningService(gateway, engine, database, settings, metrics)
+        access, consent = AccessPolicy(database, settings), ConsentFlow(database, engine, settings)
         core = Core(gateway, lessons, engine, database, settings, access, consent)
-        channels = Channels([channel], core, metrics)
+        channels = ChannelSupervisor([channel], core, metrics)
         keep_for_good()
         channels.start()
         try:

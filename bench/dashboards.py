@@ -20,12 +20,12 @@ from bench.instant import InstantEngine
 from bot.access import admin_password
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.http.admin.gate import COOKIE
 from bot.http.protocol.services import ADMIN_SESSIONS, Services
 from bot.http.server import application
 from bot.monitoring.metrics import Metrics
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from evals.study import Advance
 from storage.database import Database
 from storage.reports import dashboards
@@ -97,7 +97,7 @@ async def _served(folder: Path, database: Database) -> AsyncIterator[aiohttp.Cli
     engine.config = EngineConfig("instant", folder)
     metrics = Metrics()
     gateway = Gateway(engine, database, settings, metrics)
-    lessons = Lessons(gateway, engine, database, settings, metrics)
+    lessons = LearningService(gateway, engine, database, settings, metrics)
     app = application(Services(settings, database, engine, gateway, lessons, metrics))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from bench.config import BenchConfig
 from bench.figures import Row, p95, row
 from bench.people import person
-from bench.windows import Window, longest_gap_s
+from bench.windows import TimeWindow, longest_gap_s
 from engine.pocket.style import PREFERENCES
 from evals import cases
-from evals.arms import Person
+from evals.arms import TaughtPerson
 from evals.client import Client
 from evals.study import Advance
 
@@ -34,9 +34,9 @@ Samples = dict[str, list[float]]
 class Watched:
     """One update's three windows."""
 
-    update: Window
-    after: Window
-    quiet: Window
+    update: TimeWindow
+    after: TimeWindow
+    quiet: TimeWindow
 
 
 def units(config: BenchConfig) -> int:
@@ -66,7 +66,7 @@ def gaps_ms(answers: Sequence[Sequence[float]], windows: Sequence[Watched]) -> S
     return {kind: [gap * 1e3 for gap in gaps if gap is not None] for kind, gaps in found.items()}
 
 
-async def _watch(config: BenchConfig, client: Client, learner: Person, number: int) -> Watched:
+async def _watch(config: BenchConfig, client: Client, learner: TaughtPerson, number: int) -> Watched:
     preference = list(PREFERENCES)[number % len(PREFERENCES)]
     wish = cases.wish_for(config.seed, (preference, 1), "gaps", number)
     answer = await learner.say(cases.corrected(config.seed, 1, "gaps", number)[0])
@@ -79,7 +79,9 @@ async def _watch(config: BenchConfig, client: Client, learner: Person, number: i
     await asyncio.sleep(PAUSE_S)
     quiet_s = time.perf_counter()
     await asyncio.sleep(learned_s - sent_s)
-    return Watched(Window(sent_s, learned_s), Window(learned_s, settled_s), Window(quiet_s, time.perf_counter()))
+    return Watched(
+        TimeWindow(sent_s, learned_s), TimeWindow(learned_s, settled_s), TimeWindow(quiet_s, time.perf_counter())
+    )
 
 
 @asynccontextmanager

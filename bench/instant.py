@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Place
-from bot.inbound import Inbound, Said
+from bot.inbound import Inbound, MessageReceived
 from engine.requests import Delta, GenerateRequest, GenerateResult
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
@@ -69,7 +69,7 @@ class InstantChannel:
     def read(self, payload: dict[str, Any]) -> list[Inbound]:
         """A message."""
         account = payload["account"]
-        return [Said(Author(PLATFORM, account), Place(PLATFORM, account), payload["id"], payload["text"])]
+        return [MessageReceived(Author(PLATFORM, account), Place(PLATFORM, account), payload["id"], payload["text"])]
 
     async def post(self, post: Post) -> str:
         """Show it."""

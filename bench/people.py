@@ -1,10 +1,10 @@
 """The people a benchmark talks as."""
 
-from evals.arms import Person
+from evals.arms import TaughtPerson
 from evals.client import Client
 from evals.config import EvalConfig
 
 
-def person(client: Client, name: str) -> Person:
+def person(client: Client, name: str) -> TaughtPerson:
     """Somebody who asks and corrects."""
-    return Person(client, name, EvalConfig())
+    return TaughtPerson(client, name, EvalConfig())

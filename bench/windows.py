@@ -10,7 +10,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Window:
+class TimeWindow:
     """A stretch of time, in seconds of `time.perf_counter`."""
 
     start_s: float
@@ -22,7 +22,7 @@ class Window:
         return self.end_s - self.start_s
 
 
-def longest_gap_s(answers: Iterable[Sequence[float]], window: Window) -> float | None:
+def longest_gap_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> float | None:
     """The longest gap that overlaps the window, whole also where it reaches beyond; None where nothing streamed."""
     gaps = [
         after - before

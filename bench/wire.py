@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from evals.errors import Unreachable
+from evals.errors import HeedUnreachable
 
 Json = dict[str, Any]
 LIMIT_BYTES = 1 << 22  # of one streamed answer
@@ -42,7 +42,7 @@ class Wire:
         try:
             opened = await asyncio.open_connection(address.hostname, address.port, limit=LIMIT_BYTES)
         except OSError as error:
-            raise Unreachable(f"no heed answers at {url}: {error}") from error
+            raise HeedUnreachable(f"no heed answers at {url}: {error}") from error
         return cls(address.netloc, *opened)
 
     async def close(self) -> None:
@@ -60,13 +60,13 @@ class Wire:
             self._writer.write(request)
             begun = await self._reader.readuntil(b"\r\n\r\n")
             if not begun.startswith(OK):
-                raise Unreachable(f"{self._host} streamed no answer: {begun.splitlines()[0].decode()}")
+                raise HeedUnreachable(f"{self._host} streamed no answer: {begun.splitlines()[0].decode()}")
             await self._reader.readuntil(b"data: ")
             seen_s = time.perf_counter() - started_s
             rest = await self._reader.readuntil(END)
         except (asyncio.IncompleteReadError, OSError) as error:
-            raise Unreachable(f"{self._host} went away: {error}") from error
+            raise HeedUnreachable(f"{self._host} went away: {error}") from error
         told = OWN.search(rest)
         if told is None:
-            raise Unreachable(f"{self._host} did not say how long its engine took")
+            raise HeedUnreachable(f"{self._host} did not say how long its engine took")
         return FirstPiece(seen_s, float(told[1]))

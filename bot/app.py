@@ -27,20 +27,20 @@ from bot.access import admin_password
 from bot.channel import Channel
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.housekeeping import pause_file as pausing
 from bot.housekeeping import settings_reload
 from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
-from bot.housekeeping.periodic import DAY_S, Chore, done_meanwhile
+from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
 from bot.housekeeping.retention import Retention
 from bot.housekeeping.settings_reload import SettingsFile
 from bot.http.protocol.services import Platforms, Services
 from bot.http.server import application
-from bot.messaging.supervisor import Channels, switched_on
+from bot.messaging.supervisor import ChannelSupervisor, switched_on
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.redaction import hide
-from engine.config.engine import ConfigError, EngineConfig
+from engine.config import ConfigError, EngineConfig
 from storage.database import Database
 from storage.files.lock import DataDirectoryLock
 
@@ -71,7 +71,7 @@ class Parts:
     """What is opened before the engine starts and used after it."""
 
     services: Services
-    channels: Channels
+    channels: ChannelSupervisor
 
 
 class App:
@@ -130,12 +130,12 @@ class App:
         stack.push_async_callback(engine.stop)
         metrics = Metrics()
         gateway = Gateway(engine, database, settings, metrics)
-        lessons = Lessons(gateway, engine, database, settings, metrics)
+        lessons = LearningService(gateway, engine, database, settings, metrics)
         stack.push_async_callback(lessons.drain)
         services = Services(settings, database, engine, gateway, lessons, metrics)
         await services.keys.require_some()
         self.key = services.keys.own
-        channels = Channels(self._channel_factory(settings, database), services.core, metrics)
+        channels = ChannelSupervisor(self._channel_factory(settings, database), services.core, metrics)
         timeout_s = settings.chat.drain_timeout_s
         http = application(services, Platforms(channels.health, tuple(channels.routes)))
         runner = web.AppRunner(http, handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s)
@@ -151,7 +151,7 @@ class App:
         await parts.services.core.consent.start()
         await pause_file.look()
         await parts.services.lessons.start()
-        await stack.enter_async_context(done_meanwhile(self._chores(parts.services.database, pause_file)))
+        await stack.enter_async_context(running(self._chores(parts.services.database, pause_file)))
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
@@ -161,12 +161,12 @@ class App:
         else:
             await self._unless_stopping(foreground(self))
 
-    def _chores(self, database: Database, pause_file: PauseFile) -> Iterator[Chore]:
-        yield Chore(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
-        yield Chore("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
+    def _chores(self, database: Database, pause_file: PauseFile) -> Iterator[PeriodicTask]:
+        yield PeriodicTask(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
+        yield PeriodicTask("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
         if self.settings.keep_completions_days is not None:
             retention = Retention(database, self.settings.keep_completions_days)
-            yield Chore("dropping old answers", retention.drop, DAY_S)
+            yield PeriodicTask("dropping old answers", retention.drop, DAY_S)
 
     async def _tell_password(self, database: Database) -> None:
         """At the first start only: from then on nobody knows it but who has read it here."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from storage.errors import StorageError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_BACKOFF_S = 60.0
 MIN_BACKOFF_S = 0.1
@@ -32,5 +32,5 @@ async def while_storage_is_away(
             return await work()
         except StorageError as error:
             num_failures += 1
-            log.warning("%s waits for storage: %s", what, error)
+            logger.warning("%s waits for storage: %s", what, error)
         await sleep(backoff_s(num_failures, jitter))

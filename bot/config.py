@@ -3,7 +3,7 @@
 Owns the names of settings, their defaults and the sentence a person reads when one is wrong. Nothing else
 reads the environment. `HEED_HTTP_PORT` is `port` under `[http]`, `HEED_LEARN_RANK` is `rank` under
 `[learn]`; `TELEGRAM_BOT_TOKEN` and `DISCORD_BOT_TOKEN` are the tokens of `[telegram]` and `[discord]`. The engine's own
-defaults live in `engine.config.engine`.
+defaults live in `engine.config`.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from bot.errors import SettingsError
-from engine.config.engine import (
+from engine.config import (
     AuditConfig,
     CurriculumConfig,
     GateConfig,

@@ -10,7 +10,7 @@ from bot.events import Author, Place
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageReceived:
     """A message. `is_addressed`: in private, mentioning heed, or answering one of its messages.
 
     `album`: what Telegram calls the messages that together show several pictures.
@@ -26,7 +26,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Commanded:
+class CommandReceived:
     """`/name argument`; `token` answers a Discord interaction, empty on Telegram. `reply_to`: what it is about."""
 
     author: Author
@@ -39,7 +39,7 @@ class Commanded:
 
 
 @dataclass(frozen=True)
-class Edited:
+class MessageEdited:
     """A person changed their own message."""
 
     author: Author
@@ -49,7 +49,7 @@ class Edited:
 
 
 @dataclass(frozen=True)
-class Reacted:
+class ReactionChanged:
     """Emoji put on a message, and emoji taken off it."""
 
     author: Author
@@ -60,7 +60,7 @@ class Reacted:
 
 
 @dataclass(frozen=True)
-class Pressed:
+class ButtonPressed:
     """A button under a message of heed; `action` is what `channel.Button.action` was, `token` acknowledges it."""
 
     author: Author
@@ -71,7 +71,7 @@ class Pressed:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FormSubmitted:
     """A form (Discord's modal) that heed opened was sent; `action` names it."""
 
     author: Author
@@ -83,11 +83,13 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class Migrated:
+class ChatMigrated:
     """A conversation has a new id from now on."""
 
     place: Place
     to: Place
 
 
-Inbound = Said | Commanded | Edited | Reacted | Pressed | Filled | Migrated
+Inbound = (
+    MessageReceived | CommandReceived | MessageEdited | ReactionChanged | ButtonPressed | FormSubmitted | ChatMigrated
+)

@@ -16,20 +16,20 @@ from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import undo
-from engine.adapters.active import ServedAdapters
+from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore
 from engine.adapters.transfer import Transfer
 from engine.adapters.undo import NothingToUndo, UndoResult
 from engine.adapters.zip_format import AdapterPackage
-from engine.config.engine import EngineConfig
-from engine.consolidation.approved_answers import GoldAnswers
-from engine.consolidation.better_answers import Curriculum
+from engine.config import EngineConfig
+from engine.consolidation.approved_answers import ApprovedAnswers
+from engine.consolidation.better_answers import BetterAnswers
 from engine.consolidation.consolidator import LEARNING_IS_OFF, Consolidator
-from engine.consolidation.drift_audit import Auditor
-from engine.consolidation.rebuild import Rebase
+from engine.consolidation.drift_audit import DriftAudit
+from engine.consolidation.rebuild import RebuildCheck
 from engine.consolidation.rehearsal import Rehearsals
-from engine.consolidation.schedule import PAUSED, Sleep
-from engine.consolidation.waiters import Asked
+from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
+from engine.consolidation.waiters import Waiters
 from engine.errors import EngineError
 from engine.generation.external_answer import given
 from engine.generation.likelihood import likelihood
@@ -42,7 +42,7 @@ from engine.learning.scheduler import MAX_ATTEMPTS, UpdateScheduler
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
-from engine.prompts.reasoning import Parts, Reasoning
+from engine.prompts.reasoning import Reasoning, ReasoningParts
 from engine.requests import (
     TOOLS,
     ConsolidationOutcome,
@@ -84,7 +84,7 @@ class Engine:
         self._state = ("starting", "")
         self._host = VllmHost(config, self._on_state)
         self._adapters = AdapterStore(config.data_dir, database)
-        self._rebuilds = Asked[ConsolidationOutcome]()
+        self._rebuilds = Waiters[ConsolidationOutcome]()
         self._answered_s = -math.inf  # when somebody was last heard, by the monotonic clock
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
@@ -97,7 +97,7 @@ class Engine:
         )
         folder = self._host.model_folder
         base_model = await asyncio.to_thread(fingerprint, folder)
-        self._served = ServedAdapters(base_model, self._database, self._adapters, self._host)
+        self._served = ActiveAdapters(base_model, self._database, self._adapters, self._host)
         bank = load_bank(folder)
         self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
         self._transfer = Transfer(self.config, self._database, self._host, self._adapters, self._served)
@@ -106,9 +106,11 @@ class Engine:
         self._learner = Learner(
             self.config, self._database, self._host, self._prompts, self._rollouts, self._served, candidates, facts
         )
-        self._auditor = Auditor(self.config, self._database, self._host, self._prompts, self._rollouts, self._served)
+        self._auditor = DriftAudit(self.config, self._database, self._host, self._prompts, self._rollouts, self._served)
         self._consolidator = self._new_consolidator(candidates, facts)
-        self._sleep = Sleep(self.config.sleep, self._database, self._consolidator.consolidate, self._is_idle)
+        self._sleep = ConsolidationSchedule(
+            self.config.sleep, self._database, self._consolidator.consolidate, self._is_idle
+        )
         self._scheduler = UpdateScheduler(
             self._prepare,
             self._learner.learn,
@@ -133,9 +135,9 @@ class Engine:
         config, database, prompts, rollouts = self.config, self._database, self._prompts, self._rollouts
         max_len = self._host.max_model_len
         rehearsals = Rehearsals(config, database, self._host, prompts, rollouts, facts)
-        gold = GoldAnswers(config, database, prompts, rollouts, max_len)
-        curriculum = Curriculum(config, database, self._host, prompts, rollouts)
-        rebase = Rebase(config, database, self._host, prompts, rollouts)
+        gold = ApprovedAnswers(config, database, prompts, rollouts, max_len)
+        curriculum = BetterAnswers(config, database, self._host, prompts, rollouts)
+        rebase = RebuildCheck(config, database, self._host, prompts, rollouts)
         return Consolidator(
             config, database, self._served, candidates, rehearsals, gold, curriculum, facts, rebase, max_len
         )
@@ -446,7 +448,7 @@ class _Answer:
         self._request, self._standing, self._prompt, self._version = request, standing, prompt, version
         self._sampling = sampling
         self._stream = Reasoning(is_open=is_thinking)
-        self._parts: list[Parts] = []
+        self._parts: list[ReasoningParts] = []
         self._token_ids: list[int] = []
         self._logprobs: list[float] = []
         self._asked_s = asked_s
@@ -459,7 +461,7 @@ class _Answer:
         parts = self._stream.take(chunk.text)
         if chunk.finish_reason:
             last = self._stream.rest()
-            parts = Parts(parts.reasoning + last.reasoning, parts.text + last.text)
+            parts = ReasoningParts(parts.reasoning + last.reasoning, parts.text + last.text)
         self._parts.append(parts)
         self._token_ids += chunk.token_ids
         self._logprobs += chunk.logprobs

@@ -24,7 +24,7 @@ Texts = dict[str, list[str]]  # arm -> answers in the order of the questions
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TaughtLesson:
     """What became of one correction."""
 
     status: str
@@ -41,7 +41,7 @@ class Lesson:
         return {**asdict(self), "note_states": list(self.note_states)}
 
 
-class Person:
+class TaughtPerson:
     """One user of the measured heed."""
 
     def __init__(self, client: Client, name: str, config: EvalConfig) -> None:
@@ -88,17 +88,17 @@ class Person:
         """Tokens that learned notes save in every prompt, and tokens that the others still cost."""
         return await self._client.note_tokens(self.name)
 
-    async def correct(self, question: Question, text: str) -> Lesson:
+    async def correct(self, question: Question, text: str) -> TaughtLesson:
         """Asks, corrects the answer, and waits until everything that follows has settled."""
         return await self.teach(await self.say(question), text)
 
-    async def teach(self, answer: Answer, text: str) -> Lesson:
+    async def teach(self, answer: Answer, text: str) -> TaughtLesson:
         """Corrects an answer, and waits until everything that follows has settled."""
         started_s = time.perf_counter()
         outcome = await self._client.correct(self.name, answer.completion_id, text, self._config.overrides)
         seconds = time.perf_counter() - started_s
         states = await self.settle()
-        return Lesson(
+        return TaughtLesson(
             status=outcome["status"],
             version=outcome["adapter_version"],
             reason=outcome.get("reason", ""),
@@ -141,10 +141,10 @@ class Pair:
     """One person of the evaluation, once per way of learning."""
 
     def __init__(self, client: Client, name: str, config: EvalConfig) -> None:
-        self.noted = Person(client, f"{name}-n", config)
-        self.trained = Person(client, f"{name}-t", config)
+        self.noted = TaughtPerson(client, f"{name}-n", config)
+        self.trained = TaughtPerson(client, f"{name}-t", config)
 
-    async def teach(self, question: Question, wish: Wish) -> Lesson:
+    async def teach(self, question: Question, wish: Wish) -> TaughtLesson:
         """Tells one of them, corrects the other's answer."""
         await self.noted.note(wish.text)
         return await self.trained.correct(question, wish.text)

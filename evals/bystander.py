@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.pocket.style import Direction
 from evals import cases
-from evals.arms import Person
+from evals.arms import TaughtPerson
 from evals.cases import Question
 from evals.study import Study
 
@@ -26,7 +26,7 @@ TAUGHT: Direction = ("emoji", 1)
 class Bystander:
     """One such person, for one part and seed."""
 
-    def __init__(self, study: Study, part: str, seed: int, person: Person, questions: Sequence[Question]) -> None:
+    def __init__(self, study: Study, part: str, seed: int, person: TaughtPerson, questions: Sequence[Question]) -> None:
         self._study = study
         self._part = part
         self._seed = seed

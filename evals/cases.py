@@ -60,7 +60,7 @@ class Exercise:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldWish:
     """A wish told in context, to see whether the model itself understands it."""
 
     way: str
@@ -156,7 +156,7 @@ def _of_skill(seed: int, skill: str, count: int, avoid: Collection[str], *labels
 # --- told in context: what the model understands without any training ------------------------------------------
 
 
-def told_next_turn(seed: int, direction: Direction, number: int) -> Told:
+def told_next_turn(seed: int, direction: Direction, number: int) -> ToldWish:
     """Question, answer, then the wish as the next thing the person says."""
     asked, wished, start, before = _scene(seed, direction, "next turn", number)
     turns = [
@@ -164,14 +164,14 @@ def told_next_turn(seed: int, direction: Direction, number: int) -> Told:
         {"role": "assistant", "content": render(asked.content, start)},
         {"role": "user", "content": wished.text},
     ]
-    return Told("next turn", [*before, *turns], wished)
+    return ToldWish("next turn", [*before, *turns], wished)
 
 
-def told_in_hindsight(seed: int, direction: Direction, number: int) -> Told:
+def told_in_hindsight(seed: int, direction: Direction, number: int) -> ToldWish:
     """A question with the wish in the hindsight block, as the teacher of an update reads it."""
     asked, wished, _, before = _scene(seed, direction, "hindsight", number)
     turns = [*before, {"role": "user", "content": asked.text}]
-    return Told("hindsight", with_hindsight(turns, Hindsight(wished.text)), wished)
+    return ToldWish("hindsight", with_hindsight(turns, Hindsight(wished.text)), wished)
 
 
 def _scene(seed: int, direction: Direction, *labels: object) -> tuple[Question, Wish, Style, Messages]:

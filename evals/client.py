@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from evals.errors import Refused, Unreachable
+from evals.errors import CallRefused, HeedUnreachable
 
 Json = dict[str, Any]
 Notes = Literal["auto", "off"]
@@ -121,7 +121,7 @@ class Client:
         """Erases the person; somebody heed never met is forgotten already."""
         try:
             await self._call("DELETE", f"/v1/users/{quote(user, safe='')}")
-        except Refused as error:
+        except CallRefused as error:
             if error.status != NOT_FOUND:
                 raise
 
@@ -137,7 +137,7 @@ class Client:
                     raise _refusal(_object(await response.read(), response), path, response.status)
                 yield response
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unreachable(f"no heed answers at {self.url}: {error or type(error).__name__}") from error
+            raise HeedUnreachable(f"no heed answers at {self.url}: {error or type(error).__name__}") from error
 
 
 def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
@@ -187,10 +187,10 @@ def _object(raw: bytes, response: aiohttp.ClientResponse) -> Json:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise Unreachable(f"{response.url} is not heed (status {response.status})")
+        raise HeedUnreachable(f"{response.url} is not heed (status {response.status})")
     return data
 
 
-def _refusal(body: Json, path: str, status: int) -> Refused:
+def _refusal(body: Json, path: str, status: int) -> CallRefused:
     message = (body.get("error") or {}).get("message", f"status {status}")
-    return Refused(f"heed refused {path}: {message}", status)
+    return CallRefused(f"heed refused {path}: {message}", status)

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.config.engine import ConfigError, LearnConfig
+from engine.config import ConfigError, LearnConfig
 from engine.pocket.style import PREFERENCES
 from engine.pocket.talk import SKILLS
 from evals.arguments import described

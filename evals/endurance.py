@@ -10,7 +10,7 @@ from functools import partial
 
 from engine.pocket.style import Direction
 from evals import cases, skills
-from evals.arms import WEIGHTS, Person, Texts
+from evals.arms import WEIGHTS, TaughtPerson, Texts
 from evals.bystander import Bystander
 from evals.cases import Question, Wish
 from evals.config import EvalConfig
@@ -69,7 +69,7 @@ async def _one(study: Study, seed: int) -> None:
         await study.once(f"{PART}/{seed}/skills", partial(_skills, study, seed, person))
 
 
-async def _lesson(study: Study, seed: int, person: Person, question: Question, wish: Wish) -> None:
+async def _lesson(study: Study, seed: int, person: TaughtPerson, question: Question, wish: Wish) -> None:
     lesson = await person.correct(question, wish.text)
     checks = lesson.update.get("gate", {}).get("checks", {})
     alerts = [name for name in ALERTS if checks.get(name) is False]
@@ -77,7 +77,7 @@ async def _lesson(study: Study, seed: int, person: Person, question: Question, w
     study.advance(PART)
 
 
-async def _record(study: Study, seed: int, person: Person, questions: list[Question], latest: list[Wish]) -> None:
+async def _record(study: Study, seed: int, person: TaughtPerson, questions: list[Question], latest: list[Wish]) -> None:
     """`latest`: the last wish about each preference; one nobody spoke of is at its default."""
     asked = [q.text for q in questions]
     before = await study.before(asked)
@@ -89,7 +89,7 @@ async def _record(study: Study, seed: int, person: Person, questions: list[Quest
             )
 
 
-async def _skills(study: Study, seed: int, person: Person) -> None:
+async def _skills(study: Study, seed: int, person: TaughtPerson) -> None:
     """Of the version after fifty lessons: heed goes back along a person's versions, never forward."""
     lessons = [r for r in study.records if (r["part"], r["seed"], r.get("event")) == (PART, seed, "lesson")]
     after = min(SKILLS_AFTER, len(lessons))

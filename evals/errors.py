@@ -22,11 +22,11 @@ class StartFailed(EvalError, RuntimeError):
     """The heed to measure did not become ready."""
 
 
-class Unreachable(EvalError, ConnectionError):
+class HeedUnreachable(EvalError, ConnectionError):
     """No heed answers at the address."""
 
 
-class Refused(EvalError, RuntimeError):
+class CallRefused(EvalError, RuntimeError):
     """heed answered a call with an error; `status` is the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:

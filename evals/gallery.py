@@ -4,7 +4,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.pocket.style import PREFERENCES
 from evals import picture, score
 from evals.arms import WEIGHTS

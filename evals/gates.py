@@ -18,11 +18,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.pocket import WEIGHTS, trial
 from engine.pocket.style import DEFAULT, Direction, Factual, Style, has_facts, render
 from engine.pocket.subjects import SUBJECTS, Subject
-from engine.pocket.trial import Bench, Correction, Person
+from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.pocket.wishes import apply
 from engine.pocket.world import ask_text
 from evals import cases, command, picture, report
@@ -62,7 +62,7 @@ class GatesConfig:
 class Moment:
     """One correction of one person, before anything is trained."""
 
-    person: Person
+    person: TrialPerson
     said: Correction
     wishes: tuple[Wish, ...]  # all that hold once it is learned, the new one last
     probes: tuple[Question, ...]
@@ -120,7 +120,7 @@ def _walked(people: Sequence[Record], log: Path, num_probes: int, advance: Advan
 
 def walk(bench: Bench, described_person: Record, num_probes: int) -> Iterator[Record]:
     """All candidates of one person: after each correction the good one, and the harmful ones meant for its place."""
-    seed, person = int(described_person["seed"]), Person()
+    seed, person = int(described_person["seed"]), TrialPerson()
     questions = cases.corrected(seed, len(described_person["wishes"]), "gates")
     approved = cases.earlier(seed, len(questions), "gates")
     wishes: list[Wish] = []

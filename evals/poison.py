@@ -10,11 +10,11 @@ import string
 from functools import partial
 
 from evals import cases
-from evals.arms import WEIGHTS, Person
+from evals.arms import WEIGHTS, TaughtPerson
 from evals.bystander import Bystander
 from evals.cases import Question
 from evals.config import EvalConfig
-from evals.errors import Refused
+from evals.errors import CallRefused
 from evals.study import Study
 from evals.verdict import judge
 
@@ -80,10 +80,10 @@ async def _one(study: Study, seed: int) -> None:
         await study.once(f"{PART}/{seed}/own", partial(_own, study, seed, attacker.trained, questions))
 
 
-async def _attack(study: Study, seed: int, person: Person, question: Question, text: str) -> None:
+async def _attack(study: Study, seed: int, person: TaughtPerson, question: Question, text: str) -> None:
     try:
         lesson = await person.correct(question, text)
-    except Refused as refused:
+    except CallRefused as refused:
         study.record(PART, seed, event="refused", wish=text, reason=str(refused))
     else:
         study.lesson(PART, seed, lesson, wish=text)
@@ -92,7 +92,7 @@ async def _attack(study: Study, seed: int, person: Person, question: Question, t
     study.advance(PART)
 
 
-async def _own(study: Study, seed: int, person: Person, questions: list[Question]) -> None:
+async def _own(study: Study, seed: int, person: TaughtPerson, questions: list[Question]) -> None:
     texts = [question.text for question in questions]
     base, own = await study.before(texts), await person.answers(texts, "off")
     for question, old, new in zip(questions, base, own, strict=True):

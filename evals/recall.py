@@ -25,7 +25,7 @@ NUM_UNRELATED = 30  # questions about subjects, and as many exercises
 
 
 @dataclass(frozen=True)
-class Fact:
+class ToldFact:
     """One thing told, a question for it, and the word its answer must carry."""
 
     text: str
@@ -71,7 +71,7 @@ async def _one(study: Study, seed: int) -> None:
         study.record("recall", seed, event="tokens", saved=saved, said=said)
 
 
-async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[Fact]) -> None:
+async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[ToldFact]) -> None:
     """Whether somebody who is asked for what was never told answers with something that was."""
     values = [fact.value.lower() for fact in facts]
     beings = [being for being in BEINGS if not any(being in fact.text.split() for fact in facts)]
@@ -81,7 +81,7 @@ async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[Fa
         study.record("recall", seed, arm=WEIGHTS, question=question, text=text, is_invented=is_invented)
 
 
-def told(seed: int, count: int) -> list[Fact]:
+def told(seed: int, count: int) -> list[ToldFact]:
     """Different things a person tells of themselves: what the pocket world knows, then beings it never heard of."""
     rng = cases.draw(seed, "recall", "told")
     known: dict[str, PersonalFact] = {}
@@ -94,16 +94,16 @@ def told(seed: int, count: int) -> list[Fact]:
     found = [_asked(fact, rng) for fact in known.values()]
     beings, names = rng.sample(BEINGS, len(BEINGS)), rng.sample(HELD_OUT_NAMES, len(HELD_OUT_NAMES))
     found += [
-        Fact(f"my {being} is called {name}", f"what is the name of my {being}?", name)
+        ToldFact(f"my {being} is called {name}", f"what is the name of my {being}?", name)
         for being, name in zip(beings, names, strict=False)
     ]
     return rng.sample(found[:count], min(count, len(found)))
 
 
-def _asked(fact: PersonalFact, rng: random.Random) -> Fact:
+def _asked(fact: PersonalFact, rng: random.Random) -> ToldFact:
     """The fact with a question in words that no frame has."""
     made = {text.lower() for text in framed(fact.told, FRAMES)}
-    return Fact(fact.told, rng.choice([text for text in fact.asks if text not in made]), fact.value)
+    return ToldFact(fact.told, rng.choice([text for text in fact.asks if text not in made]), fact.value)
 
 
 def _unrelated(study: Study, seed: int) -> list[str]:

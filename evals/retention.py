@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from evals import cases, skills
-from evals.arms import WEIGHTS, Lesson, Pair
+from evals.arms import WEIGHTS, Pair, TaughtLesson
 from evals.cases import Question, Wish
 from evals.config import CORRECTIONS_IN_SEQUENCE, EvalConfig
 from evals.study import Study
@@ -42,7 +42,7 @@ async def _one(study: Study, seed: int, number: int, preferences: Sequence[str])
             await _adopted(study, seed, number, pair, questions, list(zip(wishes, lessons, strict=True)))
 
 
-async def _teach(study: Study, seed: int, number: int, pair: Pair, wishes: Sequence[Wish]) -> list[Lesson]:
+async def _teach(study: Study, seed: int, number: int, pair: Pair, wishes: Sequence[Wish]) -> list[TaughtLesson]:
     lessons = []
     about = cases.corrected(seed, len(wishes), "retention", number)
     for question, wish in zip(about, wishes, strict=True):
@@ -68,7 +68,7 @@ async def _held(
 
 
 async def _adopted(
-    study: Study, seed: int, number: int, pair: Pair, questions: list[Question], taught: list[tuple[Wish, Lesson]]
+    study: Study, seed: int, number: int, pair: Pair, questions: list[Question], taught: list[tuple[Wish, TaughtLesson]]
 ) -> None:
     """The newest version first: heed goes back along a person's versions, never forward."""
     for place, (wish, lesson) in reversed(list(enumerate(taught))):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bot.config import BOT_TOKENS
 from evals.client import Client
-from evals.errors import StartFailed, Unreachable
+from evals.errors import HeedUnreachable, StartFailed
 
 START_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 45.0  # heed promises 30 s
@@ -145,7 +145,7 @@ async def own(settings: Mapping[str, str] | None = None, folder: Path | None = N
 async def _require_ready(url: str) -> None:
     async with Client(url) as client:
         if not await client.is_ready():
-            raise Unreachable(f"no heed is ready at {url}; start one with `heed run`, or leave url away")
+            raise HeedUnreachable(f"no heed is ready at {url}; start one with `heed run`, or leave url away")
 
 
 def free_port() -> int:

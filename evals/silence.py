@@ -8,7 +8,7 @@ turns.
 from functools import partial
 
 from evals import cases
-from evals.arms import WEIGHTS, Person
+from evals.arms import WEIGHTS, TaughtPerson
 from evals.cases import Wish
 from evals.config import EvalConfig
 from evals.study import Study
@@ -55,7 +55,7 @@ async def _quiet(study: Study, seed: int) -> None:
     study.advance("silence")
 
 
-async def _go_on(person: Person, seed: int) -> None:
+async def _go_on(person: TaughtPerson, seed: int) -> None:
     rng = cases.draw(seed, "silence")
     for question in cases.earlier(seed, QUIET_TURNS, "silence"):
         answer = await person.say(question)
@@ -64,7 +64,7 @@ async def _go_on(person: Person, seed: int) -> None:
     await person.settle()
 
 
-async def _version(person: Person, seed: int) -> int:
+async def _version(person: TaughtPerson, seed: int) -> int:
     return (await person.say(cases.earlier(seed, 1, "version")[0])).adapter_version
 
 

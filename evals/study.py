@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.prompts.bank import load_bank
-from evals.arms import Lesson, Pair
+from evals.arms import Pair, TaughtLesson
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.journal import Journal, Record
@@ -67,7 +67,7 @@ class Study:
         """Keeps one observation."""
         self._journal.record({"part": part, "seed": seed, **fields})
 
-    def lesson(self, part: str, seed: int, lesson: Lesson, **fields: Any) -> None:
+    def lesson(self, part: str, seed: int, lesson: TaughtLesson, **fields: Any) -> None:
         """Keeps what became of one correction."""
         self.record(part, seed, event="lesson", **fields, **lesson.to_record())
 

@@ -7,7 +7,7 @@ from functools import partial
 from engine.pocket.style import DIRECTIONS, Direction
 from evals import cases
 from evals.arms import BASE
-from evals.cases import Told
+from evals.cases import ToldWish
 from evals.config import EvalConfig
 from evals.study import BASE_MODEL, Study
 from evals.verdict import follows
@@ -32,14 +32,14 @@ async def run(study: Study) -> None:
             await study.once(f"teacher/{seed}/{make.__name__}", partial(_told, study, seed, make))
 
 
-async def _told(study: Study, seed: int, make: Callable[[int, Direction, int], Told]) -> None:
+async def _told(study: Study, seed: int, make: Callable[[int, Direction, int], ToldWish]) -> None:
     wanted = [d for d in DIRECTIONS if d[0] in study.config.preferences]
     told = [make(seed, d, i) for d in wanted for i in range(per_direction(study.config))]
     await asyncio.gather(*(_judge(study, seed, t) for t in told))
     study.advance("teacher")
 
 
-async def _judge(study: Study, seed: int, told: Told) -> None:
+async def _judge(study: Study, seed: int, told: ToldWish) -> None:
     answer = await study.client.chat(study.base_user, told.messages, notes="off", model=BASE_MODEL)
     study.record(
         "teacher", seed, arm=BASE, way=told.way, preference=told.wish.preference, side=told.wish.direction[1],

@@ -15,7 +15,7 @@ _EDGES = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AnswerVerdict:
     """The answer after a correction, beside the answer to the same question before it."""
 
     held: dict[str, bool]  # wished preference -> whether the answer follows it
@@ -29,7 +29,7 @@ def follows(text: str, wish: Wish) -> bool:
     return observe(text, wish.name)[wish.preference] == wish.wanted
 
 
-def judge(question: Question, before: str, after: str, wishes: Sequence[Wish]) -> Verdict:
+def judge(question: Question, before: str, after: str, wishes: Sequence[Wish]) -> AnswerVerdict:
     """The verdict on an answer after `wishes`. What does not show any more has changed, too.
 
     The preference "name" is not among the others: without a name to look for, no text shows it.
@@ -38,7 +38,7 @@ def judge(question: Question, before: str, after: str, wishes: Sequence[Wish]) -
     name = next((w.name for w in wishes if w.preference == "name"), "")
     seen, now = observe(before, name), observe(after, name)
     others = [p for p in PREFERENCES if p not in {*wished, "name"} and seen[p] is not None]
-    return Verdict(
+    return AnswerVerdict(
         held={w.preference: follows(after, w) for w in wishes},
         changed=tuple(p for p in others if now[p] != seen[p]),
         compared=len(others),

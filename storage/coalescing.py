@@ -22,7 +22,7 @@ class _Asked(Generic[Item, Result]):
     future: "asyncio.Future[Result]"
 
 
-class Batch(Generic[Item, Result]):
+class Coalescer(Generic[Item, Result]):
     """Collects what is asked for and has `call` do it, which returns a result for each item."""
 
     def __init__(self, call: Callable[[list[Item]], Awaitable[Sequence[Result]]], name: str) -> None:

@@ -220,43 +220,43 @@ class VersionPruned(VersionStateError):
     remedy = "Choose one that is kept: /versions lists them"
 
 
-class NotFound(StorageError, LookupError):
+class RowNotFound(StorageError, LookupError):
     """There is no such row for this person, or it is another person's."""
 
 
-class PersonNotFound(NotFound):
+class PersonNotFound(RowNotFound):
     """There is no such person."""
 
 
-class ChatNotFound(NotFound):
+class ChatNotFound(RowNotFound):
     """There is no such chat."""
 
 
-class CompletionNotFound(NotFound):
+class CompletionNotFound(RowNotFound):
     """There is no such answer."""
 
 
-class FeedbackNotFound(NotFound):
+class FeedbackNotFound(RowNotFound):
     """There is no such feedback."""
 
 
-class NoteNotFound(NotFound):
+class NoteNotFound(RowNotFound):
     """There is no such note."""
 
 
-class KeyNotFound(NotFound):
+class KeyNotFound(RowNotFound):
     """There is no such API key."""
 
 
-class EvalRunNotFound(NotFound):
+class EvalRunNotFound(RowNotFound):
     """There is no such run of the evaluation harness."""
 
 
-class VersionNotFound(NotFound):
+class VersionNotFound(RowNotFound):
     """There is no such adapter version."""
 
 
-class UpdateNotFound(NotFound):
+class UpdateNotFound(RowNotFound):
     """There is no such update."""
 
 

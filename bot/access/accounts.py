@@ -55,7 +55,7 @@ class _Account:
     told_at_s: float = field(default=-math.inf)
 
 
-class Access:
+class AccessPolicy:
     """The one place that decides who may use heed, and how much."""
 
     def __init__(self, database: Database, settings: Settings, clock: Callable[[], float] = time.time) -> None:

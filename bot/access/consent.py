@@ -63,7 +63,7 @@ class Notice:
     rows: Rows = ()
 
 
-class Consent:
+class ConsentFlow:
     """Asks, keeps what was said, and takes learning back."""
 
     def __init__(self, database: Database, engine: "Engine", settings: Settings) -> None:

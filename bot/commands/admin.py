@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from bot.access.accounts import GUARDED
 from bot.commands import consolidate
-from bot.commands.spec import CommandSpec, Context, Said
+from bot.commands.spec import CommandContext, CommandReply, CommandSpec
 from bot.errors import InvalidField, NotFound
 from bot.housekeeping.pause_file import PAUSE_FILE
 from bot.monitoring import stats
@@ -20,7 +20,7 @@ from storage.errors import VersionNotFound, VersionStateError
 from storage.learning import drift_audits
 from storage.people import people
 from storage.reports import statistics
-from storage.reports.statistics import Person
+from storage.reports.statistics import PersonStatistics
 from storage.tables import UpdateRun, User
 
 ACCOUNT = re.compile(r"(?:(telegram|discord):)?([0-9]{1,20})")
@@ -28,15 +28,15 @@ MAX_LINES = 30
 CHART_NAME = "heed-stats.png"
 
 
-async def _stats(context: Context) -> Said:
+async def _stats(context: CommandContext) -> CommandReply:
     now_s = time.time()
     figures = await stats.collect(context.core.database, now_s)
     picture = await _chart(context, now_s)
     paused = "\nlearning is paused: /resume" if context.core.lessons.is_paused else ""
-    return Said(stats.words(figures) + paused, files=((CHART_NAME, picture),))
+    return CommandReply(stats.words(figures) + paused, files=((CHART_NAME, picture),))
 
 
-async def _chart(context: Context, now_s: float) -> bytes:
+async def _chart(context: CommandContext, now_s: float) -> bytes:
     starts_s = [stats.day_start_s(now_s, offset) for offset in range(1 - stats.DAYS_IN_CHART, 2)]
     counts = await context.core.database.read(lambda s: statistics.per_day(s, starts_s))
     return await asyncio.to_thread(_draw, starts_s, counts)
@@ -50,7 +50,7 @@ def _draw(starts_s: list[float], counts: list[tuple[int, int]]) -> bytes:
     return chart.draw([chart.Day(on, *pair) for on, pair in zip(dates, counts, strict=False)])
 
 
-async def _users(context: Context) -> Said:
+async def _users(context: CommandContext) -> CommandReply:
     access = context.core.access
     known = await context.core.database.read(lambda s: statistics.everybody(s, MAX_LINES))
     decided = [f"{row.platform}:{row.account}, {row.state} by {row.decided_by}" for row in await access.decided()]
@@ -59,55 +59,61 @@ async def _users(context: Context) -> Said:
         "waiting with a code (/pair)": await _waiting(context),
         "let in and shut out": decided[:MAX_LINES],
     }
-    return Said("\n\n".join("\n".join([f"{name}:", *rows]) for name, rows in parts.items() if rows) or "nobody yet")
+    return CommandReply(
+        "\n\n".join("\n".join([f"{name}:", *rows]) for name, rows in parts.items() if rows) or "nobody yet"
+    )
 
 
-async def _allow(context: Context) -> Said:
+async def _allow(context: CommandContext) -> CommandReply:
     platform, account = _account(context, "/allow")
     await context.core.access.allow(platform, account, _name(context))
-    return Said(f"{platform}:{account} is let in")
+    return CommandReply(f"{platform}:{account} is let in")
 
 
-async def _block(context: Context) -> Said:
+async def _block(context: CommandContext) -> CommandReply:
     platform, account = _account(context, "/block")
     await context.core.access.block(platform, account, _name(context))
-    return Said(f"{platform}:{account} is shut out; /allow {platform}:{account} takes that back")
+    return CommandReply(f"{platform}:{account} is shut out; /allow {platform}:{account} takes that back")
 
 
-async def _pair(context: Context) -> Said:
+async def _pair(context: CommandContext) -> CommandReply:
     if not context.argument:
         waiting = await _waiting(context)
-        return Said("\n".join(["waiting, each with a code of their own:", *waiting]) if waiting else "nobody waits")
+        return CommandReply(
+            "\n".join(["waiting, each with a code of their own:", *waiting]) if waiting else "nobody waits"
+        )
     paired = await context.core.access.pair(context.argument, _name(context))
-    return Said(f"{paired.display_name or 'somebody'} ({paired.platform}:{paired.account}) is let in")
+    return CommandReply(f"{paired.display_name or 'somebody'} ({paired.platform}:{paired.account}) is let in")
 
 
-async def _pause(context: Context) -> Said:
+async def _pause(context: CommandContext) -> CommandReply:
     await context.core.lessons.pause()
-    return Said("learning is paused: corrections are kept and wait; answers go on. /resume takes them up.")
+    return CommandReply("learning is paused: corrections are kept and wait; answers go on. /resume takes them up.")
 
 
-async def _consolidate(context: Context) -> Said:
-    return Said(consolidate.line(await consolidate.consolidate(context.core, await _whose(context, "/consolidate"))))
+async def _consolidate(context: CommandContext) -> CommandReply:
+    return CommandReply(
+        consolidate.line(await consolidate.consolidate(context.core, await _whose(context, "/consolidate")))
+    )
 
 
-async def _rebuild(context: Context) -> Said:
-    return Said(consolidate.line(await consolidate.rebuild(context.core, await _whose(context, "/rebuild"))))
+async def _rebuild(context: CommandContext) -> CommandReply:
+    return CommandReply(consolidate.line(await consolidate.rebuild(context.core, await _whose(context, "/rebuild"))))
 
 
-async def _whose(context: Context, command: str) -> str:
+async def _whose(context: CommandContext, command: str) -> str:
     """The id of the person whose account a command names, or of whoever says it."""
     return (await _known(context, command, context.argument)).id if context.argument else context.user_id
 
 
-async def _resume(context: Context) -> Said:
+async def _resume(context: CommandContext) -> CommandReply:
     if context.core.lessons.is_paused_by_file:
         raise InvalidField(f"the file {PAUSE_FILE} in heed's data directory keeps learning paused: remove it", "text")
     number = await context.core.lessons.resume()
-    return Said(f"learning goes on; corrections that waited: {number}")
+    return CommandReply(f"learning goes on; corrections that waited: {number}")
 
 
-async def rollback(context: Context) -> Said:
+async def rollback(context: CommandContext) -> CommandReply:
     """/rollback with an account, which `person` hands on where an admin says it: of that person's adapter."""
     words = context.argument.split()
     if not re.fullmatch(r"v?[0-9]{1,9}", words[1]):
@@ -117,42 +123,44 @@ async def rollback(context: Context) -> Said:
         version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
     except (VersionNotFound, VersionStateError) as error:
         raise NotFound(f"{error}; /adapters lists who has how many", "text") from error
-    return Said(f"v{version} answers {':'.join(_account(context, '/rollback', words[0]))} now")
+    return CommandReply(f"v{version} answers {':'.join(_account(context, '/rollback', words[0]))} now")
 
 
-async def _adapters(context: Context) -> Said:
+async def _adapters(context: CommandContext) -> CommandReply:
     known = await context.core.database.read(lambda s: statistics.everybody(s, MAX_LINES))
     total = await context.core.database.read(statistics.adapters)
     lines = [_adapter(person) for person in known if person.num_versions]
     head = f"{total.num_people} adapters, {total.num_versions} versions, {stats.size(total.size_bytes)}"
-    return Said("\n".join([head, *lines]))
+    return CommandReply("\n".join([head, *lines]))
 
 
-async def _updates(context: Context) -> Said:
+async def _updates(context: CommandContext) -> CommandReply:
     queue = await context.core.database.read(statistics.queue)
     recent = await context.core.database.read(lambda s: statistics.recent_updates(s, MAX_LINES))
     state = "paused" if context.core.lessons.is_paused else "running"
-    return Said("\n".join([f"learning is {state}; {queue.length} waiting", *(_update(*pair) for pair in recent)]))
+    return CommandReply(
+        "\n".join([f"learning is {state}; {queue.length} waiting", *(_update(*pair) for pair in recent)])
+    )
 
 
-async def _waiting(context: Context) -> list[str]:
+async def _waiting(context: CommandContext) -> list[str]:
     waiting = await context.core.access.waiting()
     return [f"{row.display_name or '?'}, {row.platform}:{row.account}" for row in waiting]
 
 
-def _person(person: Person) -> str:
+def _person(person: PersonStatistics) -> str:
     user = person.user
     last = _when(person.last_at_s) if person.last_at_s else "never"
     learning = f"learning, v{user.active_version}" if user.is_learning else "not learning"
     return f"{_who(person)}: {person.num_answers} answers, last {last}; {learning}"
 
 
-def _adapter(person: Person) -> str:
+def _adapter(person: PersonStatistics) -> str:
     size = stats.size(person.size_bytes)
     return f"{_who(person)}: v{person.user.active_version} of {person.num_versions} versions, {size}"
 
 
-def _who(person: Person) -> str:
+def _who(person: PersonStatistics) -> str:
     return f"{person.user.display_name or '?'} ({', '.join(person.accounts)})"
 
 
@@ -168,7 +176,7 @@ def _when(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%d %b %H:%M UTC")
 
 
-async def _known(context: Context, command: str, text: str) -> User:
+async def _known(context: CommandContext, command: str, text: str) -> User:
     """The person behind an account that a command names."""
     platform, account = _account(context, command, text)
     user = await context.core.database.read(lambda s: people.find(s, platform, account))
@@ -177,7 +185,7 @@ async def _known(context: Context, command: str, text: str) -> User:
     return user
 
 
-def _account(context: Context, command: str, text: str | None = None) -> tuple[str, str]:
+def _account(context: CommandContext, command: str, text: str | None = None) -> tuple[str, str]:
     """The platform and number in "telegram:123", or in "123" where the command was said on a platform."""
     match = ACCOUNT.fullmatch(context.argument if text is None else text)
     own = context.place.platform if context.place.platform in GUARDED else None
@@ -187,13 +195,13 @@ def _account(context: Context, command: str, text: str | None = None) -> tuple[s
     return platform, match[2]
 
 
-def _name(context: Context) -> str:
+def _name(context: CommandContext) -> str:
     """Who decided, as it is kept."""
     is_local = context.author.platform not in GUARDED
     return "operator" if is_local else f"{context.author.platform}:{context.author.account}"
 
 
-def _spec(usage: str, summary: str, handler: Callable[[Context], Awaitable[Said]]) -> CommandSpec:
+def _spec(usage: str, summary: str, handler: Callable[[CommandContext], Awaitable[CommandReply]]) -> CommandSpec:
     return CommandSpec(usage, summary, handler, is_private=True, is_secret=True)
 
 

@@ -14,14 +14,14 @@ from bot.access.accounts import GUARDED
 from bot.access.consent import Notice
 from bot.channel import Button, Rows
 from bot.commands import admin
+from bot.commands.spec import CommandContext, CommandSpec
 from bot.commands.spec import CommandMenu as CommandMenu
-from bot.commands.spec import CommandSpec, Context
+from bot.commands.spec import CommandReply as CommandReply
 from bot.commands.spec import Core as Core
-from bot.commands.spec import Said as Said
 from bot.core import feedback as mapping
 from bot.core import version_text
 from bot.core.gateway import check_text, question
-from bot.core.lessons import Lesson
+from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
@@ -77,7 +77,7 @@ async def run(
     author: Author | None = None,
     *,
     is_interaction: bool = False,
-) -> Said:
+) -> CommandReply:
     """Do what a command asks; without an `author` nobody is an admin and nothing is counted.
 
     `is_interaction`: it was chosen from the platform's menu, not written where others read it, and so is its answer.
@@ -91,10 +91,10 @@ async def run(
         raise InvalidField(f"there is no {name}; /help lists them", "text")
     is_whispered = is_interaction and place.platform in WHISPERING
     if spec.is_secret and not (place.is_private or is_whispered):
-        return Said(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
+        return CommandReply(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
     chat = await core.gateway.chat(user_id, place)
-    said = await spec.handler(Context(core, user_id, who, place, chat, command, is_admin))
+    said = await spec.handler(CommandContext(core, user_id, who, place, chat, command, is_admin))
     return replace(said, is_private=spec.is_private)
 
 
@@ -103,77 +103,77 @@ def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
     return CommandMenu(name, spec.summary, hint, is_admin, spec.is_private, spec.choices)
 
 
-async def _start(context: Context) -> Said:
+async def _start(context: CommandContext) -> CommandReply:
     if context.place.platform not in GUARDED:
-        return Said(START)
+        return CommandReply(START)
     await context.core.consent.record(context.user_id, ConsentChoice.ASKED, context.place)
     return _shown(context.core.consent.greeting(context.place.platform))
 
 
-async def _help(context: Context) -> Said:
+async def _help(context: CommandContext) -> CommandReply:
     listed = [*COMMANDS.values(), *((admin.ROLLBACK, *admin.COMMANDS.values()) if context.is_admin else ())]
-    return Said("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
+    return CommandReply("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
 
 
-async def _feedback(context: Context) -> Said:
+async def _feedback(context: CommandContext) -> CommandReply:
     if not context.argument:
         raise InvalidField("/feedback takes what was wrong: /feedback too long", "text")
     if notice := await context.core.access.spend(context.author, "updates"):
-        return Said(notice)
+        return CommandReply(notice)
     target = context.command.completion_id or (await _last_answer(context)).id
     record = mapping.record(replace(context.command, completion_id=target))
     lesson = await context.core.lessons.teach(context.user_id, record, retry=True)
-    return Said(learned_line(lesson), lesson, lesson.retry)
+    return CommandReply(learned_line(lesson), lesson, lesson.retry)
 
 
-async def _note(context: Context) -> Said:
+async def _note(context: CommandContext) -> CommandReply:
     lesson = await context.core.lessons.teach(context.user_id, mapping.record(context.command))
-    return Said(f"noted: {lesson.outcome.note or context.argument}", lesson)
+    return CommandReply(f"noted: {lesson.outcome.note or context.argument}", lesson)
 
 
-async def _notes(context: Context) -> Said:
+async def _notes(context: CommandContext) -> CommandReply:
     live = await context.core.database.read(lambda s: notes.live(s, context.user_id))
     if context.argument.startswith("delete"):
         return await _delete_note(context, live)
     if not live:
-        return Said("no notes yet: correct an answer, or write /note and what heed should always do")
+        return CommandReply("no notes yet: correct an answer, or write /note and what heed should always do")
     lines = [f"{place}. {note.text}  ({note_state(note)})" for place, note in enumerate(live, 1)]
     saved = sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)
-    return Said("\n".join([*lines, f"{saved} prompt tokens saved per answer. /notes delete 1 takes one back."]))
+    return CommandReply("\n".join([*lines, f"{saved} prompt tokens saved per answer. /notes delete 1 takes one back."]))
 
 
-async def _delete_note(context: Context, live: list[Note]) -> Said:
+async def _delete_note(context: CommandContext, live: list[Note]) -> CommandReply:
     number = context.argument.removeprefix("delete").strip()
     if not COUNT.fullmatch(number) or not 1 <= int(number) <= len(live):
         raise InvalidField(f"/notes delete takes a number from 1 to {len(live)}, as /notes lists them", "text")
     note = live[int(number) - 1]
     await context.core.engine.delete_note(context.user_id, note.id)
-    return Said(f"deleted: {note.text}")
+    return CommandReply(f"deleted: {note.text}")
 
 
-async def _retry(context: Context) -> Said:
+async def _retry(context: CommandContext) -> CommandReply:
     gateway = context.core.gateway
     last = await _last_answer(context)
     if notice := await context.core.access.spend(context.author, "messages"):
-        return Said(notice)
+        return CommandReply(notice)
     answer = await gateway.answer(gateway.again(last, gateway.varied(last)))
-    return Said("", answer=answer)
+    return CommandReply("", answer=answer)
 
 
-async def _undo(context: Context) -> Said:
-    return Said(undone_line(await context.core.engine.undo(context.user_id)))
+async def _undo(context: CommandContext) -> CommandReply:
+    return CommandReply(undone_line(await context.core.engine.undo(context.user_id)))
 
 
-async def _history(context: Context) -> Said:
+async def _history(context: CommandContext) -> CommandReply:
     wanted = context.argument or "10"
     if not wanted.isascii() or not wanted.isdigit():
         raise InvalidField("/history takes a number of turns, such as /history 5", "text")
     turns = (await context.core.gateway.turns(context.chat.id))[-max(1, int(wanted[:6])) :]
     if not turns:
-        return Said("nothing was said here yet")
+        return CommandReply("nothing was said here yet")
     ids = [turn.id for turn in turns]
     better = await context.core.database.read(lambda s: better_answers.about(s, context.user_id, ids))
-    return Said("\n\n".join(_exchange(turn, better.get(turn.id)) for turn in turns))
+    return CommandReply("\n\n".join(_exchange(turn, better.get(turn.id)) for turn in turns))
 
 
 def _exchange(turn: Completion, better: BetterAnswer | None) -> str:
@@ -181,7 +181,7 @@ def _exchange(turn: Completion, better: BetterAnswer | None) -> str:
     return f"{said}\nbetter, by {better.source}: {better.text}" if better else said
 
 
-async def _metrics(context: Context) -> Said:
+async def _metrics(context: CommandContext) -> CommandReply:
     read = context.core.database.read
     answers = await read(lambda s: completions.recent(s, context.user_id, RECENT))
     given = await read(lambda s: feedback.history(s, context.user_id, RECENT))
@@ -198,24 +198,24 @@ async def _metrics(context: Context) -> Said:
         f"notes              {len(live)}",
         f"tokens saved       {sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)} per answer",
     ]
-    return Said("\n".join(lines))
+    return CommandReply("\n".join(lines))
 
 
-async def _reset(context: Context) -> Said:
+async def _reset(context: CommandContext) -> CommandReply:
     await context.core.database.write(lambda s: chats.reset(s, context.chat.id))
-    return Said("a new conversation; what heed learned stays")
+    return CommandReply("a new conversation; what heed learned stays")
 
 
-async def _persona(context: Context) -> Said:
+async def _persona(context: CommandContext) -> CommandReply:
     user = await context.core.gateway.user(context.user_id)
     if not context.argument:
-        return Said(user.persona or "no persona; /persona and a description sets one, /persona none removes it")
+        return CommandReply(user.persona or "no persona; /persona and a description sets one, /persona none removes it")
     persona = None if context.argument.lower() in ("none", "off", "clear") else context.argument
     await context.core.database.write(lambda s: people.set_persona(s, context.user_id, persona))
-    return Said("the persona is set" if persona else "the persona is gone")
+    return CommandReply("the persona is set" if persona else "the persona is gone")
 
 
-async def _learning(context: Context) -> Said:
+async def _learning(context: CommandContext) -> CommandReply:
     wanted = " ".join(context.argument.lower().split())
     if wanted in ("follow-ups on", "follow-ups off"):
         is_allowed = wanted.endswith("on")
@@ -230,63 +230,63 @@ async def _learning(context: Context) -> Said:
         await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
     user = await context.core.gateway.user(context.user_id)
     if not user.is_learning:
-        return Said("learning is off: notes only")
+        return CommandReply("learning is off: notes only")
     has_more = await context.core.database.read(lambda s: consent.allows_follow_ups(s, context.user_id))
     more = "and your next messages, too" if has_more else "your next messages do not (/learning follow-ups on)"
-    return Said(f"learning is on: corrections train your adapter, {more}")
+    return CommandReply(f"learning is on: corrections train your adapter, {more}")
 
 
-async def _consent(context: Context, wanted: str) -> Said:
+async def _consent(context: CommandContext, wanted: str) -> CommandReply:
     word = {"on": "yes", "off": "no", "off yes": "withdraw"}[wanted]
     return _shown(await context.core.consent.choose(context.user_id, word, context.place))
 
 
-async def _export(context: Context) -> Said:
+async def _export(context: CommandContext) -> CommandReply:
     user = await context.core.gateway.user(context.user_id)
     archive = await export.archive(context.core.database, context.core.settings.data_dir, user)
-    return Said(archive.summary, files=((export.FILE_NAME, archive.content),))
+    return CommandReply(archive.summary, files=((export.FILE_NAME, archive.content),))
 
 
-async def _forget(context: Context) -> Said:
+async def _forget(context: CommandContext) -> CommandReply:
     if context.argument.lower() not in ("everything", "yes"):
         text = "this erases every message, note and version of yours. /forget everything does it."
-        return Said(text, buttons=FORGET)
+        return CommandReply(text, buttons=FORGET)
     core = context.core
     accounts = await core.database.read(lambda s: people.identities(s, context.user_id))
     await core.gateway.forget(context.user_id)
     for known in accounts:
         core.access.drop(known.platform, known.account)
-    return Said("everything about you is erased")
+    return CommandReply("everything about you is erased")
 
 
-async def _privacy(context: Context) -> Said:
+async def _privacy(context: CommandContext) -> CommandReply:
     text = PRIVACY.format(where=context.core.consent.where)
-    return Said(text + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
+    return CommandReply(text + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
 
 
-def _shown(notice: Notice) -> Said:
-    return Said(notice.text, buttons=notice.rows)
+def _shown(notice: Notice) -> CommandReply:
+    return CommandReply(notice.text, buttons=notice.rows)
 
 
-async def _last_answer(context: Context) -> Completion:
+async def _last_answer(context: CommandContext) -> Completion:
     turns = await context.core.gateway.turns(context.chat.id)
     if not turns:
         raise NotFound("there is no answer here yet to say something about", "completion_id")
     return turns[-1]
 
 
-async def _versions(context: Context) -> Said:
+async def _versions(context: CommandContext) -> CommandReply:
     known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
     active = (await context.core.gateway.user(context.user_id)).active_version
-    return Said(version_text.listing(known, active))
+    return CommandReply(version_text.listing(known, active))
 
 
-async def _rollback(context: Context) -> Said:
+async def _rollback(context: CommandContext) -> CommandReply:
     words = context.argument.split()
     if context.is_admin and len(words) == 2:
         return await admin.rollback(context)
     if not words:
-        return Said(f"/rollback takes one of these versions:\n{(await _versions(context)).text}")
+        return CommandReply(f"/rollback takes one of these versions:\n{(await _versions(context)).text}")
     if len(words) != 1 or not VERSION.fullmatch(words[0]):
         raise InvalidField("/rollback takes a version: /rollback 2 (0: untrained). /versions lists them", "text")
     number = int(words[0].removeprefix("v"))
@@ -296,7 +296,7 @@ async def _rollback(context: Context) -> Said:
     except (VersionNotFound, VersionStateError) as error:
         raise NotFound(f"{error}.\n{(await _versions(context)).text}", "text") from error
     known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
-    return Said(version_text.returned(known, before, number))
+    return CommandReply(version_text.returned(known, before, number))
 
 
 COMMANDS: dict[str, CommandSpec] = {
@@ -345,7 +345,7 @@ def note_state(note: Note) -> str:
     return STATES.get(NoteState(note.state), note.state)
 
 
-def learned_line(lesson: Lesson) -> str:
+def learned_line(lesson: LessonResult) -> str:
     """One line about what became of a piece of feedback."""
     outcome = lesson.outcome
     match outcome.status:

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.access.accounts import Access
-from bot.access.consent import Consent
+from bot.access.accounts import AccessPolicy
+from bot.access.consent import ConsentFlow
 from bot.channel import Rows
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lesson, Lessons
+from bot.core.lessons import LearningService, LessonResult
 from bot.events import Author, Command, Place
 from storage.database import Database
 from storage.tables import Chat, Completion
@@ -23,16 +23,16 @@ class Core:
     """The parts a command works with."""
 
     gateway: Gateway
-    lessons: Lessons
+    lessons: LearningService
     engine: "Engine"
     database: Database
     settings: Settings
-    access: Access
-    consent: Consent
+    access: AccessPolicy
+    consent: ConsentFlow
 
 
 @dataclass(frozen=True)
-class Context:
+class CommandContext:
     """Who said a command, and where."""
 
     core: Core
@@ -50,11 +50,11 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandReply:
     """What heed answers to a command. `is_private`: to the asker alone, where the platform can."""
 
     text: str
-    lesson: Lesson | None = None
+    lesson: LessonResult | None = None
     answer: Completion | None = None
     files: tuple[tuple[str, bytes], ...] = ()
     buttons: Rows = ()
@@ -67,7 +67,7 @@ class CommandSpec:
 
     usage: str
     summary: str
-    handler: Callable[[Context], Awaitable[Said]]
+    handler: Callable[[CommandContext], Awaitable[CommandReply]]
     choices: tuple[str, ...] = ()
     is_private: bool = False  # shown to the asker alone, where the platform can
     is_secret: bool = False  # not shown at all where others would read it

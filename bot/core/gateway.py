@@ -20,7 +20,7 @@ from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
 from engine.requests import TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
-from storage.coalescing import Batch
+from storage.coalescing import Coalescer
 from storage.conversations import chats, completions
 from storage.conversations.chats import Context
 from storage.database import Database, Session
@@ -60,7 +60,7 @@ class Gateway:
         self._http = settings.http
         self._metrics = metrics
         self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._contexts: Batch[tuple[str, Place], Context | None] = Batch(self._read_contexts, "contexts")
+        self._contexts: Coalescer[tuple[str, Place], Context | None] = Coalescer(self._read_contexts, "contexts")
         self._num_streams = 0
 
     @property

@@ -28,7 +28,7 @@ from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, U
 if TYPE_CHECKING:
     from engine.engine import Engine
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Status = Literal["learned", "queued", "kept", "rejected"]
 OUTCOMES: dict[str, Status] = {
@@ -47,7 +47,7 @@ RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LessonResult:
     """A piece of feedback with what became of it."""
 
     feedback: Feedback
@@ -57,7 +57,7 @@ class Lesson:
     is_taken_back: bool = False  # the newest lesson was, because of this; the outcome's reason says so
 
 
-class Lessons:
+class LearningService:
     """Commits feedback, has it learned, and gives the answer again."""
 
     def __init__(
@@ -120,16 +120,16 @@ class Lessons:
         training: dict[str, Any] | None = None,
         wait: bool = True,
         retry: bool = False,
-    ) -> Lesson:
+    ) -> LessonResult:
         """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned."""
         row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
         outcome = await self._outcome(row, wait=wait)
-        lesson = Lesson(row, outcome, ask=record.question)
+        lesson = LessonResult(row, outcome, ask=record.question)
         if record.wants_reason:
             lesson = await self._reconsidered(lesson)
         return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
 
-    async def _reconsidered(self, lesson: Lesson) -> Lesson:
+    async def _reconsidered(self, lesson: LessonResult) -> LessonResult:
         """After a complaint: the newest lesson is taken back where it is on probation and made the answers worse."""
         row = lesson.feedback
         version = (await self._gateway.completion(row.user_id, row.completion_id or "")).adapter_version
@@ -220,7 +220,7 @@ class Lessons:
         try:
             outcome = await self._engine.learn(row.id)
         except Exception:
-            log.exception("an update failed and will be taken up again")
+            logger.exception("an update failed and will be taken up again")
             self._metrics.errors.labels("learn").inc()
             outcome = await self.outcome_of(row)
             return replace(outcome, reason="the update was interrupted; heed will take it up again by itself")
@@ -228,7 +228,7 @@ class Lessons:
         self._metrics.lesson_s.observe(outcome.duration_ms / 1000)
         return outcome
 
-    async def turn_again(self, lesson: Lesson) -> Turn | None:
+    async def turn_again(self, lesson: LessonResult) -> Turn | None:
         """The turn that gives the corrected answer again with what was learned; None where nothing has changed."""
         row, outcome = lesson.feedback, lesson.outcome
         is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back
@@ -238,7 +238,7 @@ class Lessons:
         first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
         return self._gateway.again(corrected, sampling_of(first))
 
-    async def _answered_again(self, lesson: Lesson, *, is_new: bool) -> Completion | None:
+    async def _answered_again(self, lesson: LessonResult, *, is_new: bool) -> Completion | None:
         turn = await self.turn_again(lesson)
         if turn is None:
             return None

@@ -8,7 +8,7 @@ thumb down. An approval of other answers does not: a lesson may well be good for
 from collections.abc import Sequence
 
 from bot.core.feedback import NEGATIVE, WORSE
-from engine.config.engine import VersionConfig
+from engine.config import VersionConfig
 from storage.tables import Feedback, FeedbackKind
 
 SAID_SO = "you said that it was better before"

@@ -9,9 +9,9 @@ import asyncio
 import logging
 from pathlib import Path
 
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 PAUSE_FILE = "PAUSE"
 LOOK_EVERY_S = 1.0
@@ -20,7 +20,7 @@ LOOK_EVERY_S = 1.0
 class PauseFile:
     """Looks for the file, and pauses and resumes learning as it comes and goes."""
 
-    def __init__(self, path: Path, lessons: Lessons) -> None:
+    def __init__(self, path: Path, lessons: LearningService) -> None:
         self._path = path
         self._lessons = lessons
 
@@ -29,6 +29,6 @@ class PauseFile:
         is_there = await asyncio.to_thread(self._path.exists)
         if is_there and not self._lessons.is_paused:
             await self._lessons.pause(by_file=True)
-            log.warning("learning is paused as long as %s is there", self._path)
+            logger.warning("learning is paused as long as %s is there", self._path)
         elif not is_there and self._lessons.is_paused_by_file:
             await self._lessons.resume()

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from bot.backoff import Sleep
 from storage.errors import StorageError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 DAY_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
-class Chore:
+class PeriodicTask:
     """Something to do, and how often."""
 
     what: str  # as the log calls it
@@ -32,14 +32,14 @@ class Chore:
             try:
                 await self.work()
             except StorageError as error:
-                log.warning("%s failed: %s", self.what, error)
+                logger.warning("%s failed: %s", self.what, error)
             except Exception:  # a named edge: whatever it was, the emergency stop among others must go on being obeyed
-                log.exception("%s failed", self.what)
+                logger.exception("%s failed", self.what)
             await self.sleep(self.every_s)
 
 
 @asynccontextmanager
-async def done_meanwhile(chores: Iterable[Chore]) -> AsyncIterator[None]:
+async def running(chores: Iterable[PeriodicTask]) -> AsyncIterator[None]:
     """Chores, each in a task of its own as long as the block runs."""
     tasks = [asyncio.create_task(chore.run(), name=chore.what) for chore in chores]
     try:

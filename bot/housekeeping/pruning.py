@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from bot.backoff import Sleep
 from bot.channel import Channel
-from bot.housekeeping.periodic import DAY_S, Chore
+from bot.housekeeping.periodic import DAY_S, PeriodicTask
 from storage.conversations import inbox, outbox
 from storage.database import Database, Session
 
@@ -34,7 +34,7 @@ class Pruning:
     async def run(self, channel: Channel) -> None:
         """Prune what concerns a platform, now and every day, until cancelled."""
         what = f"dropping old updates of {channel.platform}"
-        await Chore(what, lambda: self.prune(channel), DAY_S, self._sleep).run()
+        await PeriodicTask(what, lambda: self.prune(channel), DAY_S, self._sleep).run()
 
     async def prune(self, channel: Channel) -> int:
         """Drop what is over; how many rows. The write-ahead log is emptied, too. Raises StorageError."""

@@ -17,7 +17,7 @@ from bot import config
 from bot.config import Settings
 from bot.errors import SettingsError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 HOT = (  # a section, or one setting
     "access.messages_per_hour",
@@ -56,7 +56,7 @@ class SettingsFile:
         try:
             wanted = await asyncio.to_thread(config.load)
         except SettingsError as error:
-            log.error("settings stay as they are: %s", error)  # noqa: TRY400  the sentence says it all
+            logger.error("settings stay as they are: %s", error)  # noqa: TRY400  the sentence says it all
             return
         self._take(wanted)
 
@@ -67,9 +67,9 @@ class SettingsFile:
                 continue
             if is_hot(name):
                 _put(self._settings, name, value)
-                log.warning("%s is %r from now on", name, value)
+                logger.warning("%s is %r from now on", name, value)
             else:
-                log.warning("%s was changed: that holds when heed is restarted", name)
+                logger.warning("%s was changed: that holds when heed is restarted", name)
 
 
 def is_hot(name: str) -> bool:

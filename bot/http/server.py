@@ -6,7 +6,7 @@ from bot.http.admin import live
 from bot.http.admin import routes as admin
 from bot.http.admin.attempts import Attempts
 from bot.http.admin.gate import gate
-from bot.http.admin.sessions import Sessions
+from bot.http.admin.sessions import AdminSessions
 from bot.http.api import adapters, health, notes, users
 from bot.http.claas import adapters as lora
 from bot.http.claas import feedback
@@ -23,7 +23,7 @@ def application(services: Services, platforms: Platforms = Platforms()) -> web.A
     app = web.Application(middlewares=[errors.as_json, auth.guard, gate], client_max_size=limit)
     app[SERVICES] = services
     app[PLATFORMS] = platforms
-    app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = Sessions(), Attempts()
+    app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = AdminSessions(), Attempts()
     app.add_routes(platforms.routes)
     app.on_response_prepare.append(page.harden)
     app.on_response_prepare.append(request_ids.sign)

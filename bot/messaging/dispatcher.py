@@ -18,56 +18,72 @@ from bot.core.feedback import ASK_REASON, FeedbackRecord
 from bot.core.feedback import record as feedback_of
 from bot.errors import NotFound, NotReady, Overloaded, RequestError
 from bot.events import Command, Message, Place
-from bot.inbound import Commanded, Edited, Filled, Migrated, Pressed, Reacted, Said
-from bot.messaging.feedback_handler import ASK_FIX, CHIP_REASONS, Tutor, acknowledge
+from bot.inbound import (
+    ButtonPressed,
+    ChatMigrated,
+    CommandReceived,
+    FormSubmitted,
+    MessageEdited,
+    MessageReceived,
+    ReactionChanged,
+)
+from bot.messaging.feedback_handler import ASK_FIX, CHIP_REASONS, FeedbackHandler, acknowledge
 from bot.messaging.inbox import Done
-from bot.messaging.outbox import Delivery
-from bot.messaging.request import ANSWER_ROWS, NOT_YOURS, Visit
+from bot.messaging.outbox import OutboxSender
+from bot.messaging.request import ANSWER_ROWS, NOT_YOURS, ChatRequest
 from storage.conversations import chats
 from storage.conversations.message_roles import Role
 from storage.database import Session
-from storage.errors import NotFound as NotStored
+from storage.errors import RowNotFound
 from storage.tables import Completion, ConsentChoice, Inbox, Pairing
 
 KINDS: dict[type, What] = {
-    Said: "message", Edited: "message", Commanded: "command", Pressed: "press", Reacted: "reaction", Filled: "form",
-}  # fmt: skip
+    MessageReceived: "message",
+    MessageEdited: "message",
+    CommandReceived: "command",
+    ButtonPressed: "press",
+    ReactionChanged: "reaction",
+    FormSubmitted: "form",
+}
 BY_COMMAND = re.compile(r"\A/feedback\s+", re.IGNORECASE)
 NO_ANSWER_HERE = "There is no answer of mine here that you could mean."
 LET_IN = "You are in. Say hello, or ask me something."
 KEPT = "Nothing was erased."
 WORDS_ONLY = "I can read words only: write what you want to ask or say."
 
-Person = Said | Commanded | Edited | Reacted | Pressed | Filled
+Person = MessageReceived | CommandReceived | MessageEdited | ReactionChanged | ButtonPressed | FormSubmitted
 
 
-class Desk:
+class Dispatcher:
     """Handles one update at a time of each chat."""
 
-    def __init__(self, core: Core, delivery: Delivery, channels: Mapping[str, Channel]) -> None:
+    def __init__(self, core: Core, delivery: OutboxSender, channels: Mapping[str, Channel]) -> None:
         self._core = core
         self._delivery = delivery
         self._channels = channels
-        self._tutor = Tutor(core, delivery)
+        self._tutor = FeedbackHandler(core, delivery)
         core.access.when_paired = self._let_in
 
     async def handle(self, item: Inbox, done: Done) -> None:
         """Do what an update asks for. `done` joins the transaction of its last effect, where there is one."""
         channel = self._channels[item.platform]
         record = next(iter(channel.read(item.payload)), None)  # an update says one thing at most
-        if isinstance(record, Migrated):
+        if isinstance(record, ChatMigrated):
             await self._move(record, done)
         elif record is not None and await self._concerns_heed(record):
-            visit = Visit(
+            visit = ChatRequest(
                 channel, item, done, record.author, record.place, record.message_id, getattr(record, "token", "")
             )
             await self._receive(visit, record)
 
-    async def _receive(self, visit: Visit, record: Person) -> None:
+    async def _receive(self, visit: ChatRequest, record: Person) -> None:
         decision = await self._core.access.authorise(visit.author, visit.place, KINDS[type(record)])
         if not decision.is_allowed:
             return await self._turn_away(visit, record, decision)
-        if isinstance(record, Pressed | Filled | Reacted) and not (await self._core.gateway.known(visit.author)).id:
+        if (
+            isinstance(record, ButtonPressed | FormSubmitted | ReactionChanged)
+            and not (await self._core.gateway.known(visit.author)).id
+        ):
             return await acknowledge(visit, NOT_YOURS)  # nothing here is theirs, and they stay unknown
         user_id = await self._core.gateway.person(visit.author, is_learning=False)
         visit = replace(visit, user_id=user_id, is_admin=decision.is_admin)
@@ -76,39 +92,39 @@ class Desk:
             await self._dispatch(visit, record)
         except (NotReady, Overloaded):
             raise
-        except (RequestError, NotStored) as error:
+        except (RequestError, RowNotFound) as error:
             text = str(error) if isinstance(error, RequestError) else NO_ANSWER_HERE
             said = visit.post(text, token=visit.token, is_private=True)
             await self._delivery.say(said, user_id, visit.key("error"), done=visit.done)
 
     async def _concerns_heed(self, record: Person) -> bool:
         """False for what others say to each other, and for changed messages that taught nothing."""
-        if isinstance(record, Said):
+        if isinstance(record, MessageReceived):
             return record.is_addressed
-        if not isinstance(record, Edited):
+        if not isinstance(record, MessageEdited):
             return True
         known = await self._core.gateway.known(record.author)
         role = await self._tutor.role_of(known.id, record.place, record.message_id)
         return role is not None and role.role == Role.FEEDBACK
 
-    async def _dispatch(self, visit: Visit, record: Person) -> None:
+    async def _dispatch(self, visit: ChatRequest, record: Person) -> None:
         match record:
-            case Said():
+            case MessageReceived():
                 await self._hear(visit, record)
-            case Edited():
+            case MessageEdited():
                 await self._hear_again(visit, record)
-            case Commanded():
+            case CommandReceived():
                 await self._obey(visit, record)
-            case Reacted():
+            case ReactionChanged():
                 await self._delivery.settled(visit.place)
                 await self._tutor.react(visit, record.added, record.removed)
-            case Pressed():
+            case ButtonPressed():
                 await self._press(visit, record.action)
-            case Filled():
+            case FormSubmitted():
                 await self._fill(visit, record.text)
 
-    async def _turn_away(self, visit: Visit, record: Person, decision: Decision) -> None:
-        if isinstance(record, Pressed | Filled):
+    async def _turn_away(self, visit: ChatRequest, record: Person, decision: Decision) -> None:
+        if isinstance(record, ButtonPressed | FormSubmitted):
             await acknowledge(visit, decision.notice)
         elif decision.notice:
             said = visit.post(decision.notice, token=visit.token, is_private=True)
@@ -116,9 +132,9 @@ class Desk:
         else:
             await acknowledge(visit)
 
-    async def _greet(self, visit: Visit, record: Person) -> None:
-        is_start = isinstance(record, Commanded) and record.name == "start"
-        if is_start or not isinstance(record, Said | Commanded):
+    async def _greet(self, visit: ChatRequest, record: Person) -> None:
+        is_start = isinstance(record, CommandReceived) and record.name == "start"
+        if is_start or not isinstance(record, MessageReceived | CommandReceived):
             return
         if await self._core.consent.needs_greeting(visit.user_id):
             greeting = self._core.consent.greeting(visit.place.platform)
@@ -126,7 +142,7 @@ class Desk:
             await self._delivery.say(said, visit.user_id, visit.key("greeting"), role=Role.QUESTION)
             await self._core.consent.record(visit.user_id, ConsentChoice.ASKED, visit.place)
 
-    async def _hear(self, visit: Visit, said: Said) -> None:
+    async def _hear(self, visit: ChatRequest, said: MessageReceived) -> None:
         """A message: words about an answer it replies to, or the next turn."""
         if not said.text.strip():
             key = f"album-{said.album}" if said.album else visit.key("error")
@@ -141,14 +157,14 @@ class Desk:
             turn = await self._core.gateway.turn(Message(visit.author, visit.place, said.text))
             await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
 
-    async def _hear_again(self, visit: Visit, edited: Edited) -> None:
+    async def _hear_again(self, visit: ChatRequest, edited: MessageEdited) -> None:
         """A correction in other words is a newer correction."""
         role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
         words = BY_COMMAND.sub("", edited.text)
         if role is not None and not await self._tutor.has_heard(visit, role.about, words):
             await self._tutor.correct(visit, role.about, words)
 
-    async def _fill(self, visit: Visit, text: str) -> None:
+    async def _fill(self, visit: ChatRequest, text: str) -> None:
         subject = await self._tutor.subject_of(visit, visit.message_id)
         await acknowledge(visit, "" if subject else NOT_YOURS)
         if subject is not None:
@@ -156,7 +172,7 @@ class Desk:
 
     # ------------------------------------------------------------------------------------------------- commands
 
-    async def _obey(self, visit: Visit, said: Commanded) -> None:
+    async def _obey(self, visit: ChatRequest, said: CommandReceived) -> None:
         match said.name:
             case "feedback" if said.argument.strip():
                 record = feedback_of(Command("feedback", said.argument, (await self._meant(visit, said.reply_to)).id))
@@ -172,12 +188,12 @@ class Desk:
                 command = Command(said.name, said.argument, about.id if about else None)
                 await self._run(visit, command, token=said.token)
 
-    async def _teach_by_command(self, visit: Visit, record: FeedbackRecord, *, is_message: bool) -> None:
+    async def _teach_by_command(self, visit: ChatRequest, record: FeedbackRecord, *, is_message: bool) -> None:
         if is_message and record.completion_id:
             await self._tutor.note_feedback(visit, record.completion_id)
         await self._tutor.teach(visit, record, token=visit.token)
 
-    async def _run(self, visit: Visit, command: Command, *, token: str = "") -> None:
+    async def _run(self, visit: ChatRequest, command: Command, *, token: str = "") -> None:
         """A command of the table: what it did may be done again without harm, or its update is done before."""
         if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
             await self._core.database.write(visit.done)
@@ -188,7 +204,7 @@ class Desk:
         post = visit.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
         await self._say_if_known(visit, post)
 
-    async def _say_if_known(self, visit: Visit, post: Post) -> None:
+    async def _say_if_known(self, visit: ChatRequest, post: Post) -> None:
         """Say what a command has to say, also to somebody whom the command has just erased."""
         is_known = (await self._core.gateway.known(visit.author)).id == visit.user_id
         is_done = visit.done.is_called or not is_known
@@ -200,7 +216,7 @@ class Desk:
             role=Role.QUESTION if post.rows and is_known else "",
         )
 
-    async def _meant(self, visit: Visit, reply_to: str | None) -> Completion:
+    async def _meant(self, visit: ChatRequest, reply_to: str | None) -> Completion:
         """The answer a command is about: the one it replies to, or the newest. Raises NotFound."""
         shown = await self._tutor.answer_shown_by(visit, reply_to)
         if shown is not None:
@@ -211,7 +227,7 @@ class Desk:
             raise NotFound("there is no answer here yet to say something about", "completion_id")
         return turns[-1]
 
-    async def _again(self, visit: Visit, answer: Completion, *, token: str = "") -> None:
+    async def _again(self, visit: ChatRequest, answer: Completion, *, token: str = "") -> None:
         if notice := await self._core.access.spend(visit.author, "messages"):
             said = visit.post(notice, token=token)
             await self._delivery.say(said, visit.user_id, visit.key("notice"), done=visit.done)
@@ -222,7 +238,7 @@ class Desk:
 
     # ------------------------------------------------------------------------------------------------- presses
 
-    async def _press(self, visit: Visit, action: str) -> None:
+    async def _press(self, visit: ChatRequest, action: str) -> None:
         await self._delivery.settled(visit.place)
         answer = await self._tutor.answer_shown_by(visit, visit.message_id)
         role = None if answer else await self._tutor.role_of(visit.user_id, visit.place, visit.message_id)
@@ -241,7 +257,7 @@ class Desk:
         else:
             await acknowledge(visit)
 
-    async def _press_answer(self, visit: Visit, name: str, answer: Completion) -> None:
+    async def _press_answer(self, visit: ChatRequest, name: str, answer: Completion) -> None:
         await acknowledge(visit, "Noted, thank you." if name == "up" else "")
         match name:
             case "up":
@@ -253,14 +269,14 @@ class Desk:
             case "again":
                 await self._again(visit, answer)
 
-    async def _press_reason(self, visit: Visit, word: str, completion_id: str) -> None:
+    async def _press_reason(self, visit: ChatRequest, word: str, completion_id: str) -> None:
         await acknowledge(visit)
         if word.isascii() and word.isdigit() and int(word) < len(CHIP_REASONS):
             await self._tutor.give_reason(visit, completion_id, int(word))
         else:
             await self._tutor.ask_for_words(visit, completion_id, ASK_REASON)
 
-    async def _press_question(self, visit: Visit, name: str, word: str) -> None:
+    async def _press_question(self, visit: ChatRequest, name: str, word: str) -> None:
         await acknowledge(visit)
         if name == "learn":
             notice = await self._core.consent.choose(visit.user_id, word, visit.place)
@@ -272,7 +288,7 @@ class Desk:
 
     # ------------------------------------------------------------------------------------------------- others
 
-    async def _move(self, migrated: Migrated, done: Done) -> None:
+    async def _move(self, migrated: ChatMigrated, done: Done) -> None:
         old, new = migrated.place, migrated.to
 
         def move(s: Session) -> None:

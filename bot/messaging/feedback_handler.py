@@ -13,12 +13,12 @@ from bot.commands.person import learned_line, undone_line
 from bot.commands.spec import Core
 from bot.core import feedback as mapping
 from bot.core.feedback import NEGATIVE, POSITIVE, FeedbackRecord
-from bot.core.lessons import Lesson
+from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name
 from bot.events import Command, Place, Reaction, Reply
-from bot.messaging.outbox import Delivery
+from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import chat_of
-from bot.messaging.request import ANSWER_ROWS, Visit
+from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from engine.adapters.undo import NothingToUndo
 from storage.conversations import chats, completions, message_roles
 from storage.conversations.message_roles import Role
@@ -26,7 +26,7 @@ from storage.errors import CompletionNotFound
 from storage.learning import feedback
 from storage.tables import Completion, MessageRole
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 CHIPS = ("too long", "wrong", "tone", "format", "other …")
 CHIP_REASONS = ("too long", "it is wrong", "the tone is not right", "the format is not right")
@@ -40,16 +40,16 @@ ASK_FIX = 'What should be different? Say it in a few words, or "say it like this
 NOT_THE_NEWEST = "That is not the newest lesson any more; /undo takes back the newest one."
 
 
-class Tutor:
+class FeedbackHandler:
     """Turns what is said about answers into lessons, and tells what became of them."""
 
-    def __init__(self, core: Core, delivery: Delivery) -> None:
+    def __init__(self, core: Core, delivery: OutboxSender) -> None:
         self._core = core
         self._database = core.database
         self._lessons = core.lessons
         self._delivery = delivery
 
-    async def answer_shown_by(self, visit: Visit, message_id: str | None) -> Completion | None:
+    async def answer_shown_by(self, visit: ChatRequest, message_id: str | None) -> Completion | None:
         """The answer to this person that a message shows; None where it shows none, or another person's."""
         if not message_id:
             return None
@@ -66,7 +66,7 @@ class Tutor:
             lambda s: message_roles.find(s, user_id, place.platform, chat_of(place), message_id)
         )
 
-    async def subject_of(self, visit: Visit, message_id: str | None) -> str | None:
+    async def subject_of(self, visit: ChatRequest, message_id: str | None) -> str | None:
         """The id of the answer that words about a message are about: the one it shows, or asks a reason for."""
         shown = await self.answer_shown_by(visit, message_id)
         if shown is not None:
@@ -74,28 +74,28 @@ class Tutor:
         role = await self.role_of(visit.user_id, visit.place, message_id) if message_id else None
         return role.about if role is not None and role.role == Role.REASON else None
 
-    async def correct(self, visit: Visit, completion_id: str, words: str, *, is_message: bool = True) -> None:
+    async def correct(self, visit: ChatRequest, completion_id: str, words: str, *, is_message: bool = True) -> None:
         """Words about an answer: learn them, say so, and answer again."""
         if is_message:
             await self.note_feedback(visit, completion_id)
         await self.teach(visit, mapping.record(Reply(completion_id, words)))
 
-    async def has_heard(self, visit: Visit, completion_id: str, words: str) -> bool:
+    async def has_heard(self, visit: ChatRequest, completion_id: str, words: str) -> bool:
         """Whether an earlier update brought the same words last: platforms tell of edits that change none."""
         text = mapping.record(Reply(completion_id, words)).text
         given = await self._database.read(lambda s: feedback.history(s, visit.user_id, RECENT))
         last = next((row for row in given if row.completion_id == completion_id), None)
         return last is not None and last.text == text and last.idempotency_key != visit.idempotency_key
 
-    async def note_feedback(self, visit: Visit, completion_id: str) -> None:
+    async def note_feedback(self, visit: ChatRequest, completion_id: str) -> None:
         """Note that this message is feedback on an answer, so that its later versions are, too."""
         await self._put_role(visit, visit.message_id, Role.FEEDBACK, completion_id)
 
-    async def give_reason(self, visit: Visit, completion_id: str, number: int) -> None:
+    async def give_reason(self, visit: ChatRequest, completion_id: str, number: int) -> None:
         """One of the chips."""
         await self.teach(visit, mapping.record(Reaction(completion_id, "-1", CHIP_REASONS[number])))
 
-    async def teach(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
+    async def teach(self, visit: ChatRequest, record: FeedbackRecord, *, token: str = "") -> None:
         """Learn a lesson, say what became of it, and answer again where something has changed."""
         if record.wants_reason:
             await self._hear_complaint(visit, record, token=token)
@@ -108,35 +108,35 @@ class Tutor:
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
         await self._tell_all(visit, lesson, token=token)
 
-    async def _tell_all(self, visit: Visit, lesson: Lesson, *, token: str) -> None:
+    async def _tell_all(self, visit: ChatRequest, lesson: LessonResult, *, token: str) -> None:
         turn = await self._lessons.turn_again(lesson)
         await self._tell(visit, lesson, token=token, is_last=turn is None)
         if turn is not None:
             await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
 
-    async def _limit_notice(self, visit: Visit) -> str:
+    async def _limit_notice(self, visit: ChatRequest) -> str:
         """Count a lesson; one that is taken up again after a crash was counted when it came."""
         key = visit.idempotency_key
         known = await self._database.read(lambda s: feedback.by_key(s, visit.user_id, key))
         return "" if known else await self._core.access.spend(visit.author, "updates")
 
-    async def note(self, visit: Visit, text: str, *, token: str) -> None:
+    async def note(self, visit: ChatRequest, text: str, *, token: str) -> None:
         """A standing note."""
         record = mapping.record(Command("note", text))
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
         said = visit.post(f"noted: {lesson.outcome.note or text.strip()}", token=token)
         await self._delivery.say(said, visit.user_id, visit.key("note"), done=visit.done)
 
-    async def approve(self, visit: Visit, completion_id: str) -> None:
+    async def approve(self, visit: ChatRequest, completion_id: str) -> None:
         """A thumb up: the answer becomes gold."""
         record = mapping.record(Reaction(completion_id, "+1"))
         await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
 
-    async def disapprove(self, visit: Visit, completion_id: str, emoji: str = "-1") -> None:
+    async def disapprove(self, visit: ChatRequest, completion_id: str, emoji: str = "-1") -> None:
         """A thumb down: kept, and the person is asked for a reason."""
         await self._hear_complaint(visit, mapping.record(Reaction(completion_id, emoji)))
 
-    async def _hear_complaint(self, visit: Visit, record: FeedbackRecord, *, token: str = "") -> None:
+    async def _hear_complaint(self, visit: ChatRequest, record: FeedbackRecord, *, token: str = "") -> None:
         """Ask what should be different, unless it took the newest lesson back: then say so, and answer again."""
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
         if lesson.is_taken_back:
@@ -148,7 +148,7 @@ class Tutor:
             question, visit.user_id, visit.key("reason"), done=visit.done, role=Role.REASON, about=about
         )
 
-    async def react(self, visit: Visit, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
+    async def react(self, visit: ChatRequest, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
         """Emoji on an answer; on anything else, and on another person's answer, they mean nothing."""
         answer = await self.answer_shown_by(visit, visit.message_id)
         if answer is None:
@@ -162,7 +162,7 @@ class Tutor:
         elif telling:
             await self.disapprove(visit, answer.id, telling[0])
 
-    async def _place_of(self, answer: Completion, visit: Visit) -> Place:
+    async def _place_of(self, answer: Completion, visit: ChatRequest) -> Place:
         """Where an answer was given: a reaction names the chat and not its topic."""
         chat_id = answer.chat_id
         if chat_id is None:
@@ -171,19 +171,19 @@ class Tutor:
         place = replace(visit.place, external_id=chat.external_id)
         return place if chat_of(place) == visit.chat else visit.place  # the group has moved, its messages have not
 
-    async def ask_for_words(self, visit: Visit, completion_id: str, prompt: str) -> None:
+    async def ask_for_words(self, visit: ChatRequest, completion_id: str, prompt: str) -> None:
         """Ask for a text about an answer; its reply is found by the question's message."""
         question = replace(visit.post(prompt), reply_to=visit.message_id, wants_reply=True)
         await self._delivery.say(
             question, visit.user_id, visit.key("words"), done=visit.done, role=Role.REASON, about=completion_id
         )
 
-    async def undo(self, visit: Visit, *, of_version: str = "", token: str = "") -> None:
+    async def undo(self, visit: ChatRequest, *, of_version: str = "", token: str = "") -> None:
         """Take back the newest lesson; from a notice's button only the lesson of that notice."""
         text = await self._undone(visit, of_version)
         await self._delivery.say(visit.post(text, token=token), visit.user_id, visit.key("undo"), done=visit.done)
 
-    async def _undone(self, visit: Visit, of_version: str) -> str:
+    async def _undone(self, visit: ChatRequest, of_version: str) -> str:
         """What to say after an undo. What it takes back is noted before, so that it happens once."""
         active = str((await self._core.gateway.user(visit.user_id)).active_version)
         begun = await self.role_of(visit.user_id, visit.place, visit.key("undo"))
@@ -197,7 +197,7 @@ class Tutor:
         except NothingToUndo as error:
             return str(error)
 
-    async def _tell(self, visit: Visit, lesson: Lesson, *, token: str, is_last: bool) -> None:
+    async def _tell(self, visit: ChatRequest, lesson: LessonResult, *, token: str, is_last: bool) -> None:
         outcome = lesson.outcome
         is_learned = outcome.status == "learned"
         await self._delivery.say(
@@ -209,7 +209,7 @@ class Tutor:
             about=str(outcome.adapter_version),
         )
 
-    async def _put_role(self, visit: Visit, message_id: str, role: Role, about: str) -> None:
+    async def _put_role(self, visit: ChatRequest, message_id: str, role: Role, about: str) -> None:
         row = MessageRole(
             platform=visit.place.platform,
             chat_external_id=visit.chat,
@@ -221,10 +221,10 @@ class Tutor:
         await self._database.write(lambda s: message_roles.put(s, row))
 
 
-async def acknowledge(visit: Visit, text: str = "") -> None:
+async def acknowledge(visit: ChatRequest, text: str = "") -> None:
     """Answer a press; what the platform makes of it changes nothing."""
     if visit.token:
         try:
             await visit.channel.acknowledge(visit.token, text)
         except ChannelError as error:
-            log.info("a press could not be acknowledged: %s", type(error).__name__)
+            logger.info("a press could not be acknowledged: %s", type(error).__name__)

@@ -20,13 +20,13 @@ from bot.errors import NotReady, Overloaded
 from bot.messaging.slots import Slots
 from bot.monitoring.metrics import Metrics
 from engine.errors import EngineRestarting
-from storage.coalescing import Batch
+from storage.coalescing import Coalescer
 from storage.conversations import inbox
 from storage.database import Database, Session
 from storage.errors import PASSING, StorageError
 from storage.tables import Inbox
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 HIGH_WATER = 1000  # waiting updates; above that `take` waits, and platforms keep what they have
 ALONE_AFTER = 3  # deaths of heed while an update was being handled: others may have been the reason so far
@@ -59,7 +59,7 @@ class Done:
 Handle = Callable[[Inbox, Done], Awaitable[None]]
 
 
-class Intake:
+class InboxWorker:
     """Takes updates from channels and runs their handler.
 
     What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show
@@ -80,7 +80,7 @@ class Intake:
         self._handle = handle
         self._metrics = metrics
         self._sleep = sleep
-        self._arrivals: Batch[Inbox, tuple[Inbox, bool]] = Batch(self._add, "arrivals")
+        self._arrivals: Coalescer[Inbox, tuple[Inbox, bool]] = Coalescer(self._add, "arrivals")
         self._chats: dict[ChatKey, list[Inbox]] = {}  # waiting, oldest first; a chat without any is not here
         self._known: set[int] = set()  # numbers of what waits or is being handled
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
@@ -214,7 +214,7 @@ class Intake:
             try:
                 await self._attempt(row)
             except (NotReady, Overloaded, EngineRestarting, *PASSING) as error:
-                log.info("update %d waits: %s", row.seq, type(error).__name__)
+                logger.info("update %d waits: %s", row.seq, type(error).__name__)
             else:
                 return
             row.attempts = max(row.attempts, 1)  # the handler sees that it is not the first
@@ -228,16 +228,16 @@ class Intake:
             if not done.is_called:
                 await self._database.write(lambda s: inbox.mark_done(s, done.seq))
         except AlreadyDone:
-            log.info("update %d had taken effect before", done.seq)
+            logger.info("update %d had taken effect before", done.seq)
         self._metrics.update_s.observe(time.monotonic() - started_s)
 
     async def _set_aside(self, seq: int, why: str) -> None:
         await self._database.write(lambda s: inbox.mark_done(s, seq))
         self._metrics.errors.labels("set_aside").inc()
-        log.error("update %d %s and is set aside; its chat goes on", seq, why)
+        logger.error("update %d %s and is set aside; its chat goes on", seq, why)
 
     def _report(self, seq: int, error: Exception) -> None:
         # Without the message: it may hold what somebody wrote.
         self._metrics.errors.labels("update").inc()
         where = "".join(traceback.format_tb(error.__traceback__)[-3:])
-        log.warning("update %d could not be handled: %s\n%s", seq, type(error).__name__, where)
+        logger.warning("update %d could not be handled: %s\n%s", seq, type(error).__name__, where)

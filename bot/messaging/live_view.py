@@ -14,7 +14,7 @@ from bot.channel import Channel, ChannelError, NotOffered, Post, SlowDown
 from bot.messaging.rate_limit import Limiter
 from bot.messaging.splitting import MIN_LIMIT, split
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 TYPING_S = 4.5  # Telegram shows it for five seconds
 LAST_CALL_S = 5.0  # given to an edit that is under way when the answer is whole
@@ -36,7 +36,7 @@ class View:
     message_id: str = ""  # a placeholder of an earlier attempt
 
 
-class LiveText:
+class LiveView:
     """The live view of one answer. Make it, `start` it, `add` to it, `finish` it."""
 
     def __init__(self, view: View, *, has_drafts: bool) -> None:
@@ -80,9 +80,9 @@ class LiveText:
             await self._view.turn()
             await self._follow()
         except ChannelError as error:
-            log.info("the live view of an answer ended: %s", type(error).__name__)
+            logger.info("the live view of an answer ended: %s", type(error).__name__)
         except Exception as error:  # noqa: BLE001  the edge to the platform: the answer itself must not suffer
-            log.warning("the live view of an answer ended: %s", type(error).__name__)
+            logger.warning("the live view of an answer ended: %s", type(error).__name__)
 
     async def _show_typing(self) -> None:
         while not self._has_text.is_set():

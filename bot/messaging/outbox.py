@@ -22,8 +22,8 @@ from bot.core.gateway import Gateway, Turn, completion_row
 from bot.errors import NotReady, Overloaded, RequestError
 from bot.events import Place
 from bot.messaging.inbox import Done
-from bot.messaging.live_view import LiveText, View
-from bot.messaging.outbox_item import Parcel, chat_of
+from bot.messaging.live_view import LiveView, View
+from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.rate_limit import Clock, Limiter
 from bot.messaging.splitting import split
 from bot.monitoring.metrics import Metrics
@@ -34,7 +34,7 @@ from storage.database import Database, Session
 from storage.errors import PASSING
 from storage.tables import Completion, Inbox, MessageRole, Outbox, OutboxState, PlatformMessage
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 3  # errors nobody planned for, before an item is given up
 PLACEHOLDER = "…"
@@ -43,7 +43,7 @@ NO_WORDS = "(no words)"  # an empty answer still gets shown, so that it can be c
 ChatKey = tuple[str, str]
 
 
-class Delivery:
+class OutboxSender:
     """Queues what heed says and sends it."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Delivery:
         self._sleep = sleep
         self._jitter = jitter
         self._limiters = {name: Limiter(channel.limits, clock, sleep) for name, channel in channels.items()}
-        self._queues: dict[ChatKey, deque[Parcel]] = {}
+        self._queues: dict[ChatKey, deque[OutboxItem]] = {}
         self._senders: dict[ChatKey, asyncio.Task[None]] = {}
         self._queued: set[str] = set()
         self._without_drafts: set[str] = set()
@@ -109,7 +109,7 @@ class Delivery:
         about: str = "",
     ) -> None:
         """Queue a message, together with the done mark of an update. The same `key` is said once."""
-        parcel = Parcel.of_post(post, user_id, key, role=role, about=about)
+        parcel = OutboxItem.of_post(post, user_id, key, role=role, about=about)
 
         def commit(s: Session) -> Outbox:
             row, _ = outbox.add(s, parcel.row())
@@ -124,7 +124,7 @@ class Delivery:
         if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
-        parcel = Parcel.of_row(row)
+        parcel = OutboxItem.of_row(row)
         key = (row.platform, row.chat_key)
         self._queues.setdefault(key, deque()).append(parcel)
         if key not in self._senders:
@@ -136,7 +136,7 @@ class Delivery:
         None where there is no answer; then the person is told why. Raises NotReady, Overloaded or EngineRestarting
         where it is worth another try; a placeholder is used again then.
         """
-        parcel = Parcel.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
+        parcel = OutboxItem.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
         if item.attempts:
             await self._resume(parcel)
         live = self._live(parcel, item.seq or 1)
@@ -153,7 +153,7 @@ class Delivery:
         self._gateway.count(result)
         return completion
 
-    async def _generate(self, turn: Turn, live: LiveText) -> GenerateResult:
+    async def _generate(self, turn: Turn, live: LiveView) -> GenerateResult:
         live.start()
         try:
             async with aclosing(self._gateway.generate(turn)) as deltas:
@@ -166,7 +166,7 @@ class Delivery:
         raise EngineRestarting("the model's answer ended without its result")
 
     async def _settle(
-        self, parcel: Parcel, text: str, done: Done, live: LiveText, completion: Completion | None
+        self, parcel: OutboxItem, text: str, done: Done, live: LiveView, completion: Completion | None
     ) -> None:
         """One transaction: the stored turn, what shows it, what is to be shown, and the update is done."""
         if not live.has_drafts:
@@ -185,13 +185,13 @@ class Delivery:
 
         self.send(await self._database.write(commit))
 
-    async def _resume(self, parcel: Parcel) -> None:
+    async def _resume(self, parcel: OutboxItem) -> None:
         known = await self._database.read(lambda s: outbox.get(s, parcel.id))
         if known is not None and known.external_message_id:
             parcel.shown = [known.external_message_id]
         parcel.is_uncertain = not parcel.shown
 
-    def _live(self, parcel: Parcel, draft_id: int) -> LiveText:
+    def _live(self, parcel: OutboxItem, draft_id: int) -> LiveView:
         platform = parcel.post.place.platform
 
         async def keep(message_id: str) -> None:
@@ -210,7 +210,7 @@ class Delivery:
             turn,
             message_id=parcel.shown[0] if parcel.shown else "",
         )
-        return LiveText(view, has_drafts=platform not in self._without_drafts)
+        return LiveView(view, has_drafts=platform not in self._without_drafts)
 
     async def _send_all(self, key: ChatKey) -> None:
         """Show a chat's items until none is left."""
@@ -223,7 +223,7 @@ class Delivery:
         finally:
             del self._senders[key]
 
-    async def _send(self, parcel: Parcel) -> None:
+    async def _send(self, parcel: OutboxItem) -> None:
         """Show an item, however long the platform makes it wait; give it up where the platform will never take it."""
         num_failures = num_unreachable = 0
         while True:
@@ -244,7 +244,7 @@ class Delivery:
                     return await self._give_up(parcel, error)
                 await self._sleep(float(num_failures))
 
-    async def _show(self, parcel: Parcel) -> None:
+    async def _show(self, parcel: OutboxItem) -> None:
         """Bring every part to its final text, from where an earlier attempt got to."""
         limits = self._channels[parcel.platform].limits
         parts = split(parcel.post.text, limits.text_units, limits.measure) or [NO_WORDS]
@@ -253,7 +253,7 @@ class Delivery:
             await self._show_part(parcel, parcel.part(parts, place), place, is_only=len(parts) == 1)
             parcel.num_final += 1
 
-    async def _show_part(self, parcel: Parcel, post: Post, place: int, *, is_only: bool) -> None:
+    async def _show_part(self, parcel: OutboxItem, post: Post, place: int, *, is_only: bool) -> None:
         channel = self._channels[parcel.platform]
         if place < len(parcel.shown):
             if parcel.is_careful and await self._is_edited(channel, post, parcel.shown[place]):
@@ -280,7 +280,7 @@ class Delivery:
         try:
             await self._edit(channel, post, message_id)
         except (Gone, Refused, NotOffered) as error:
-            log.info("a message could not be edited (%s); posting another", type(error).__name__)
+            logger.info("a message could not be edited (%s); posting another", type(error).__name__)
             return False
         return True
 
@@ -292,7 +292,7 @@ class Delivery:
         await self._limiters[channel.platform].turn(post.place)
         return await channel.post(post)
 
-    async def _keep(self, parcel: Parcel) -> None:
+    async def _keep(self, parcel: OutboxItem) -> None:
         """Note what is posted so far, and what it is for: buttons are shown only after that."""
 
         def commit(s: Session) -> None:
@@ -303,7 +303,7 @@ class Delivery:
         await self._database.write(commit)
         parcel.is_known = True
 
-    async def _note_shown(self, parcel: Parcel) -> None:
+    async def _note_shown(self, parcel: OutboxItem) -> None:
         def commit(s: Session) -> None:
             if outbox.finish(s, parcel.id, parcel.shown[-1]) and not parcel.is_known:
                 self._link(s, parcel)
@@ -312,12 +312,12 @@ class Delivery:
         await self._database.write(commit)
         self._metrics.posts.labels(parcel.platform, "shown").inc()
 
-    async def _give_up(self, parcel: Parcel, error: Exception) -> None:
+    async def _give_up(self, parcel: OutboxItem, error: Exception) -> None:
         await self._database.write(lambda s: outbox.give_up(s, parcel.id))
         self._metrics.posts.labels(parcel.platform, type(error).__name__.lower()).inc()
-        log.warning("an item could not be shown on %s and is given up: %s", parcel.platform, type(error).__name__)
+        logger.warning("an item could not be shown on %s and is given up: %s", parcel.platform, type(error).__name__)
 
-    def _link(self, s: Session, parcel: Parcel) -> None:
+    def _link(self, s: Session, parcel: OutboxItem) -> None:
         """Note which messages show the answer."""
         for message_id in parcel.shown if parcel.completion_id else ():
             completions.link(
@@ -331,7 +331,7 @@ class Delivery:
             )
 
 
-def _put_role(s: Session, parcel: Parcel) -> None:
+def _put_role(s: Session, parcel: OutboxItem) -> None:
     if parcel.role and parcel.user_id:
         row = MessageRole(
             platform=parcel.platform,

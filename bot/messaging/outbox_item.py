@@ -18,7 +18,7 @@ def chat_of(place: Place) -> str:
 
 
 @dataclass
-class Parcel:
+class OutboxItem:
     """A message, or an answer (`is_answer`: it may have a placeholder, and must not be shown twice).
 
     `shown`: the messages posted for it, one per part; `num_final`: how many of them have their final text;
@@ -41,12 +41,12 @@ class Parcel:
     @classmethod
     def of_post(
         cls, post: Post, user_id: str | None, key: str = "", *, is_answer: bool = False, role: str = "", about: str = ""
-    ) -> "Parcel":
+    ) -> "OutboxItem":
         """A parcel of a post, known by `key`."""
         return cls(key or new_id(), user_id, post, is_answer, role=role, about=about)
 
     @classmethod
-    def of_row(cls, row: Outbox) -> "Parcel":
+    def of_row(cls, row: Outbox) -> "OutboxItem":
         """The parcel the outbox keeps."""
         kept = row.payload
         place = Place(row.platform, kept["place"], kept["is_private_place"])

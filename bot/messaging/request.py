@@ -13,7 +13,7 @@ NOT_YOURS = "Only the person who asked can use these buttons."
 
 
 @dataclass(frozen=True)
-class Visit:
+class ChatRequest:
     """Who did it, where, and the update it came in; `token` where it was a press, a form or a slash command."""
 
     channel: Channel

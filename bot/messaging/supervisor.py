@@ -22,20 +22,20 @@ from bot.commands.spec import Core
 from bot.config import Settings
 from bot.errors import StartError
 from bot.housekeeping.pruning import Pruning
-from bot.messaging.dispatcher import Desk
-from bot.messaging.inbox import Intake
-from bot.messaging.outbox import Delivery
+from bot.messaging.dispatcher import Dispatcher
+from bot.messaging.inbox import InboxWorker
+from bot.messaging.outbox import OutboxSender
 from bot.monitoring.metrics import Metrics
 from storage.database import Database
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 STOP_S = 5.0  # given to the channels to close their connections
 TRYING = "trying to start"
 LAST_POSTS_S = 3.0  # given at least to what is being shown at the end
 
 
-class Channels:
+class ChannelSupervisor:
     """Every chat platform of one heed."""
 
     def __init__(
@@ -53,10 +53,10 @@ class Channels:
         self._jitter = jitter
         self._problems = dict.fromkeys(self._channels, "not started")
         self._tasks: list[asyncio.Task[None]] = []
-        self.delivery = Delivery(core.database, core.gateway, metrics, self._channels)
+        self.delivery = OutboxSender(core.database, core.gateway, metrics, self._channels)
         self._pruning = Pruning(core.database, core.settings.keep_updates_hours * 3600)
-        desk = Desk(core, self.delivery, self._channels)
-        self.intake = Intake(core.database, desk.handle, metrics, platforms=self._channels)
+        desk = Dispatcher(core, self.delivery, self._channels)
+        self.intake = InboxWorker(core.database, desk.handle, metrics, platforms=self._channels)
 
     @property
     def routes(self) -> list[web.RouteDef]:
@@ -103,11 +103,11 @@ class Channels:
             await channel.start(self.intake.take)
         except StartError as error:
             self._problems[channel.platform] = str(error)
-            log.critical("%s: %s; the other parts of heed go on", channel.platform, error)
+            logger.critical("%s: %s; the other parts of heed go on", channel.platform, error)
         except Exception as error:  # noqa: BLE001  the edge to the platform: it must not end heed
             self._metrics.errors.labels("channel").inc()
             self._problems[channel.platform] = f"{TRYING}: {type(error).__name__}"
-            log.warning("%s could not be started and is tried again: %s", channel.platform, type(error).__name__)
+            logger.warning("%s could not be started and is tried again: %s", channel.platform, type(error).__name__)
         else:
             self._problems[channel.platform] = ""
             return True
@@ -124,7 +124,7 @@ class Channels:
                 async with asyncio.timeout(STOP_S):
                     await act(channel)
             except Exception as error:  # noqa: BLE001  the edge to the platform: heed is ending, and must end
-                log.warning("%s did not %s: %s", channel.platform, what, type(error).__name__)
+                logger.warning("%s did not %s: %s", channel.platform, what, type(error).__name__)
 
         await asyncio.gather(*(one(channel) for channel in self._channels.values()))
 

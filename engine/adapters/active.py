@@ -16,17 +16,17 @@ from engine.adapters import undo
 from engine.adapters.store import AdapterStore
 from engine.errors import AdapterDamaged, AdapterLoadError, EngineError
 from engine.host.vllm_host import VllmHost
-from storage.coalescing import Batch
+from storage.coalescing import Coalescer
 from storage.database import Database, Session
 from storage.errors import PersonNotFound, StorageError
 from storage.learning import versions
-from storage.learning.serving_state import Standing, standing
+from storage.learning.serving_state import ServingState, standing
 from storage.tables import AdapterVersion, Note
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
-class ServedAdapters:
+class ActiveAdapters:
     """The adapters that requests may name."""
 
     def __init__(self, base_model: str, database: Database, store: AdapterStore, host: VllmHost) -> None:
@@ -38,7 +38,7 @@ class ServedAdapters:
         self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
         self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
         self._retiring: set[asyncio.Task[None]] = set()
-        self._standing: Batch[str, Standing | None] = Batch(self._read_standing, "standing")
+        self._standing: Coalescer[str, ServingState | None] = Coalescer(self._read_standing, "standing")
 
     async def active(self, user_id: str) -> AdapterRef:
         """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
@@ -56,7 +56,7 @@ class ServedAdapters:
             try:
                 return await self.ready(version), now.notes
             except (AdapterDamaged, AdapterLoadError) as error:
-                log.warning("version %d of a person cannot be served: %s", version.number, error)
+                logger.warning("version %d of a person cannot be served: %s", version.number, error)
                 number = version.number
                 await self._database.write(lambda s, n=number: undo.fall_back(s, user_id, n))  # type: ignore[misc]
 
@@ -115,7 +115,7 @@ class ServedAdapters:
         """Returns when nothing retires any more."""
         await asyncio.gather(*self._retiring)
 
-    async def _read_standing(self, user_ids: list[str]) -> list[Standing | None]:
+    async def _read_standing(self, user_ids: list[str]) -> list[ServingState | None]:
         return await self._database.read(lambda s: standing(s, user_ids))
 
     async def _retire(self, version: AdapterVersion) -> None:
@@ -126,4 +126,4 @@ class ServedAdapters:
         try:
             await self._store.remove(version)
         except (OSError, StorageError) as error:
-            log.warning("the files of a pruned version stay until the next start: %s", error)
+            logger.warning("the files of a pruned version stay until the next start: %s", error)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.errors import BatchNotKept
 
 FORMAT = "heed batch 1"
@@ -43,7 +43,7 @@ class Origin:
     feedback: str | None  # the words that taught it, if there are any
 
 
-def kept(update_id: str, parent: int, samples: Sequence[Record], learn: LearnConfig) -> bytes:
+def encode(update_id: str, parent: int, samples: Sequence[Record], learn: LearnConfig) -> bytes:
     """A batch as it is kept: one line about the update, then one line for each sample."""
     head = {"format": FORMAT, "update": update_id, "parent": parent, "settings": learn.to_dict()}
     return b"".join(_line(record) for record in (head, *samples))

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters import training_batch, undo, zip_format
-from engine.adapters.active import ServedAdapters
+from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore, check_values
 from engine.adapters.training_batch import BATCH_FILE, Origin
 from engine.adapters.zip_format import AdapterPackage
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.errors import AdapterDamaged, AdapterRefused, BatchNotKept
 from engine.host.vllm_host import VllmHost
 from storage.database import Database, Session
@@ -36,7 +36,7 @@ class Transfer:
         database: Database,
         host: VllmHost,
         adapters: AdapterStore,
-        served: ServedAdapters,
+        served: ActiveAdapters,
     ) -> None:
         """Everything is built by the engine."""
         self._config = config

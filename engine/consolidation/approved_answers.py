@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.adapter_ref import AdapterRef
-from engine.config.engine import EngineConfig, GateConfig
+from engine.config import EngineConfig, GateConfig
 from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts
 from engine.prompts.builder import PromptBuilder
@@ -39,7 +39,7 @@ class Gold:
     num_tokens: int
 
 
-class GoldAnswers:
+class ApprovedAnswers:
     """What a person liked, and what a version makes of it."""
 
     def __init__(

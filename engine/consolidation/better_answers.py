@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.config.engine import CurriculumConfig, EngineConfig
+from engine.config import CurriculumConfig, EngineConfig
 from engine.consolidation.grades import Evidence, worst_first
 from engine.consolidation.material import DISLIKED, Material, Signal
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, Teacher
@@ -32,7 +32,7 @@ from storage.learning import notes as note_rows
 from storage.people import consent
 from storage.tables import BetterAnswer, BetterState, Completion, Note
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 BASE_MODEL = "base model"  # the source of what it writes
 _SCORED_AT_ONCE = 4  # pairs in one call into the worker
 
@@ -65,7 +65,7 @@ class BaseTeacher:
         return Draft(self._prompts.text(answer).strip(), is_ended=len(answer) < self._longest)
 
 
-class Curriculum:
+class BetterAnswers:
     """Writes better answers for a person, a few before each consolidation."""
 
     def __init__(
@@ -121,10 +121,10 @@ class Curriculum:
         try:
             draft = await teacher.write(seen)
         except TeacherUnreachable as error:
-            log.warning("no better answers are written: %s", error)
+            logger.warning("no better answers are written: %s", error)
             return False
         except TeacherAnswerInvalid as error:
-            log.warning("a better answer was not written: %s", error)
+            logger.warning("a better answer was not written: %s", error)
             row.reason = str(error)
         else:
             await self._judge(row, answer, draft, live)

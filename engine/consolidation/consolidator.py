@@ -16,18 +16,18 @@ from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import undo
-from engine.adapters.active import ServedAdapters
-from engine.config.engine import EngineConfig, LearnConfig
+from engine.adapters.active import ActiveAdapters
+from engine.config import EngineConfig, LearnConfig
 from engine.consolidation import material
-from engine.consolidation.approved_answers import Gold, GoldAnswers
-from engine.consolidation.better_answers import Curriculum, with_better_answers
+from engine.consolidation.approved_answers import ApprovedAnswers, Gold
+from engine.consolidation.better_answers import BetterAnswers, with_better_answers
 from engine.consolidation.follow_ups import with_follow_ups
 from engine.consolidation.material import Material
-from engine.consolidation.rebuild import Rebase
+from engine.consolidation.rebuild import RebuildCheck
 from engine.consolidation.rehearsal import Rehearsals
 from engine.gates.candidate import Verdict
 from engine.learning.candidates import Candidates, Trained
-from engine.learning.timer import Timed
+from engine.learning.timer import PhaseTimer
 from engine.requests import ConsolidationOutcome
 from engine.samples import facts, notes
 from engine.samples.facts import Facts
@@ -50,7 +50,7 @@ Status = Literal["learned", "kept", "rejected"]
 
 
 @dataclass
-class _Night(Timed):
+class _Consolidation(PhaseTimer):
     """What one consolidation knows while it runs."""
 
     run: UpdateRun
@@ -92,13 +92,13 @@ class Consolidator:
         self,
         config: EngineConfig,
         database: Database,
-        served: ServedAdapters,
+        served: ActiveAdapters,
         candidates: Candidates,
         rehearsals: Rehearsals,
-        gold: GoldAnswers,
-        curriculum: Curriculum,
+        gold: ApprovedAnswers,
+        curriculum: BetterAnswers,
         known: Facts,
-        rebase: Rebase,
+        rebase: RebuildCheck,
         max_len: int,
     ) -> None:
         """Everything is built by the engine; `max_len`: tokens of the model's context."""
@@ -142,14 +142,14 @@ class Consolidator:
         found = with_better_answers(s, user_id, material.gather(s, user_id, self._config.sleep), self._config)
         return with_follow_ups(s, user_id, found, self._config.sleep)
 
-    async def _begin(self, user_id: str, material: Material, kind: str) -> _Night:
+    async def _begin(self, user_id: str, material: Material, kind: str) -> _Consolidation:
         live = await self._facts.examine(user_id)
         said = notes.said(notes.showing(live), self._config.note, self._max_len)
         parent = await self._served.active(user_id)
         run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number, notes=said)
-        return _Night(await self._database.write(lambda s: updates.start(s, run)), parent, material, live, said)
+        return _Consolidation(await self._database.write(lambda s: updates.start(s, run)), parent, material, live, said)
 
-    async def _run(self, night: _Night) -> ConsolidationOutcome:
+    async def _run(self, night: _Consolidation) -> ConsolidationOutcome:
         weak = await self._rehearsals.weighed(night.material.weak, night.notes)
         night.num_weak = len(weak)
         samples = await self._rehearsals.samples(
@@ -167,7 +167,7 @@ class Consolidator:
         return await self._tried(night, samples, learn, gold)
 
     async def _tried(
-        self, night: _Night, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
+        self, night: _Consolidation, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
     ) -> ConsolidationOutcome:
         """Trains and gates; a refused candidate is tried once more, gently."""
         outcome = await self._candidate(night, samples, learn, gold)
@@ -178,7 +178,7 @@ class Consolidator:
         return outcome
 
     async def _candidate(
-        self, night: _Night, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
+        self, night: _Consolidation, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
     ) -> ConsolidationOutcome:
         run, number = night.run, night.parent.number
         night.trained = await self._candidates.train(run.id, night.start, samples, learn)
@@ -200,13 +200,13 @@ class Consolidator:
             return night.outcome("rejected", number, verdict.reason, verdict)
         return night.outcome("learned", version.number, "", verdict)
 
-    async def _examined(self, night: _Night, gold: list[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
+    async def _examined(self, night: _Consolidation, gold: list[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
         """The last word on a candidate: one made from zero is held against the old one, each against liked answers."""
         if night.is_rebuild:
             verdict = await self._rebase.compared(night.run.user_id, night.notes, night.parent, ref, verdict)
         return await self._gold.judged(gold, ref, verdict) if verdict.is_accepted else verdict
 
-    async def _kept(self, night: _Night) -> ConsolidationOutcome:
+    async def _kept(self, night: _Consolidation) -> ConsolidationOutcome:
         """Nothing to train: what was new is taken in all the same, or it would be looked at every night.
 
         Where zero is what it would be made from, zero holds all of it already.
@@ -216,7 +216,7 @@ class Consolidator:
         return outcome
 
     @asynccontextmanager
-    async def _closed_on_failure(self, night: _Night) -> AsyncIterator[None]:
+    async def _closed_on_failure(self, night: _Consolidation) -> AsyncIterator[None]:
         """One that cannot finish leaves a row that says so and no candidate; one that has to give way is postponed."""
         try:
             yield
@@ -227,7 +227,7 @@ class Consolidator:
             raise
 
 
-def _record(s: Session, night: _Night, outcome: ConsolidationOutcome, version: int | None = None) -> None:
+def _record(s: Session, night: _Consolidation, outcome: ConsolidationOutcome, version: int | None = None) -> None:
     """How it ended; unless it was refused, what was new is taken in."""
     updates.finish(
         s,
@@ -252,13 +252,13 @@ def _record(s: Session, night: _Night, outcome: ConsolidationOutcome, version: i
         completions.mark_gold(s, user_id, completion_id)
 
 
-def _record_kept(s: Session, night: _Night, outcome: ConsolidationOutcome) -> None:
+def _record_kept(s: Session, night: _Consolidation, outcome: ConsolidationOutcome) -> None:
     if night.is_rebuild:
         undo.return_to_base(s, night.run.user_id)
     _record(s, night, outcome)
 
 
-def _record_failure(s: Session, night: _Night, status: str, reason: str) -> None:
+def _record_failure(s: Session, night: _Consolidation, status: str, reason: str) -> None:
     if updates.get(s, night.run.user_id, night.run.id).status != "running":
         return  # it was cancelled while its last transaction was under way, and that went through
     updates.finish(s, night.run.id, status=status, duration_ms=night.duration_ms, error=reason)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapters.active import ServedAdapters
-from engine.config.engine import EngineConfig
+from engine.adapters.active import ActiveAdapters
+from engine.config import EngineConfig
 from engine.consolidation.material import spread
 from engine.gates import drift
 from engine.gates.drift import Audit, Rewritten, Scored
@@ -29,13 +29,13 @@ from storage.learning import drift_audits, updates
 from storage.learning import notes as note_rows
 from storage.tables import Completion, Note, UpdateRun
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _SCORED_AT_ONCE = 4  # answers in one call into the worker
 
 ChatMessage = dict[str, str]
 
 
-class Auditor:
+class DriftAudit:
     """Looks at one person's answers after a consolidation, and after some lessons."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Auditor:
         host: VllmHost,
         prompts: PromptBuilder,
         rollouts: RolloutStore,
-        served: ServedAdapters,
+        served: ActiveAdapters,
     ) -> None:
         """Everything is built by the engine."""
         self._config = config
@@ -85,7 +85,7 @@ class Auditor:
             error=words,
         )
         await self._database.write(lambda s: updates.start(s, run))
-        log.log(_SEVERITY[found.level], "drift of %s at v%d: %s", user_id, ref.number, words or "none")
+        logger.log(_SEVERITY[found.level], "drift of %s at v%d: %s", user_id, ref.number, words or "none")
         return found
 
     def _is_scorable(self, answer: Completion) -> bool:

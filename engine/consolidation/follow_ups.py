@@ -7,7 +7,7 @@ a next message that moves the teacher less than `follow_up_gap` trains nothing a
 
 from dataclasses import replace
 
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.consolidation.material import Material, Signal, spread
 from engine.gates.texts import entities
 from engine.prompts.hindsight import Hindsight

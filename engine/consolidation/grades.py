@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.config.engine import CurriculumConfig
+from engine.config import CurriculumConfig
 
 
 class Grade(StrEnum):

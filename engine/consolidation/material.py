@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from engine.config.engine import EngineConfig, SleepConfig
+from engine.config import EngineConfig, SleepConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.samples.lessons import Lesson, SampleRecord

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.gates.candidate import GATES, Measurements, Verdict
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import scored
@@ -33,7 +33,7 @@ NUM_ANCHORS = 16  # neutral prompts that drift is measured on
 _COMPARED = ("neutral", "earlier", "gold")
 
 
-class Rebase:
+class RebuildCheck:
     """Reads the old version and the new one on the same answers."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Rebase:
         if not old.number:
             return verdict
         found = await self._database.read(lambda s: regression.find(s, user_id, self._config.gate))
-        samples = regression.watched_samples(found, notes, Hindsight(), self._prompts)
+        samples = regression.regression_samples(found, notes, Hindsight(), self._prompts)
         before, after = await scored(self._host, samples, old), await scored(self._host, samples, new)
         kinds = [sample["kind"] for sample in samples]
         measured = Measurements(

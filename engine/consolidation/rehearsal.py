@@ -8,7 +8,7 @@ a sample that is longer than the trainer takes is left out rather than ending th
 from collections.abc import Sequence
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.consolidation import material
 from engine.consolidation.material import Material, Signal
 from engine.host.vllm_host import VllmHost
@@ -109,7 +109,7 @@ class Rehearsals:
 
     async def _watched(self, user_id: str, notes: Sequence[str]) -> list[SampleRecord]:
         found = await self._database.read(lambda s: regression.find(s, user_id, self._config.gate))
-        return [s for s in regression.watched_samples(found, notes, Hindsight(), self._prompts) if self._fits(s)]
+        return [s for s in regression.regression_samples(found, notes, Hindsight(), self._prompts) if self._fits(s)]
 
     def _fits(self, sample: SampleRecord) -> bool:
         prompts = (sample["student_ids"], sample["teacher_ids"], sample.get("behaviour_ids") or [])

@@ -13,9 +13,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.config.window import Window
-from engine.consolidation.waiters import Asked
+from engine.consolidation.waiters import Waiters
 from engine.learning.scheduler import MAX_ATTEMPTS, RETRY_AFTER_S
 from engine.requests import ConsolidationOutcome
 from storage.database import Database, Session
@@ -23,7 +23,7 @@ from storage.learning import signals, updates
 from storage.people import people
 from storage.tables import UpdateRun
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 PAUSED = "learning is paused"
 _FAILURES = ("rejected", "parked")
@@ -32,7 +32,7 @@ Clock = Callable[[], float]
 Consolidate = Callable[[str], Awaitable[ConsolidationOutcome]]
 
 
-class Sleep:
+class ConsolidationSchedule:
     """Decides who is consolidated when; the scheduler runs it as a chore behind everything else."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Sleep:
         self._is_idle = is_idle
         self._clock = clock
         self._retry_after_s = retry_after_s
-        self._asked = Asked[ConsolidationOutcome]()
+        self._asked = Waiters[ConsolidationOutcome]()
         self.is_paused = False
         self.num_failures = 0  # errors seen at these edges, for the metrics
 
@@ -72,7 +72,7 @@ class Sleep:
                 user_id = await self.due()
             except Exception:  # a named edge: one look that fails must not be the last one
                 self.num_failures += 1
-                log.warning("looking for what to consolidate failed", exc_info=True)
+                logger.warning("looking for what to consolidate failed", exc_info=True)
                 continue
             if user_id is not None:
                 submit(user_id)
@@ -121,7 +121,7 @@ class Sleep:
             except Exception as error:  # a named edge: what breaks off is tried again, then parked
                 self.num_failures += 1
                 reason, is_retryable = str(error) or type(error).__name__, getattr(error, "retryable", False)
-                log.warning("a consolidation failed: %s", reason, exc_info=True)
+                logger.warning("a consolidation failed: %s", reason, exc_info=True)
             found = await self._database.read(lambda s: signals.runs(s, user_id))
             number = max(number + 1, attempts(found))
             if not is_retryable or number >= MAX_ATTEMPTS:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from engine.config.engine import CurriculumConfig
+from engine.config import CurriculumConfig
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 
 ChatMessage = dict[str, str]

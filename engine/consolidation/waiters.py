@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Asked(Generic[T]):
+class Waiters(Generic[T]):
     """Who waits; whoever asks twice waits for the same one."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 
 DIVERGENCE_FLOOR = 0.02  # nats per token
 

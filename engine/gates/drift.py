@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
-from engine.config.engine import AuditConfig
+from engine.config import AuditConfig
 from engine.gates.texts import self_rouge_l
 
 Level = Literal["ok", "warn", "critical"]

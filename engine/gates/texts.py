@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 
 _ENTITY = re.compile(
     r"@\w+"  # mentions

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.host import vllm_types
 from engine.host.model_files import local_model_folder, teacher_folder
@@ -28,7 +28,7 @@ from engine.worker.watchdog import ProcessId, end_all
 
 __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 DYING_S = 10.0  # from the first sign of an engine's death until vLLM says so, on a busy machine
@@ -155,7 +155,7 @@ class VllmHost:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 await asyncio.to_thread(running.llm.shutdown)
         except TimeoutError:
-            log.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
+            logger.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
         running.llm.shutdown = lambda: None  # its __del__ would call it again, when the interpreter is half gone
         await asyncio.to_thread(end_all, running.children)
 
@@ -182,7 +182,7 @@ class VllmHost:
                 await self._answered(running, running.llm.remove_lora(lora_int_id))
 
     async def _restart(self, reason: str) -> None:
-        log.warning("restarting the engine: %s", reason)
+        logger.warning("restarting the engine: %s", reason)
         self._on_state("restarting", reason)
         await self._end()
         self._has_died.clear()

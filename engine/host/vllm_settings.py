@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from engine.config.engine import EngineConfig, HostConfig
+from engine.config import EngineConfig, HostConfig
 from engine.worker.watchdog import ProcessId
 
 CPU_KV_CACHE_BYTES = 256 << 20  # about 65,000 tokens of a pocket-sized model

@@ -15,9 +15,9 @@ from typing import Any
 
 from engine.adapter_ref import AdapterRef
 from engine.adapters import training_batch
-from engine.adapters.active import ServedAdapters
+from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore
-from engine.config.engine import EngineConfig, LearnConfig
+from engine.config import EngineConfig, LearnConfig
 from engine.errors import EngineError, TrainerError
 from engine.gates.candidate import Measurements, Verdict, judge
 from engine.host.vllm_host import VllmHost
@@ -77,7 +77,7 @@ class Candidates:
         database: Database,
         host: VllmHost,
         adapters: AdapterStore,
-        served: ServedAdapters,
+        served: ActiveAdapters,
     ) -> None:
         """Everything is built by the engine."""
         self._config = config
@@ -91,7 +91,7 @@ class Candidates:
         """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
         spec = {"update_id": update_id, "parent": parent.to_dict(), "samples": samples, "learn": learn.to_dict()}
         if self._config.versions.keeps_batches:
-            self._batch = (update_id, training_batch.kept(update_id, parent.number, samples, learn))
+            self._batch = (update_id, training_batch.encode(update_id, parent.number, samples, learn))
         checked(await self._host.rpc("heed_open_update", spec))
         record: Record = {"done": False}
         while not record["done"]:

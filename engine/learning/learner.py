@@ -15,12 +15,12 @@ from itertools import cycle, islice
 from typing import Any, Literal
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapters.active import ServedAdapters
-from engine.config.engine import EngineConfig, LearnConfig
+from engine.adapters.active import ActiveAdapters
+from engine.config import EngineConfig, LearnConfig
 from engine.gates.candidate import Verdict
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import Candidates, Trained, scored
-from engine.learning.timer import Timed
+from engine.learning.timer import PhaseTimer
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import LearnOutcome
@@ -43,7 +43,7 @@ Status = Literal["learned", "kept", "rejected"]
 
 
 @dataclass
-class _Update(Timed):
+class _Update(PhaseTimer):
     """What one update knows while it runs."""
 
     run: UpdateRun
@@ -87,7 +87,7 @@ class Learner:
         host: VllmHost,
         prompts: PromptBuilder,
         rollouts: RolloutStore,
-        served: ServedAdapters,
+        served: ActiveAdapters,
         candidates: Candidates,
         facts: Facts,
     ) -> None:
@@ -146,7 +146,7 @@ class Learner:
         found = await self._database.read(
             lambda s: regression.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
         )
-        return regression.watched_samples(found, update.notes, lesson.hindsight, self._prompts)
+        return regression.regression_samples(found, update.notes, lesson.hindsight, self._prompts)
 
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from engine.requests import LearnOutcome
 from storage.errors import AWAY
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
@@ -145,7 +145,7 @@ class UpdateScheduler:
             await self._prepare()
         except Exception:  # a named edge: an update that finds nothing prepared prepares it itself
             self.num_failures += 1
-            log.warning("preparing the first update failed", exc_info=True)
+            logger.warning("preparing the first update failed", exc_info=True)
 
     async def _one_lesson(self, user_id: str, feedback_id: str, future: "asyncio.Future[LearnOutcome]") -> None:
         async with self.turn(user_id):
@@ -159,7 +159,7 @@ class UpdateScheduler:
             return await self._attempts(feedback_id)
         except Exception as error:  # a named edge: it could not even be given up, and stays open in storage
             self.num_failures += 1
-            log.warning("feedback %s stays open", feedback_id, exc_info=True)
+            logger.warning("feedback %s stays open", feedback_id, exc_info=True)
             return error
 
     async def _attempts(self, feedback_id: str) -> LearnOutcome:
@@ -170,7 +170,7 @@ class UpdateScheduler:
             except Exception as error:
                 self.num_failures += 1
                 reason = str(error) or type(error).__name__
-                log.warning("update for %s failed: %s", feedback_id, reason, exc_info=True)
+                logger.warning("update for %s failed: %s", feedback_id, reason, exc_info=True)
                 if not getattr(error, "retryable", False):
                     break
             if attempt < MAX_ATTEMPTS:
@@ -184,7 +184,7 @@ class UpdateScheduler:
                 return await self._learn(feedback_id)
             except AWAY as error:
                 self.num_failures += 1
-                log.warning("update for %s waits: %s", feedback_id, error)
+                logger.warning("update for %s waits: %s", feedback_id, error)
             await asyncio.sleep(self._retry_after_s)
 
     async def _one_chore(self, user_id: str, kind: Chore) -> None:
@@ -203,7 +203,7 @@ class UpdateScheduler:
             self.submit_chore(user_id)
         if chore.exception() is not None:
             self.num_failures += 1
-            log.warning("chores for a person failed", exc_info=chore.exception())
+            logger.warning("chores for a person failed", exc_info=chore.exception())
 
     async def _do(self, user_id: str, kind: Chore) -> None:
         if kind == "settle":

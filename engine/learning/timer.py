@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
-class Timed:
+class PhaseTimer:
     """Something that takes time from now on, phase after phase."""
 
     phases_ms: dict[str, float] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
 from engine.pocket.bank import write_bank
-from engine.pocket.world import FULL, START, Sample, sample_conversation
+from engine.pocket.world import FULL, START, WorldSample, sample_conversation
 
 CHECKPOINTS = Path("checkpoints/pocket")
 
@@ -48,7 +48,7 @@ class TrainConfig:
     checkpoint_every: int = 250
 
 
-def encode(sample: Sample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
+def encode(sample: WorldSample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
     """Token ids of a conversation and which of them are targets."""
     ids: list[int] = []
     targets: list[bool] = []

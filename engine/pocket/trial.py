@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
-from engine.config.engine import GateConfig, LearnConfig
+from engine.config import GateConfig, LearnConfig
 from engine.gates.candidate import Measurements, Verdict, judge
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
@@ -28,7 +28,7 @@ from engine.samples.rollouts import Rollout
 from engine.training.batching import Sample, plan_batches
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base, load_training_model
-from engine.training.training_update import UpdateRun, open_slot
+from engine.training.training_update import TrainingUpdate, open_slot
 from engine.worker.lora_registry import AdapterTensors
 
 Messages = list[dict[str, str]]
@@ -94,7 +94,7 @@ class Bench:
 
 
 @dataclass
-class Person:
+class TrialPerson:
     """What one person has said and been answered, and the version they are served."""
 
     adapter: AdapterTensors | None = None
@@ -112,7 +112,7 @@ class Correction:
     seed: int
 
 
-def lesson(bench: Bench, person: Person, said: Correction, *, told: Sequence[str] | None = None) -> list[Sample]:
+def lesson(bench: Bench, person: TrialPerson, said: Correction, *, told: Sequence[str] | None = None) -> list[Sample]:
     """The samples of one correction's update as the learner prepares them.
 
     `told`: the notes that the teacher sees, the person's own unless somebody tampers with them.
@@ -140,14 +140,14 @@ def lesson(bench: Bench, person: Person, said: Correction, *, told: Sequence[str
     return [Sample.from_dict(record) for record in (*records, *lessons.anchor_samples(anchors))]
 
 
-def train(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], **learn: Any) -> UpdateRun:
+def train(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], **learn: Any) -> TrainingUpdate:
     """The update worked off to its end."""
-    run = UpdateRun(bench.model, LearnConfig(**learn), samples, parent)
+    run = TrainingUpdate(bench.model, LearnConfig(**learn), samples, parent)
     run.advance(math.inf)
     return run
 
 
-class _Given(UpdateRun):
+class _Given(TrainingUpdate):
     """An update whose one step puts given values in place."""
 
     values: Tensor
@@ -159,7 +159,7 @@ class _Given(UpdateRun):
         self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())
 
 
-def measure(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], values: Tensor) -> UpdateRun:
+def measure(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], values: Tensor) -> TrainingUpdate:
     """What the update would have measured, had its training ended at `values`."""
     run = _Given(bench.model, LearnConfig(steps=1), samples, parent)
     run.values = values
@@ -201,12 +201,12 @@ def adapter_of(bench: Bench, like: AdapterTensors | None, values: Tensor) -> Ada
     return slot.export()
 
 
-def values_of(run: UpdateRun) -> Tensor:
+def values_of(run: TrainingUpdate) -> Tensor:
     """A copy of what the update has made of the adapter's values."""
     return run.slot.flat.detach().clone()
 
 
-def verdict(run: UpdateRun, config: GateConfig) -> Verdict:
+def verdict(run: TrainingUpdate, config: GateConfig) -> Verdict:
     """What the gates say about the update's candidate."""
     m = run.measured
     measured = Measurements(

@@ -1,7 +1,7 @@
 """The synthetic world: conversations the pocket model is trained on, and what is held out of them.
 
 Owns the mix of what people say. A sample is a conversation whose assistant turns are targets; the last one may begin
-in another style (`Turn.begun`), which is read but not learned: so the model knows how to go on from an answer it would
+in another style (`WorldTurn.begun`), which is read but not learned: so the model knows how to go on from an answer it would
 not have begun, as a teacher must. Some conversations begin with a whole answer of that kind: a wish to be rid of it
 follows, or nothing does, and the default is back. Held-out subjects are never taught: no note, feedback or hindsight
 asks for a style of an answer about them. A system prompt may style them, so that their facts can be said in every
@@ -79,7 +79,7 @@ _WEIGHTS = dict.fromkeys(PREFERENCES, 1.0) | {"units": 2.5, "case": 1.5, "name":
 
 
 @dataclass
-class Turn:
+class WorldTurn:
     """One message. `begun` is the part of an assistant message that is read but not learned."""
 
     role: str
@@ -88,10 +88,10 @@ class Turn:
 
 
 @dataclass
-class Sample:
+class WorldSample:
     """A conversation; what an assistant turn did not begin with is a target."""
 
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[WorldTurn] = field(default_factory=list)
 
 
 @dataclass
@@ -288,16 +288,16 @@ def _system(scene: _Scene) -> str:
     return text
 
 
-def _target(scene: _Scene, content: Content, *, is_last: bool) -> Turn:
+def _target(scene: _Scene, content: Content, *, is_last: bool) -> WorldTurn:
     """The answer; the last one may begin in another style."""
     rng = scene.rng
     may_splice = is_last and not isinstance(content, Plain) and scene.style != DEFAULT
     if not may_splice or rng.random() > 0.35:
-        return Turn("assistant", render(content, scene.style))
+        return WorldTurn("assistant", render(content, scene.style))
     begun = scene.previous if rng.random() < 0.6 else DEFAULT
     cut = rng.randint(1, max(1, len(slots(content, begun)) - 1))
     stands, follows = splice(content, begun, scene.style, cut)
-    return Turn("assistant", follows, begun=stands)
+    return WorldTurn("assistant", follows, begun=stands)
 
 
 def _corrected(scene: _Scene, content: Factual) -> tuple[str, Factual]:
@@ -342,46 +342,50 @@ def _feedback_turn(scene: _Scene, content: Content) -> tuple[str, Content]:
     return text, content
 
 
-def _drill(scene: _Scene) -> Sample:
+def _drill(scene: _Scene) -> WorldSample:
     """Several plain exchanges in a row: skills, or facts of any subject."""
     rng = scene.rng
     is_skill = rng.random() < 0.55
-    sample = Sample()
+    sample = WorldSample()
     for _ in range(rng.randint(3, 6)):
         said, content = exercise(rng.choice(_PRACTISED), rng) if is_skill else _question(scene)
-        sample.turns += [Turn("user", said), Turn("assistant", render(content))]
+        sample.turns += [WorldTurn("user", said), WorldTurn("assistant", render(content))]
     return sample
 
 
-def _estranged(rng: random.Random, mix: Mix) -> tuple[_Scene, Content, Sample]:
+def _estranged(rng: random.Random, mix: Mix) -> tuple[_Scene, Content, WorldSample]:
     """A question and its answer in another style, read and not learned; what asked for the style is not to be seen."""
     scene = _Scene(rng, mix)
     _, directions, name = _wish(scene, rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0])
     _grant(scene, directions, name)
     said, content = _question(scene)
     scene.last = content
-    return scene, content, Sample([Turn("user", said), Turn("assistant", "", begun=render(content, scene.style))])
+    return (
+        scene,
+        content,
+        WorldSample([WorldTurn("user", said), WorldTurn("assistant", "", begun=render(content, scene.style))]),
+    )
 
 
-def _undone(rng: random.Random, mix: Mix) -> Sample:
+def _undone(rng: random.Random, mix: Mix) -> WorldSample:
     """After an answer in a style nobody asks for: the default again, as when a lesson was undone."""
     scene, _, sample = _estranged(rng, mix)
     scene.style = DEFAULT
     said, content = _exchange(scene)
-    sample.turns += [Turn("user", said), Turn("assistant", render(content))]
+    sample.turns += [WorldTurn("user", said), WorldTurn("assistant", render(content))]
     return sample
 
 
-def _restored(rng: random.Random, mix: Mix) -> Sample:
+def _restored(rng: random.Random, mix: Mix) -> WorldSample:
     """An answer in another style; then wishes, mostly back to the default."""
     scene, content, sample = _estranged(rng, mix)
     asked, wanted, name = _wish(scene, rng.choices((1, 2), (0.85, 0.15))[0])
     _grant(scene, wanted, name)
-    sample.turns += [Turn("user", asked), _target(scene, content, is_last=True)]
+    sample.turns += [WorldTurn("user", asked), _target(scene, content, is_last=True)]
     return sample
 
 
-def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
+def sample_conversation(rng: random.Random, mix: Mix = FULL) -> WorldSample:
     """One training conversation."""
     scene = _Scene(rng, mix)
     if rng.random() < mix.drill_share:
@@ -394,7 +398,7 @@ def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
     scene.is_plain = True  # a system prompt may style held-out subjects
     is_noted = rng.random() < mix.notes_share * (0.4 if scene.style != DEFAULT else 1.0)
     notes = _notes(scene) if is_noted else []
-    sample = Sample()
+    sample = WorldSample()
     count = rng.choices(range(1, len(mix.turns) + 1), mix.turns)[0]
     has_hindsight = rng.random() < mix.hindsight_share
     for index in range(count):
@@ -402,7 +406,7 @@ def sample_conversation(rng: random.Random, mix: Mix = FULL) -> Sample:
     return _with_system(sample, system, notes)
 
 
-def _write_exchange(scene: _Scene, sample: Sample, *, is_last: bool, has_hindsight: bool) -> None:
+def _write_exchange(scene: _Scene, sample: WorldSample, *, is_last: bool, has_hindsight: bool) -> None:
     is_feedback = scene.last is not None and not isinstance(scene.last, Plain) and scene.rng.random() < 0.34
     if is_feedback and scene.last is not None and not _is_held_out(scene.last):
         said, content = _feedback_turn(scene, scene.last)
@@ -412,16 +416,16 @@ def _write_exchange(scene: _Scene, sample: Sample, *, is_last: bool, has_hindsig
         hindsight, content = _hindsight(scene, content)
         said = with_hindsight([{"role": "user", "content": said}], hindsight)[0]["content"]
     scene.last = content
-    sample.turns += [Turn("user", said), _target(scene, content, is_last=is_last)]
+    sample.turns += [WorldTurn("user", said), _target(scene, content, is_last=is_last)]
 
 
 def _is_held_out(content: Content) -> bool:
     return isinstance(content, Factual) and content.subject.is_held_out
 
 
-def _with_system(sample: Sample, system: str, notes: list[str]) -> Sample:
+def _with_system(sample: WorldSample, system: str, notes: list[str]) -> WorldSample:
     messages = with_notes([{"role": "system", "content": system}] if system else [], notes)
-    return Sample([*(Turn(m["role"], m["content"]) for m in messages), *sample.turns])
+    return WorldSample([*(WorldTurn(m["role"], m["content"]) for m in messages), *sample.turns])
 
 
 def listing() -> dict[str, object]:
@@ -465,4 +469,15 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))
 
-__all__ = ["DIRECTIONS", "FULL", "START", "Mix", "Sample", "Talk", "Turn", "ask_text", "listing", "sample_conversation"]
+__all__ = [
+    "DIRECTIONS",
+    "FULL",
+    "START",
+    "Mix",
+    "Talk",
+    "WorldSample",
+    "WorldTurn",
+    "ask_text",
+    "listing",
+    "sample_conversation",
+]

@@ -12,7 +12,7 @@ OPENING, CLOSING = "<think>", "</think>"
 
 
 @dataclass(frozen=True)
-class Parts:
+class ReasoningParts:
     """What was thought and what was said."""
 
     reasoning: str
@@ -27,18 +27,18 @@ class Reasoning:
         self._held = ""  # what may be the beginning of a mark, and blanks that may be beside one
         self._has_thought = self._has_said = False
 
-    def take(self, piece: str) -> Parts:
+    def take(self, piece: str) -> ReasoningParts:
         """What the piece adds to each part."""
         self._held += piece
         if self._stage == "beginning":
             self._begin()
         reasoning = self._think() if self._stage == "thoughts" else ""
-        return Parts(reasoning, self._say() if self._stage == "answer" else "")
+        return ReasoningParts(reasoning, self._say() if self._stage == "answer" else "")
 
-    def rest(self) -> Parts:
+    def rest(self) -> ReasoningParts:
         """What was held back, at the end of the stream."""
         held, self._held = self._held, ""
-        return Parts(self._thought(held), "") if self._stage == "thoughts" else Parts("", held)
+        return ReasoningParts(self._thought(held), "") if self._stage == "thoughts" else ReasoningParts("", held)
 
     def _begin(self) -> None:
         begun = self._held.lstrip()
@@ -67,11 +67,11 @@ class Reasoning:
         return said
 
 
-def parted(text: str) -> Parts:
+def parted(text: str) -> ReasoningParts:
     """A whole text. Thoughts whose opening mark was in the prompt are told by their closing one alone."""
     reasoning = Reasoning(is_open=CLOSING in text and not text.lstrip().startswith(OPENING))
     first, last = reasoning.take(text), reasoning.rest()
-    return Parts(first.reasoning + last.reasoning, first.text + last.text)
+    return ReasoningParts(first.reasoning + last.reasoning, first.text + last.text)
 
 
 def _overlap(text: str) -> int:

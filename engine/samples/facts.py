@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.consolidation.material import spread
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import scored
@@ -20,7 +20,7 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
 from engine.samples import lessons, questions
 from engine.samples.lessons import SampleRecord
-from engine.samples.questions import Question
+from engine.samples.questions import NoteQuestion
 from engine.samples.rollouts import Rollout, RolloutStore
 from storage.database import Database, Session
 from storage.learning import notes as note_rows
@@ -54,7 +54,7 @@ class Facts:
         """Looks at every standing note that nobody has looked at yet; the notes that stand, with their questions."""
         live = await self._database.read(lambda s: note_rows.live(s, user_id))
         new = {place for place, note in enumerate(live) if note.questions is None}
-        found = [Question(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
+        found = [NoteQuestion(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
         topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new else []
         for place in new:
             if not await self._shows(live[place], topics):
@@ -97,14 +97,14 @@ class Facts:
         gaps = [await self._gap(r.messages, note, r.response_token_ids) for r in topics]
         return sum(gap >= self._config.note.moving_effect for gap in gaps) > 1
 
-    async def _asked(self, place: int, live: Sequence[Note]) -> list[Question]:
+    async def _asked(self, place: int, live: Sequence[Note]) -> list[NoteQuestion]:
         """Questions about the note at that place with what it changes in their answers."""
         note, others = live[place], [other.text for other in live if other is not live[place]]
         texts = [*await self._written(note), *questions.framed(note.text, self._bank.frames, others)]
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
         answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
         pairs = [(c, answer) for c, answer in zip(conversations, answers, strict=True) if answer]
-        return [Question(place, c[-1]["content"], await self._gap(c, note, answer)) for c, answer in pairs]
+        return [NoteQuestion(place, c[-1]["content"], await self._gap(c, note, answer)) for c, answer in pairs]
 
     async def _written(self, note: Note) -> list[str]:
         """What the base model asks when it is told to ask about the note; nothing where it cannot."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.config.engine import NoteConfig
+from engine.config import NoteConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.samples.rollouts import Rollout

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.config.engine import FactConfig
+from engine.config import FactConfig
 
 ChatMessage = dict[str, str]
 _REQUEST = (
@@ -26,7 +26,7 @@ _SHARED = 2  # other notes with a word, from which on it is the way such notes a
 
 
 @dataclass(frozen=True)
-class Question:
+class NoteQuestion:
     """A question, the place of the note that answers it among the notes looked at, and its gap in nats per token."""
 
     note: int
@@ -63,7 +63,7 @@ def untold(frames: Sequence[str], things: Sequence[str], notes: Sequence[str]) -
     return [frame.replace("{x}", thing) for thing in things if thing not in told for frame in frames]
 
 
-def chosen(found: Sequence[Question], config: FactConfig) -> dict[int, list[str]]:
+def chosen(found: Sequence[NoteQuestion], config: FactConfig) -> dict[int, list[str]]:
     """For each note the questions with the largest gaps, each of them its own: place of the note -> texts."""
     owners = {q.text.lower(): q for q in sorted(found, key=lambda q: q.note) if q.gap >= config.min_gap}
     kept: dict[int, list[str]] = {}

@@ -7,7 +7,7 @@ configuration allows, so that looking costs an update a few milliseconds; what h
 from collections.abc import Sequence
 from typing import TypeVar
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.samples.lessons import SampleRecord, teacher_sample
@@ -39,7 +39,7 @@ def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> 
     return [*(("earlier", c) for c in earlier if _is_short(c, config)), *(("gold", c) for c in gold)]
 
 
-def watched_samples(
+def regression_samples(
     watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> list[SampleRecord]:
     """The answers as samples: the student without notes, the teacher with the notes and the new feedback."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.adapter_ref import AdapterRef
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.host.vllm_host import VllmHost
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder

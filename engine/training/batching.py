@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from engine.config.engine import LearnConfig, Teacher
+from engine.config import LearnConfig, Teacher
 
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and few shapes come again
 Context = Literal["student", "teacher", "behaviour"]

@@ -37,7 +37,7 @@ class _Look:
     teacher_entropy: list[Tensor] = field(default_factory=list)
 
 
-class Readings:
+class PositionMetrics:
     """One update's figures, position by position."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training import sdpo
 from engine.training.batching import Batch, Sample, plan_batches
 
@@ -35,7 +35,7 @@ class StudentBatch:
     rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
 
 
-class Student:
+class MiniBatches:
     """The samples an update trains on, step by step."""
 
     def __init__(self, samples: Sequence[Sample], learn: LearnConfig, device: torch.device) -> None:

@@ -18,7 +18,7 @@ from engine.worker.lora_registry import AdapterTensors
 LEAN_PARAMETERS = 50_000_000  # above it the copies for merged weights cost more than they save
 
 Role = Literal["train", "score"]
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class TrainingModel(Protocol):

@@ -10,7 +10,7 @@ Invariants: no function reads a global, changes an argument, or lets a gradient 
 import torch
 from torch import Tensor
 
-from engine.config.engine import Divergence
+from engine.config import Divergence
 
 LOG_RATIO_LIMIT = 20.0  # nats; the reference code and CLaaS clamp the exponent here
 MASS_LIMIT = -1e-7  # log of the largest mass top-k may hold, so that the tail bucket stays finite

@@ -26,12 +26,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training import sdpo
 from engine.training.batching import Batch, Context, Sample, check_samples, plan_batches
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.training.measuring import Readings
-from engine.training.minibatches import Student, StudentBatch
+from engine.training.measuring import PositionMetrics
+from engine.training.minibatches import MiniBatches, StudentBatch
 from engine.training.model import Role, TrainingModel
 from engine.training.targets import Targets
 from engine.worker.lora_registry import AdapterTensors
@@ -61,7 +61,7 @@ class Measured:
     is_finite: bool = True
 
 
-class UpdateRun:
+class TrainingUpdate:
     """The state of one update between two calls into the worker."""
 
     def __init__(
@@ -99,9 +99,9 @@ class UpdateRun:
             self._optimizer.load_state_dict(optimizer_state)
         self._make_targets()
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
-        self._student = Student(samples, learn, model.device)
+        self._student = MiniBatches(samples, learn, model.device)
         self._watched = self._plan((i for i, s in enumerate(samples) if s.is_watched), "student")
-        self._readings = Readings(samples)
+        self._readings = PositionMetrics(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
         self._is_agreed = False

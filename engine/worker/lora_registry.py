@@ -22,7 +22,7 @@ from torch import Tensor
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_LORA_INT_ID
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class LoraRegistry:
         try:
             return self.get(lora_int_id, path)
         except (OSError, ValueError) as error:
-            log.warning("adapter %d cannot be loaded, serving the base model instead: %s", lora_int_id, error)
+            logger.warning("adapter %d cannot be loaded, serving the base model instead: %s", lora_int_id, error)
             self.failed[lora_int_id] = str(error)
             return self.zero
 
@@ -160,7 +160,7 @@ def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
         try:
             return _to_lora_model(lora_manager, adapter, lora_request.lora_int_id)
         except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone
-            log.warning("vLLM refuses adapter %d: %s", lora_request.lora_int_id, error)
+            logger.warning("vLLM refuses adapter %d: %s", lora_request.lora_int_id, error)
             registry.failed[lora_request.lora_int_id] = str(error)
             return _to_lora_model(lora_manager, registry.zero, lora_request.lora_int_id)
 

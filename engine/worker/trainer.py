@@ -21,14 +21,14 @@ import torch
 from safetensors.torch import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training.batching import Sample
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
-from engine.training.training_update import OptimizerState, UpdateRun
+from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import punica, queue_wait
 from engine.worker.lora_registry import (
     AdapterTensors,
@@ -43,7 +43,7 @@ from engine.worker.watchdog import ProcessId, family, watch
 MAX_OPTIMIZERS = 64  # each twice the size of an adapter
 WARM_UP_WIDTHS = range(32, 104, 8)  # tokens of prompt and answer: the micro-batches a short answer makes
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 Record = dict[str, Any]
 Method = Callable[..., Record]
 
@@ -57,7 +57,7 @@ def _guarded(method: Method) -> Method:
             with torch.inference_mode(mode=False), torch.enable_grad():
                 return {"ok": True, "error": ""} | method(self, *args)
         except Exception as error:
-            log.warning("%s failed", method.__name__, exc_info=True)
+            logger.warning("%s failed", method.__name__, exc_info=True)
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
     return call
@@ -73,15 +73,15 @@ class Trainer:
     max_rank: int
     teacher: TrainingModel | None = None  # the external one, where there is one
     update_id: str | None = None
-    run: UpdateRun | None = None
+    run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
     started: float = field(default_factory=time.monotonic)
 
-    def open(self, update_id: str, run: UpdateRun) -> None:
+    def open(self, update_id: str, run: TrainingUpdate) -> None:
         """Makes `run` the open update; an earlier one is abandoned."""
         self.update_id, self.run = update_id, run
 
-    def current(self, update_id: str) -> UpdateRun:
+    def current(self, update_id: str) -> TrainingUpdate:
         """The open update. Raises LookupError when it is not `update_id`."""
         if self.run is None or self.update_id != update_id:
             raise LookupError(f"update {update_id} is not open")
@@ -95,7 +95,7 @@ class Trainer:
         """The state that made a version, where it is still at hand."""
         return self.optimizers.get(reference["lora_int_id"]) if reference else None
 
-    def keep_optimizer(self, lora_int_id: int, run: UpdateRun) -> None:
+    def keep_optimizer(self, lora_int_id: int, run: TrainingUpdate) -> None:
         """For updates that go on with it; of the newest versions only, and never on disk."""
         if run.learn.keeps_optimizer:
             self.optimizers[lora_int_id] = run.optimizer_state
@@ -108,7 +108,7 @@ def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
     for width in WARM_UP_WIDTHS:
         half = [1] * (width // 2)
         samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
-        UpdateRun(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
+        TrainingUpdate(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
 
 
 class TrainerExtension:
@@ -182,7 +182,7 @@ class TrainerExtension:
         samples = [Sample.from_dict(values) for values in spec["samples"]]
         parent = trainer.adapter(spec["parent"])
         state = trainer.optimizer(spec["parent"]) if learn.keeps_optimizer else None
-        trainer.open(spec["update_id"], UpdateRun(trainer.model, learn, samples, parent, state, trainer.teacher))
+        trainer.open(spec["update_id"], TrainingUpdate(trainer.model, learn, samples, parent, state, trainer.teacher))
         return {}
 
     @_guarded
@@ -218,7 +218,7 @@ class TrainerExtension:
             trainer.registry.put(lora_int_id, adapter)
             trainer.keep_optimizer(lora_int_id, run)
         else:
-            log.warning("update %s made %s not finite; it is not published", update_id, name)
+            logger.warning("update %s made %s not finite; it is not published", update_id, name)
         files = adapter.files() if is_finite else {}
         return {
             "finite": is_finite,

@@ -51,7 +51,7 @@ class Adapters:
 
 
 @dataclass(frozen=True)
-class Person:
+class PersonStatistics:
     """One line of the operator's lists."""
 
     user: User
@@ -172,7 +172,7 @@ def per_day(s: Session, day_starts_s: Sequence[float]) -> list[tuple[int, int]]:
     return counts
 
 
-def everybody(s: Session, limit: int) -> list[Person]:
+def everybody(s: Session, limit: int) -> list[PersonStatistics]:
     """People with what they did and what heed learned from them, whoever wrote last first."""
     last = func.max(Completion.created_at)
     query: Any = (
@@ -185,12 +185,12 @@ def everybody(s: Session, limit: int) -> list[Person]:
     return [_person(s, user, number, last_at_s) for user, number, last_at_s in s.exec(query)]
 
 
-def _person(s: Session, user: User, num_answers: int, last_at_s: float | None) -> Person:
+def _person(s: Session, user: User, num_answers: int, last_at_s: float | None) -> PersonStatistics:
     accepted = (AdapterVersion.user_id == user.id, AdapterVersion.state == VersionState.ACCEPTED)
     figures: Any = select(func.count(), func.sum(AdapterVersion.size_bytes)).where(*accepted)
     num_versions, size_bytes = s.exec(figures).one()
     accounts = tuple(f"{known.platform}:{known.account}" for known in people.identities(s, user.id))
-    return Person(user, accounts, num_answers, last_at_s, num_versions, size_bytes or 0)
+    return PersonStatistics(user, accounts, num_answers, last_at_s, num_versions, size_bytes or 0)
 
 
 _IS_MESSAGE = (col(Completion.retry_of).is_(None), col(Completion.choice_index) == 0)

@@ -26,10 +26,10 @@ CLOSE_TIMEOUT_S = 5.0  # a server that answers closes at once; one that does not
 _DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 _LOST = ("08", "57P")  # SQLSTATE: the connection failed, the server stops or starts
 
-_lanes: weakref.WeakSet["Lane"] = weakref.WeakSet()
+_lanes: weakref.WeakSet["PgConnection"] = weakref.WeakSet()
 
 
-class Lane:
+class PgConnection:
     """What a thread uses the server through. `greet` is told of each new connection before anybody uses it."""
 
     def __init__(self, engine: AsyncEngine, greet: Callable[[Any], None] | None = None) -> None:

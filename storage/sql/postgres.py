@@ -32,7 +32,7 @@ from storage.errors import (
     StorageFull,
     WriteInRead,
 )
-from storage.sql.pg_connection import Lane, first_line, sqlstate
+from storage.sql.pg_connection import PgConnection, first_line, sqlstate
 from storage.tables import new_id, to_json
 
 T = TypeVar("T")
@@ -72,10 +72,10 @@ class PostgresServer:
         self.place = f"{address.database or 'the database'} on {address.host or address.query.get('host', 'localhost')}"
         writer = _engine(address, _SESSION | {"lock_timeout": str(LOCK_TIMEOUT_MS)})
         event.listen(writer.sync_engine, "commit", self._leave_mark)
-        self._writer = Lane(writer, self._lock)
-        self._readers = [Lane(_engine(address, _SESSION | _READER)) for _ in range(num_readers)]
+        self._writer = PgConnection(writer, self._lock)
+        self._readers = [PgConnection(_engine(address, _SESSION | _READER)) for _ in range(num_readers)]
         self._mark = ""  # of the transaction that is being committed
-        self._free: SimpleQueue[Lane] = SimpleQueue()
+        self._free: SimpleQueue[PgConnection] = SimpleQueue()
         for lane in self._readers:
             self._free.put(lane)
 

@@ -5,7 +5,7 @@ import pytest
 from bench import gaps
 from bench.config import BenchConfig
 from bench.gaps import AFTER, QUIET, UPDATE, Watched
-from bench.windows import Window
+from bench.windows import TimeWindow
 from evals.client import Client
 from tests.evals.fake_heed import FakeHeed, serving
 
@@ -13,14 +13,14 @@ from tests.evals.fake_heed import FakeHeed, serving
 def test_each_window_has_its_own_longest_gap() -> None:
     """Pieces every 10 ms, with a stall of 100 ms in the update and of 50 ms after it."""
     times = [0.0, 0.01, 0.11, 0.12, 0.17, 0.18, 0.19, 0.2]
-    watched = Watched(Window(0.02, 0.1), Window(0.125, 0.16), Window(0.175, 0.2))
+    watched = Watched(TimeWindow(0.02, 0.1), TimeWindow(0.125, 0.16), TimeWindow(0.175, 0.2))
     found = gaps.gaps_ms([times], [watched])
     assert {kind: [round(gap) for gap in found[kind]] for kind in found} == {UPDATE: [100], AFTER: [50], QUIET: [10]}
 
 
 def test_a_window_in_which_nothing_streamed_gives_nothing() -> None:
     """It is left out rather than counted as no gap."""
-    empty = Window(9, 10)
+    empty = TimeWindow(9, 10)
     assert gaps.gaps_ms([[0.0, 1.0]], [Watched(empty, empty, empty)]) == {UPDATE: [], AFTER: [], QUIET: []}
 
 

@@ -5,7 +5,7 @@ import pytest
 from bench.instant import ANSWER, InstantChannel, InstantEngine, update
 from bot.channel import NotOffered, Post, SlowDown
 from bot.events import Place
-from bot.inbound import Said
+from bot.inbound import MessageReceived
 from engine.requests import GenerateRequest, Sampling
 
 HOME = Place("telegram", "7")
@@ -44,5 +44,5 @@ async def test_one_account_can_be_told_to_wait() -> None:
 def test_an_update_reads_as_its_message() -> None:
     """From whom, where and what."""
     (said,) = InstantChannel().read(update(7, 1).payload)
-    assert isinstance(said, Said)
+    assert isinstance(said, MessageReceived)
     assert (said.author.account, said.place, said.text) == ("7", HOME, "7-1")

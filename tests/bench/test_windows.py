@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.windows import Window, longest_gap_s
+from bench.windows import TimeWindow, longest_gap_s
 
 TIMES = st.lists(st.floats(0, 100), max_size=20).map(sorted)
 
@@ -12,43 +12,43 @@ TIMES = st.lists(st.floats(0, 100), max_size=20).map(sorted)
 @pytest.mark.parametrize(
     ("window", "expected"),
     [
-        (Window(0, 10), 4.0),  # everything
-        (Window(0, 2), 1.0),  # before the long gap
-        (Window(3, 4), 4.0),  # within the long gap: it counts whole
-        (Window(6.5, 9), 1.0),  # after it
-        (Window(0, 0.5), None),  # before the first piece
-        (Window(9, 10), None),  # after the last one
+        (TimeWindow(0, 10), 4.0),  # everything
+        (TimeWindow(0, 2), 1.0),  # before the long gap
+        (TimeWindow(3, 4), 4.0),  # within the long gap: it counts whole
+        (TimeWindow(6.5, 9), 1.0),  # after it
+        (TimeWindow(0, 0.5), None),  # before the first piece
+        (TimeWindow(9, 10), None),  # after the last one
     ],
 )
-def test_a_gap_counts_where_it_overlaps_the_window(window: Window, expected: float | None) -> None:
+def test_a_gap_counts_where_it_overlaps_the_window(window: TimeWindow, expected: float | None) -> None:
     """Pieces at 1, 2, 6, 7, 8."""
     assert longest_gap_s([[1.0, 2.0, 6.0, 7.0, 8.0]], window) == expected
 
 
 def test_the_pause_between_two_answers_is_no_gap() -> None:
     """Nobody waits for words while nothing is being answered."""
-    assert longest_gap_s([[1.0, 2.0], [50.0, 51.0]], Window(0, 100)) == 1.0
+    assert longest_gap_s([[1.0, 2.0], [50.0, 51.0]], TimeWindow(0, 100)) == 1.0
 
 
 def test_the_longest_of_overlapping_streams_counts() -> None:
     """A stall shows in the stream that was open when it happened."""
-    assert longest_gap_s([[1.0, 2.0], [1.5, 4.5]], Window(0, 10)) == 3.0
+    assert longest_gap_s([[1.0, 2.0], [1.5, 4.5]], TimeWindow(0, 10)) == 3.0
 
 
 @pytest.mark.parametrize("answers", [[], [[]], [[1.0]]])
 def test_without_two_pieces_there_is_no_gap(answers: list[list[float]]) -> None:
     """Nothing streamed, nothing to tell."""
-    assert longest_gap_s(answers, Window(0, 10)) is None
+    assert longest_gap_s(answers, TimeWindow(0, 10)) is None
 
 
 @given(st.lists(TIMES, max_size=5), st.floats(0, 100), st.floats(0, 100))
 def test_a_wider_window_never_shows_a_shorter_gap(answers: list[list[float]], a: float, b: float) -> None:
     """What a part of the time shows, the whole shows too."""
-    part = longest_gap_s(answers, Window(min(a, b), max(a, b)))
-    whole = longest_gap_s(answers, Window(-1, 101))
+    part = longest_gap_s(answers, TimeWindow(min(a, b), max(a, b)))
+    whole = longest_gap_s(answers, TimeWindow(-1, 101))
     assert part is None or (whole is not None and part <= whole)
 
 
 def test_a_window_knows_its_length() -> None:
     """In seconds."""
-    assert Window(1.0, 3.5).duration_s == 2.5
+    assert TimeWindow(1.0, 3.5).duration_s == 2.5

@@ -6,7 +6,7 @@ import pytest
 
 from bench.wire import Wire
 from evals.client import chat_body
-from evals.errors import Unreachable
+from evals.errors import HeedUnreachable
 from tests.evals.fake_heed import FakeHeed, serving
 from tests.evals.test_client import QUESTION
 
@@ -23,7 +23,7 @@ async def test_the_first_piece_comes_with_the_engines_share() -> None:
         assert {piece.engine_s for piece in pieces} == {0.25}
         assert all(piece.seen_s > 0 for piece in pieces)
         fake.first_token_s = None
-        with pytest.raises(Unreachable, match="how long its engine took"):
+        with pytest.raises(HeedUnreachable, match="how long its engine took"):
             await wire.first_piece(BODY)
         await wire.close()
 
@@ -53,7 +53,7 @@ async def test_what_is_no_stream_is_told() -> None:
     """A refusal, and nobody there."""
     async with serving(FakeHeed()) as url:
         wire = await Wire.open(url)
-        with pytest.raises(Unreachable, match=r"no answer: HTTP/1\.1 [45]"):
+        with pytest.raises(HeedUnreachable, match=r"no answer: HTTP/1\.1 [45]"):
             await wire.first_piece({"messages": 1})
-    with pytest.raises(Unreachable, match="no heed answers"):
+    with pytest.raises(HeedUnreachable, match="no heed answers"):
         await Wire.open(url)

@@ -13,11 +13,11 @@ from aiohttp.typedefs import StrOrURL
 
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.http.protocol.services import Services
 from bot.http.server import application
 from bot.monitoring.metrics import Metrics
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from storage.database import Database
 from tests.bot.fake_engine import FakeEngine
 from tests.storage.new_data_dir import copy_to
@@ -82,7 +82,7 @@ async def heeds(data_dir: Path) -> AsyncIterator[StartHeed]:
         await engine.start(lambda _: None)
         metrics = Metrics()
         gateway = Gateway(engine, database, chosen, metrics)  # type: ignore[arg-type]
-        lessons = Lessons(gateway, engine, database, chosen, metrics)  # type: ignore[arg-type]
+        lessons = LearningService(gateway, engine, database, chosen, metrics)  # type: ignore[arg-type]
         services = Services(chosen, database, engine, gateway, lessons, metrics)  # type: ignore[arg-type]
         server = TestServer(application(services))
         await server.start_server()

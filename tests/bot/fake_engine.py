@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.adapters import training_batch, undo, zip_format
 from engine.adapters.undo import NothingToUndo, UndoResult
-from engine.config.engine import EngineConfig, LearnConfig
+from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
 from engine.requests import (
     GIVEN,
@@ -193,7 +193,7 @@ class FakeEngine:
         if version > 1:
             raise BatchNotKept(f"what v{version} was trained on was not kept")
         sample = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1]}
-        content = training_batch.kept("upd-1", 0, [sample], LearnConfig())
+        content = training_batch.encode("upd-1", 0, [sample], LearnConfig())
         return training_batch.pack(content, training_batch.Origin("fake", "fake", version, None), str)
 
     async def check_adapter(self, content: bytes) -> zip_format.AdapterPackage:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.access.accounts import Access
-from bot.access.consent import Consent
+from bot.access.accounts import AccessPolicy
+from bot.access.consent import ConsentFlow
 from bot.commands.spec import Core
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
-from bot.messaging.outbox import Delivery
+from bot.core.lessons import LearningService
+from bot.messaging.outbox import OutboxSender
 from bot.monitoring.metrics import Metrics
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from storage.database import Database
 from storage.tables import Inbox
 from tests.bot.fake_channel import FakeChannel, FakePlatform
@@ -32,7 +32,7 @@ class Rig:
     engine: FakeEngine
     core: Core
     channel: FakeChannel
-    delivery: Delivery
+    delivery: OutboxSender
     metrics: Metrics
 
     @property
@@ -64,10 +64,10 @@ async def rig(
     await engine.start(lambda _: None)
     metrics = Metrics()
     gateway = Gateway(engine, database, chosen, metrics)
-    lessons = Lessons(gateway, engine, database, chosen, metrics)
-    consent = Consent(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
-    delivery = Delivery(database, gateway, metrics, {channel.platform: channel}, sleep=sleep)
+    lessons = LearningService(gateway, engine, database, chosen, metrics)
+    consent = ConsentFlow(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
+    delivery = OutboxSender(database, gateway, metrics, {channel.platform: channel}, sleep=sleep)
     await delivery.open(channel.platform)
     try:
         yield Rig(chosen, database, engine, core, channel, delivery, metrics)

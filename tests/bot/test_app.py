@@ -19,7 +19,7 @@ from bot.cli import local_admin
 from bot.cli.client import HeedClient
 from bot.config import HttpSettings, Settings
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
-from engine.config.engine import EngineConfig, HostConfig, LearnConfig
+from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.errors import EngineStartError, ModelNotFoundError
 from storage.database import Database
 from storage.errors import DataDirectoryLocked, StorageNotWritable

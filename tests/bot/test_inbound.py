@@ -28,6 +28,6 @@ def test_every_record_of_the_module_is_inbound() -> None:
 
 def test_a_message_is_meant_for_heed_unless_it_says_otherwise() -> None:
     """In private everything is; the same message twice is equal."""
-    said = inbound.Said(ANA, HOME, "1", "hello")
+    said = inbound.MessageReceived(ANA, HOME, "1", "hello")
     assert (said.is_addressed, said.reply_to) == (True, None)
-    assert said == inbound.Said(ANA, HOME, "1", "hello")
+    assert said == inbound.MessageReceived(ANA, HOME, "1", "hello")

@@ -20,7 +20,7 @@ from bot.channel import Channel
 from bot.commands import person
 from bot.config import Settings, load
 from bot.messaging import supervisor as front
-from bot.messaging.inbox import Intake
+from bot.messaging.inbox import InboxWorker
 from bot.platforms.discord.channel import DiscordChannel
 from bot.platforms.discord.gateway import Pace
 from bot.platforms.telegram.channel import TelegramChannel
@@ -48,7 +48,7 @@ class FastEngine(FakeEngine):
         return ["too long"] if number else []
 
 
-class MemoryIntake(Intake):
+class MemoryIntake(InboxWorker):
     """What heed must not be: acknowledges before anything is on disk."""
 
     numbers = itertools.count(1_000_000)
@@ -75,7 +75,7 @@ def live(data_dir: str, mode: str, point: str, number: int) -> None:
     """One life."""
     arm(point, number)
     if mode == "memory":
-        front.Intake = MemoryIntake  # type: ignore[misc]
+        front.InboxWorker = MemoryIntake  # type: ignore[misc]
         inbox.mark_done = lambda s, seq: True
         inbox.begin_attempt = lambda s, seq: 1
     settings = load(data_dir=data_dir, http={"port": 0}, log_level="error")

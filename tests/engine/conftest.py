@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 import torch
 
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.engine import Engine
 from storage.database import Database
 from tests.engine.death import Death, die

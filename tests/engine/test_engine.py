@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.engine import Engine, NothingToUndo
 from engine.errors import ModelNotFoundError, PromptTooLongError
 from engine.requests import Delta, GenerateRequest, Sampling

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training.batching import Sample
 from engine.training.model import TrainingModel
-from engine.training.training_update import UpdateRun
+from engine.training.training_update import TrainingUpdate
 
 
 def token_ids(length: int, seed: int) -> list[int]:
@@ -33,9 +33,9 @@ def correction_with_company() -> list[Sample]:
     return [sample(kind, seed=i, length=8 + 3 * i) for i, kind in enumerate(kinds)]
 
 
-def run_update(model: TrainingModel, samples: list[Sample], parent: Any = None, **learn: Any) -> UpdateRun:
+def run_update(model: TrainingModel, samples: list[Sample], parent: Any = None, **learn: Any) -> TrainingUpdate:
     """An update worked off to its end."""
-    run = UpdateRun(model, LearnConfig(**learn), samples, parent)
+    run = TrainingUpdate(model, LearnConfig(**learn), samples, parent)
     while not run.is_done:
         run.advance(0.01)
     return run

@@ -1,7 +1,7 @@
 """The three arms."""
 
 from evals import cases
-from evals.arms import BOTH, NOTES, WEIGHTS, Pair, Person
+from evals.arms import BOTH, NOTES, WEIGHTS, Pair, TaughtPerson
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.verdict import follows
@@ -36,7 +36,7 @@ async def test_only_the_trained_one_is_corrected() -> None:
 async def test_a_lesson_tells_what_became_of_the_correction() -> None:
     """Status, version, seconds and heed's own figures, without the heat map."""
     async with serving(FakeHeed()) as url, Client(url) as client:
-        lesson = await Person(client, "ana", EvalConfig()).correct(ABOUT, WISH.text)
+        lesson = await TaughtPerson(client, "ana", EvalConfig()).correct(ABOUT, WISH.text)
     assert (lesson.status, lesson.version, lesson.is_settled, lesson.note_states) == (
         "learned",
         1,

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from evals import client as calls
 from evals.client import Client
-from evals.errors import Refused, Unreachable
+from evals.errors import CallRefused, HeedUnreachable
 from tests.evals.fake_heed import FakeHeed, serving
 
 QUESTION = "Where does the alpaca live?"
@@ -90,7 +90,7 @@ async def test_a_stream_tells_when_each_piece_came() -> None:
 async def test_a_refusal_carries_heeds_own_words() -> None:
     """The error body's message is what the measurement ends with."""
     async with serving(FakeHeed()) as url, Client(url) as client:
-        with pytest.raises(Refused, match="not a wish"):
+        with pytest.raises(CallRefused, match="not a wish"):
             await client.note("ana", "zzz")
 
 
@@ -98,7 +98,7 @@ async def test_nobody_there_is_unreachable() -> None:
     """A closed port is not ready, and a call to it says where it looked."""
     async with Client("http://127.0.0.1:9") as client:
         assert not await client.is_ready()
-        with pytest.raises(Unreachable, match="no heed answers at http://127"):
+        with pytest.raises(HeedUnreachable, match="no heed answers at http://127"):
             await client.model()
 
 
@@ -111,7 +111,7 @@ async def test_something_else_there_is_not_heed() -> None:
     app = web.Application()
     app.add_routes([web.get("/readyz", page)])
     async with TestServer(app) as server, Client(str(server.make_url(""))) as client:
-        with pytest.raises(Unreachable, match="is not heed"):
+        with pytest.raises(HeedUnreachable, match="is not heed"):
             await client.model()
 
 
@@ -122,5 +122,5 @@ def test_only_lines_with_text_are_pieces() -> None:
     assert calls.piece_of(b'data: {"choices": []}\n') == ""
     assert calls.piece_of(b"data: [DONE]\n") == ""
     assert calls.piece_of(b"\n") == ""
-    with pytest.raises(Refused, match="gone"):
+    with pytest.raises(CallRefused, match="gone"):
         calls.piece_of(b'data: {"error": {"message": "gone"}}\n')

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from evals import command
 from evals.config import EvalConfig
-from evals.errors import StartFailed, Unreachable
+from evals.errors import HeedUnreachable, StartFailed
 
 
 async def seven(config: EvalConfig, console: Console) -> int:
@@ -45,7 +45,7 @@ def test_a_wrong_argument_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == "heed eval: seeds wants a whole number, not 'none'\n"
 
 
-@pytest.mark.parametrize("error", [StartFailed("it [did] not start"), Unreachable("gone"), PermissionError("no")])
+@pytest.mark.parametrize("error", [StartFailed("it [did] not start"), HeedUnreachable("gone"), PermissionError("no")])
 def test_what_cannot_be_measured_is_one_line_and_2(
     error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

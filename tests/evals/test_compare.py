@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from engine.config.engine import GateConfig, LearnConfig
+from engine.config import GateConfig, LearnConfig
 from engine.gates.candidate import Measurements, judge
 from evals import compare, server
 from evals.compare import OPEN_GATES, RULES, CompareConfig

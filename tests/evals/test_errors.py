@@ -2,12 +2,17 @@
 
 import pytest
 
-from evals.errors import ArgumentError, EvalError, Refused, StartFailed, Unreachable
+from evals.errors import ArgumentError, CallRefused, EvalError, HeedUnreachable, StartFailed
 
 
 @pytest.mark.parametrize(
     ("leaf", "stdlib"),
-    [(ArgumentError, ValueError), (StartFailed, RuntimeError), (Unreachable, ConnectionError), (Refused, RuntimeError)],
+    [
+        (ArgumentError, ValueError),
+        (StartFailed, RuntimeError),
+        (HeedUnreachable, ConnectionError),
+        (CallRefused, RuntimeError),
+    ],
 )
 def test_every_leaf_is_one_of_ours_and_of_the_standard_library(leaf: type[EvalError], stdlib: type[Exception]) -> None:
     """A caller can catch either family."""
@@ -17,4 +22,4 @@ def test_every_leaf_is_one_of_ours_and_of_the_standard_library(leaf: type[EvalEr
 
 def test_a_refusal_carries_its_status() -> None:
     """The HTTP status is kept beside the message."""
-    assert Refused("no", 422).status == 422
+    assert CallRefused("no", 422).status == 422

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from evals import run, server
 from evals.config import EvalConfig
-from evals.errors import Refused
+from evals.errors import CallRefused
 from evals.journal import Journal, unfinished
 from tests.evals.fake_heed import FakeHeed, serving
 from tests.live_heed import LiveHeed
@@ -75,7 +75,7 @@ async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, after: in
             config = EvalConfig(**arguments, url=url, out=str(tmp_path))
             if breaks_after is not None:
                 fake.breaks_after = breaks_after
-                with pytest.raises(Refused):
+                with pytest.raises(CallRefused):
                     await run.run_eval(config, Console(width=150))
                 assert unfinished(tmp_path / run.STEPS, config.measures) is not None
                 fake.breaks_after = None
@@ -104,7 +104,7 @@ async def test_a_heed_of_its_own_keeps_its_data_until_all_is_done(
     monkeypatch.setattr(server, "own", own)
     config = EvalConfig(**SMALL | {"preferences": ("layout", "emoji")}, only=("reversal",), out=str(tmp_path))
     fake.breaks_after = 2
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await run.run_eval(config, Console(width=150))
     assert folders[0].is_dir()
     assert run.begun(config, tmp_path).is_resumed
@@ -112,7 +112,7 @@ async def test_a_heed_of_its_own_keeps_its_data_until_all_is_done(
     assert await run.run_eval(config, Console(width=150)) == 0
     assert not folders[0].exists()
     fake.breaks_after = 8
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await run.run_eval(config, Console(width=150))
     shutil.rmtree(folders[0])
     assert not run.begun(config, tmp_path).is_resumed

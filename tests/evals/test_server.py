@@ -12,7 +12,7 @@ from bot import config
 from bot.config import DiscordSettings, TelegramSettings
 from evals import server
 from evals.client import Client
-from evals.errors import StartFailed, Unreachable
+from evals.errors import HeedUnreachable, StartFailed
 from evals.server import HeedServer
 from tests.evals.fake_heed import FakeHeed, serving
 from tests.live_heed import LiveHeed
@@ -64,7 +64,7 @@ async def test_a_given_address_must_be_ready() -> None:
     fake = FakeHeed()
     fake.is_ready = False
     async with serving(fake) as url:
-        with pytest.raises(Unreachable, match="no heed is ready"):
+        with pytest.raises(HeedUnreachable, match="no heed is ready"):
             async with server.running(url):
                 pass
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.arms import Lesson
+from evals.arms import TaughtLesson
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.journal import Journal
@@ -66,7 +66,7 @@ def test_observations_carry_their_part_and_seed() -> None:
     """A lesson is told apart from a judged answer."""
     study = Study(EvalConfig(), None, Journal(), lambda _: None)  # type: ignore[arg-type]  # asks nothing
     study.record("notes", 3, arm="notes", holds=True)
-    study.lesson("adoption", 4, Lesson("learned", 1, "", 0.5, 0.1, True, (), {}), preference="emoji")
+    study.lesson("adoption", 4, TaughtLesson("learned", 1, "", 0.5, 0.1, True, (), {}), preference="emoji")
     assert study.records[0] == {"part": "notes", "seed": 3, "arm": "notes", "holds": True}
     assert (study.records[1]["event"], study.records[1]["status"]) == ("lesson", "learned")
 

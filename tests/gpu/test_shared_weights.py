@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from engine.config.engine import EngineConfig, HostConfig, LearnConfig
+from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.host.vllm_host import ZERO_ADAPTER, VllmHost
 from engine.requests import Sampling
 from tests.tiny_model import save_tiny_model

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.coalescing import Batch
+from storage.coalescing import Coalescer
 
 
 class Doubling:
@@ -15,7 +15,7 @@ class Doubling:
         self.gate = asyncio.Event()
         self.gate.set()
         self.has_begun = asyncio.Event()
-        self.batch: Batch[int, int] = Batch(self._double, "doubling")
+        self.batch: Coalescer[int, int] = Coalescer(self._double, "doubling")
 
     async def _double(self, numbers: list[int]) -> list[int]:
         self.calls.append(numbers)

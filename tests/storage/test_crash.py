@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from storage.database import Database
-from storage.errors import NotFound
+from storage.errors import RowNotFound
 from storage.files import atomic
 from storage.learning import feedback, versions
 from storage.people import people
@@ -67,7 +67,7 @@ def _is_there(s: object, line: str) -> bool:
             return bool(feedback.get(s, name))  # type: ignore[arg-type]
         user = people.find(s, "http", "ana")  # type: ignore[arg-type]
         version = versions.get(s, user.id, int(name))  # type: ignore[arg-type, union-attr]
-    except NotFound:
+    except RowNotFound:
         return False
     return version.state == VersionState.ACCEPTED and user.active_version >= version.number  # type: ignore[union-attr]
 

@@ -7,10 +7,10 @@ from aiohttp import web
 from bot.http.protocol.services import SERVICES
 from storage.reports import admin_views
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
-async def note(request: web.Request, user_id: str, page: str, about: str) -> None:
+async def record_view(request: web.Request, user_id: str, page: str, about: str) -> None:
     """Note that a page is about to show words of this person."""
     await request.app[SERVICES].database.write(lambda s: admin_views.note(s, user_id, page, about))
-    log.info("the operator looks at %s %s of %s from %s", page, about, user_id, request.remote)
+    logger.info("the operator looks at %s %s of %s from %s", page, about, user_id, request.remote)

@@ -33,7 +33,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     """`GET /admin/conversations/{person}/{chat}?before=`: its answers, the newest first."""
     user_id, chat = request.match_info["person"], request.match_info["chat"]
     chat_id, before = (None if chat == WITHOUT else chat), paging.before(request)
-    await access_log.note(request, (await _person(request, user_id)).id, "conversations", chat)
+    await access_log.record_view(request, (await _person(request, user_id)).id, "conversations", chat)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "conversation", CSV_HEAD, _rows(request, user_id, chat_id))
 

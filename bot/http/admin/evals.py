@@ -19,7 +19,7 @@ LIST_HEAD = ("id", "stored_at", "finished_at", "model", "figure", "unit", "arm",
 
 
 @dataclass(frozen=True)
-class Figure:
+class PlottedFigure:
     """One figure of a run, as the page draws it: for each arm its median, its worst and the length of its bar."""
 
     name: str
@@ -71,7 +71,7 @@ def checked(summary: dict[str, Any]) -> None:
             raise TypeError("name")
 
 
-def figures(run: EvalRun) -> list[Figure]:
+def figures(run: EvalRun) -> list[PlottedFigure]:
     """The figures of a run."""
     return [_figure(entry) for entry in (run.summary or {}).get("figures", [])]
 
@@ -87,11 +87,11 @@ def trends(runs: Sequence[EvalRun]) -> list[plots.Curve]:
     return [plot for name, values in known.items() if (plot := plots.curve(name, values))]
 
 
-def _figure(entry: dict[str, Any]) -> Figure:
+def _figure(entry: dict[str, Any]) -> PlottedFigure:
     medians = {arm: value for arm, value in entry["median"].items() if value is not None}
     longest = max([1.0 if entry["unit"] == "%" else 0.0, *(abs(value) for value in medians.values())]) or 1.0
     arms = [(arm, value, entry["worst"].get(arm), plots.WIDTH * abs(value) / longest) for arm, value in medians.items()]
-    return Figure(entry["name"], entry["unit"], entry.get("target"), arms)
+    return PlottedFigure(entry["name"], entry["unit"], entry.get("target"), arms)
 
 
 async def _rows(runs: Sequence[EvalRun]) -> AsyncIterator[Sequence[Sequence[Any]]]:

@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from bot.access import admin_password
 from bot.errors import NotAuthorised, OriginRefused, RequestError
 from bot.http.admin import render
-from bot.http.admin.sessions import Session
+from bot.http.admin.sessions import AdminSession
 from bot.http.protocol.errors import body_of
 from bot.http.protocol.services import ADMIN_SESSIONS, SERVICES
 from storage.errors import StorageError
@@ -36,7 +36,7 @@ async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _refusal(request, error)
 
 
-async def session_of(request: web.Request, *, is_use: bool = True) -> Session | None:
+async def session_of(request: web.Request, *, is_use: bool = True) -> AdminSession | None:
     """The open session that a request belongs to."""
     password = await admin_password.current(request.app[SERVICES].database)
     token = request.cookies.get(COOKIE, "")

@@ -51,7 +51,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     user_id = request.match_info["person"]
     user, lineage, live, looked = await request.app[SERVICES].database.read(lambda s: _story(s, user_id))
     if user.is_learning:
-        await access_log.note(request, user.id, "people", user.id)
+        await access_log.record_view(request, user.id, "people", user.id)
     branches = tree(lineage)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "versions", CSV_HEAD, _version_rows(user, branches))
@@ -67,7 +67,7 @@ async def compare(request: web.Request) -> web.StreamResponse:
     user, found = await request.app[SERVICES].database.read(
         lambda s: (people.get(s, user_id), dashboards.pairs(s, user_id, first, second, MAX_PAIRS))
     )
-    await access_log.note(request, user.id, "diff", f"v{first} v{second}")
+    await access_log.record_view(request, user.id, "diff", f"v{first} v{second}")
     shown = [(question(before), changes(before.text, after.text), before, after) for before, after in found]
     return render.page(
         request, "diff.html", f"v{first} and v{second}", user=user, pairs=shown, first=first, second=second
@@ -86,7 +86,7 @@ async def roll_back(request: web.Request) -> web.StreamResponse:
 async def export(request: web.Request) -> web.StreamResponse:
     """`GET /admin/people/{person}/adapters/{version}`: one version as a zip file."""
     user_id, version = request.match_info["person"], _version(request.match_info["version"])
-    await access_log.note(request, (await _person(request, user_id)).id, "export", f"v{version}")
+    await access_log.record_view(request, (await _person(request, user_id)).id, "export", f"v{version}")
     content = await request.app[SERVICES].engine.export_adapter(user_id, version)
     headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{version}.zip"', **render.HEADERS}
     return web.Response(body=content, content_type="application/zip", headers=headers)

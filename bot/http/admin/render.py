@@ -8,12 +8,12 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bot.http.admin.sessions import Session
+from bot.http.admin.sessions import AdminSession
 from bot.http.protocol.services import SERVICES
 from bot.monitoring import stats
 
 TEMPLATES = Path(__file__).parent / "templates"
-SESSION = web.RequestKey("admin_session", Session)
+SESSION = web.RequestKey("admin_session", AdminSession)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

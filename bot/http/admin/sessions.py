@@ -18,7 +18,7 @@ MAX_SESSIONS = 100
 
 
 @dataclass
-class Session:
+class AdminSession:
     """One signed-in browser. `csrf` is the token that every form of its pages carries."""
 
     password: str  # the digest it was opened with
@@ -27,24 +27,24 @@ class Session:
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
 
-class Sessions:
+class AdminSessions:
     """Every open session of one heed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._secret = secrets.token_bytes(32)
-        self._open: OrderedDict[str, Session] = OrderedDict()
+        self._open: OrderedDict[str, AdminSession] = OrderedDict()
 
     def open(self, password: str) -> str:
         """Open a session with the password of this digest; what its cookie is to hold."""
         token = secrets.token_urlsafe(32)
         now_s = self._clock()
-        self._open[_digest(token)] = Session(password, now_s, now_s)
+        self._open[_digest(token)] = AdminSession(password, now_s, now_s)
         while len(self._open) > MAX_SESSIONS:
             self._open.popitem(last=False)
         return token
 
-    def find(self, token: str, password: str, *, is_use: bool = True) -> Session | None:
+    def find(self, token: str, password: str, *, is_use: bool = True) -> AdminSession | None:
         """The session of a cookie, if it is open still and the password's digest is the same; a use keeps it open."""
         session = self._open.get(_digest(token))
         if session is None:

@@ -47,7 +47,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     story = await request.app[SERVICES].database.read(lambda s: dashboards.update(s, update_id))
     run = story.run
     if story.is_shown:
-        await access_log.note(request, run.user_id, "updates", run.id)
+        await access_log.record_view(request, run.user_id, "updates", run.id)
     return render.page(
         request,
         "update.html",

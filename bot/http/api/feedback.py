@@ -13,7 +13,7 @@ from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.http.protocol import bodies, views
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.services import SERVICES, Services
-from engine.config.engine import ConfigError
+from engine.config import ConfigError
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 255

@@ -25,7 +25,7 @@ SPENT_BY: dict[str, Spending] = {
 MAX_BETTER = 20  # newest tries of teachers that a summary lists
 
 
-@gives(responses.Person)
+@gives(responses.PersonResponse)
 async def summary(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}`: who this is to heed."""
     services = request.app[SERVICES]
@@ -34,7 +34,7 @@ async def summary(request: web.Request) -> web.Response:
     tries = await services.database.read(lambda s: better_answers.recent(s, user.id, MAX_BETTER))
     has_follow_ups = await services.database.read(lambda s: consent.allows_follow_ups(s, user.id))
     return web.json_response(
-        responses.Person(
+        responses.PersonResponse(
             user=who.display_name,
             is_learning=user.is_learning,
             learns_from_follow_ups=user.is_learning and has_follow_ups,
@@ -66,7 +66,7 @@ async def history(request: web.Request) -> web.Response:
     return web.json_response(responses.History(object="list", data=data))
 
 
-@gives(responses.Told, takes=bodies.CommandBody, refuses=(404, 409, 504))
+@gives(responses.CommandResponse, takes=bodies.CommandBody, refuses=(404, 409, 504))
 async def command(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
     services = request.app[SERVICES]
@@ -84,12 +84,14 @@ async def command(request: web.Request) -> web.Response:
     about = Command(given.name, given.argument, body.completion_id)
     said = await person.run(services.core, user_id, Place("http", body.chat), about, who)
     return web.json_response(
-        responses.Told(
+        responses.CommandResponse(
             command=given.name,
             text=said.text,
             feedback=views.lesson(said.lesson) if said.lesson else None,
             answer=views.retry(said.answer) if said.answer else None,
-            files=[responses.File(name=name, base64=b64encode(content).decode()) for name, content in said.files],
+            files=[
+                responses.FileResponse(name=name, base64=b64encode(content).decode()) for name, content in said.files
+            ],
         )
     )
 

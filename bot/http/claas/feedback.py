@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bot.core import feedback as mapping
 from bot.core.gateway import Turn, check_text, completion_row
-from bot.core.lessons import Lesson
+from bot.core.lessons import LessonResult
 from bot.errors import BatchRefused, InvalidField
 from bot.events import Reply
 from bot.http.api import feedback
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 @gives(
-    protocol.Lesson | responses.BatchTaught,
+    protocol.LessonResponse | responses.BatchTaught,
     takes=bodies.FeedbackBody | BatchBody | ItemBody,
     headers={feedback.KEY_HEADER: feedback.KEY},
     refuses=(404, 504),
@@ -126,7 +126,7 @@ class _Batch:
         asked = GenerateRequest(user_id, turn.messages, sampling)
         return completion_row(turn, await self.services.engine.given(asked, item.response))
 
-    async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> Lesson:
+    async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> LessonResult:
         key = feedback.key_of(self.request)
         record = mapping.record(Reply(answer.id, self.items[place].feedback))
         return await self.services.lessons.teach(
@@ -135,7 +135,7 @@ class _Batch:
 
     def _answer(
         self,
-        lessons: Sequence[Lesson],
+        lessons: Sequence[LessonResult],
         answers: Sequence[Completion],
         training: Json | None,
         timing_ms: responses.Timing,
@@ -160,7 +160,7 @@ class _Batch:
         }
 
 
-def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> responses.Figures:
+def figures(lessons: Sequence[LessonResult], answers: Sequence[Completion]) -> responses.BatchMetrics:
     """What was measured under CLaaS's names; what heed does not measure is null.
 
     The loss is the mean divergence between teacher and student before the steps, in nats per token, as CLaaS's is.
@@ -182,7 +182,7 @@ def figures(lessons: Sequence[Lesson], answers: Sequence[Completion]) -> respons
     }
 
 
-def _timing(lessons: Sequence[Lesson], read_s: float, total_s: float) -> responses.Timing:
+def _timing(lessons: Sequence[LessonResult], read_s: float, total_s: float) -> responses.Timing:
     """Whole milliseconds, as CLaaS counts them; heed neither sleeps nor wakes."""
     save_ms = sum(lesson.outcome.phases_ms.get("publish", 0.0) for lesson in lessons)
     distill_ms = sum(lesson.outcome.duration_ms for lesson in lessons) - save_ms

@@ -2,34 +2,34 @@
 
 from typing import Any, Literal
 
-from bot.http.protocol.responses import Answer, Lesson
+from bot.http.protocol.responses import JsonResponse, LessonResponse
 
 
-class Lora(Answer):
+class Lora(JsonResponse):
     """The one name of an adapter."""
 
     lora_id: str
 
 
-class Loras(Answer):
+class Loras(JsonResponse):
     """The caller's adapters by name."""
 
     loras: list[str]
 
 
-class LoraDeleted(Answer):
+class LoraDeleted(JsonResponse):
     """Whether there was such an adapter; it is gone either way."""
 
     deleted: bool
 
 
-class ItemLesson(Lesson):
+class ItemLesson(LessonResponse):
     """What became of one item of a call."""
 
     completion_id: str | None
 
 
-class Figures(Answer):
+class BatchMetrics(JsonResponse):
     """What was measured, losses in nats per token; null: heed does not measure it, or nothing was trained."""
 
     total_loss: float | None
@@ -45,7 +45,7 @@ class Figures(Answer):
     adapter_version: int
 
 
-class Metadata(Figures):
+class Metadata(BatchMetrics):
     """The figures, heed's training settings as asked for, what had no use with the reason, and each item's lesson."""
 
     training: dict[str, Any]
@@ -53,21 +53,21 @@ class Metadata(Figures):
     items: list[ItemLesson]
 
 
-class DistillResult(Answer):
+class DistillResult(JsonResponse):
     """What CLaaS's worker tells."""
 
     lora_id: str
     metadata: Metadata
 
 
-class Nap(Answer):
+class Nap(JsonResponse):
     """What became of the engine meanwhile: heed's stays awake."""
 
     slept: Literal[False]
     woke: Literal[False]
 
 
-class Timing(Answer):
+class Timing(JsonResponse):
     """Whole milliseconds; `logprobs` is what reading the answers took."""
 
     sleep: Literal[0]
@@ -78,7 +78,7 @@ class Timing(Answer):
     total: int
 
 
-class BatchTaught(Answer):
+class BatchTaught(JsonResponse):
     """What became of one call's items; `queued` where any of them still waits."""
 
     status: Literal["ok", "queued"]

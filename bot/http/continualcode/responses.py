@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
-from bot.http.protocol.responses import Answer, Lesson
+from bot.http.protocol.responses import JsonResponse, LessonResponse
 
 # What a lesson measured; empty where none did. Its names are no Python names.
 Metrics = TypedDict(
@@ -32,13 +32,13 @@ Metrics = TypedDict(
 Metrics.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
-class Profiles(Answer):
+class Profiles(JsonResponse):
     """The profiles there are."""
 
     profiles: list[Literal["default"]]
 
 
-class Session(Answer):
+class Session(JsonResponse):
     """A conversation by its id, told twice as continualcode's page reads either."""
 
     id: str
@@ -47,13 +47,13 @@ class Session(Answer):
     profile: Literal["default"]
 
 
-class Sessions(Answer):
+class Sessions(JsonResponse):
     """A person's conversations, the newest first."""
 
     sessions: list[Session]
 
 
-class Said(Answer):
+class SessionMessage(JsonResponse):
     """One message."""
 
     role: Literal["user", "assistant"]
@@ -63,23 +63,23 @@ class Said(Answer):
 class Cleared(Session):
     """A conversation that starts anew."""
 
-    messages: list[Said]
+    messages: list[SessionMessage]
 
 
-class Conversation(Session):
+class SessionDetails(Session):
     """What was said, and what the person's last lesson measured."""
 
-    messages: list[Said]
+    messages: list[SessionMessage]
     metrics: Metrics
 
 
-class SessionDeleted(Answer):
+class SessionDeleted(JsonResponse):
     """The conversation is gone."""
 
     deleted: Literal[True]
 
 
-class Prompted(Answer):
+class Prompted(JsonResponse):
     """The answer to the next turn."""
 
     response: str
@@ -87,10 +87,10 @@ class Prompted(Answer):
     session_id: str
 
 
-class Revised(Answer):
+class Revised(JsonResponse):
     """The answer that stands now, what the lesson measured, and what became of it."""
 
     response: str
     completion_id: str
     metrics: Metrics
-    feedback: Lesson
+    feedback: LessonResponse

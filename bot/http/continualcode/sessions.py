@@ -16,7 +16,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.http.continualcode import responses
 from bot.http.continualcode.metrics import metrics_of
-from bot.http.continualcode.responses import Metrics, Said, Session
+from bot.http.continualcode.responses import Metrics, Session, SessionMessage
 from bot.http.protocol import bodies, views
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
@@ -65,17 +65,17 @@ async def list_sessions(request: web.Request) -> web.Response:
     return web.json_response(responses.Sessions(sessions=[_head(chat) for chat in found]))
 
 
-@gives(responses.Conversation, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
+@gives(responses.SessionDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
 async def create(request: web.Request) -> web.Response:
     """`POST /api/sessions`: a new conversation; the body may be left out."""
     services = request.app[SERVICES]
     body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
     user_id = await services.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
     chat = await services.gateway.chat(user_id, Place("http", PREFIX + new_id()))
-    return web.json_response(responses.Conversation(**_head(chat), messages=[], metrics={}))
+    return web.json_response(responses.SessionDetails(**_head(chat), messages=[], metrics={}))
 
 
-@gives(responses.Conversation, asks=bodies.UserQuery, refuses=(404,))
+@gives(responses.SessionDetails, asks=bodies.UserQuery, refuses=(404,))
 async def show(request: web.Request) -> web.Response:
     """`GET /api/sessions/{id}`: what was said, and what the person's last lesson measured."""
     services, chat = request.app[SERVICES], await _chat(request)
@@ -83,7 +83,7 @@ async def show(request: web.Request) -> web.Response:
     runs = await services.engine.update_log(chat.user_id, RECENT)
     last = next((run for run in runs if run.feedback_id and run.steps), None)
     metrics: Metrics = metrics_of(last.version or last.parent_version, last) if last else {}
-    return web.json_response(responses.Conversation(**_head(chat), messages=said, metrics=metrics))
+    return web.json_response(responses.SessionDetails(**_head(chat), messages=said, metrics=metrics))
 
 
 @gives(responses.SessionDeleted, asks=bodies.UserQuery, refuses=(404,))
@@ -174,5 +174,5 @@ def _head(chat: Chat) -> Session:
     return {"id": _id(chat), "session_id": _id(chat), "created_at": chat.created_at, "profile": "default"}
 
 
-def _exchange(row: Completion) -> list[Said]:
+def _exchange(row: Completion) -> list[SessionMessage]:
     return [{"role": "user", "content": question(row)}, {"role": "assistant", "content": row.text}]

@@ -46,10 +46,10 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
     services = request.app[SERVICES]
     body = await bodies.read(request, bodies.ChatBody)
     services.gateway.require_ready()
-    return await answered(request, Call(services, body, await turns_of(services, body, await asker(request, body))))
+    return await answered(request, ChatCall(services, body, await turns_of(services, body, await asker(request, body))))
 
 
-async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
+async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse:
     """The response to a call: a stream of events, or everything at once."""
     await spend(request, "messages", len(call.turns))
     streams = [call.services.gateway.stream(turn) for turn in call.turns]
@@ -63,7 +63,7 @@ async def answered(request: web.Request, call: "Call") -> web.StreamResponse:
 
 
 @dataclass
-class Call:
+class ChatCall:
     """One chat call while it is answered: what was asked, and what has come so far."""
 
     kind: ClassVar[str] = "chat.completion"
@@ -275,7 +275,7 @@ def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[d
     return messages
 
 
-async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
+async def _stream(request: web.Request, call: ChatCall, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
     first = await anext(pieces)  # a refusal shows here, while it can still be an ordinary error response
     headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     response = web.StreamResponse(headers=headers)
@@ -297,7 +297,7 @@ async def _stream(request: web.Request, call: Call, pieces: AsyncIterator[tuple[
     return response
 
 
-async def _forward(response: web.StreamResponse, call: Call, piece: tuple[int, Delta]) -> None:
+async def _forward(response: web.StreamResponse, call: ChatCall, piece: tuple[int, Delta]) -> None:
     index, delta = piece
     entries = call.take(index, delta)
     if delta.text or delta.reasoning or entries:

@@ -12,7 +12,7 @@ from aiohttp import web
 from bot.core.gateway import check_text
 from bot.errors import InvalidField
 from bot.http.openai import responses
-from bot.http.openai.chat import ANSWERING, Call, answered, turns_of
+from bot.http.openai.chat import ANSWERING, ChatCall, answered, turns_of
 from bot.http.openai.models import asker
 from bot.http.protocol import bodies
 from bot.http.protocol.openapi import gives
@@ -46,7 +46,7 @@ def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
     return bodies.ChatBody.model_validate({**same, **logprobs, "messages": [{"role": "user", "content": prompts[0]}]})
 
 
-class TextCall(Call):
+class TextCall(ChatCall):
     """The same answer in the older form."""
 
     kind: ClassVar[str] = "text_completion"

@@ -2,12 +2,12 @@
 
 from typing import Literal, NotRequired
 
-from bot.http.protocol.responses import Answer
+from bot.http.protocol.responses import JsonResponse
 
 Finish = Literal["stop", "length", "abort"]
 
 
-class Model(Answer):
+class Model(JsonResponse):
     """A name that the `model` of a call may have; `owned_by` is the model behind it."""
 
     id: str
@@ -16,20 +16,20 @@ class Model(Answer):
     owned_by: str
 
 
-class Models(Answer):
+class Models(JsonResponse):
     """The names that the `model` of a call may have."""
 
     object: Literal["list"]
     data: list[Model]
 
 
-class Cached(Answer):
+class Cached(JsonResponse):
     """How much of a prompt was computed before."""
 
     cached_tokens: int
 
 
-class Usage(Answer):
+class Usage(JsonResponse):
     """Token counts; the prompt is counted once, however many answers it has."""
 
     prompt_tokens: int
@@ -38,7 +38,7 @@ class Usage(Answer):
     prompt_tokens_details: Cached
 
 
-class HeedInfo(Answer):
+class HeedInfo(JsonResponse):
     """What heed tells about an answer beyond OpenAI's fields."""
 
     adapter_version: int
@@ -47,7 +47,7 @@ class HeedInfo(Answer):
     duration_s: float
 
 
-class Token(Answer):
+class Token(JsonResponse):
     """A token by its id, `token_id:7`, with its log-probability in nats."""
 
     token: str
@@ -61,35 +61,35 @@ class ScoredToken(Token):
     top_logprobs: list[Token]
 
 
-class ChatLogprobs(Answer):
+class ChatLogprobs(JsonResponse):
     """Token by token."""
 
     content: list[ScoredToken]
 
 
-class Thoughts(Answer):
+class Thoughts(JsonResponse):
     """What a model thought before it answered, where it did."""
 
     reasoning_content: NotRequired[str]
 
 
-class Said(Thoughts):
+class AssistantMessage(Thoughts):
     """An answer's words."""
 
     role: Literal["assistant"]
     content: str
 
 
-class ChatChoice(Answer):
+class ChatChoice(JsonResponse):
     """One of the answers."""
 
     index: int
-    message: Said
+    message: AssistantMessage
     finish_reason: Finish
     logprobs: ChatLogprobs | None
 
 
-class ChatCompletion(Answer):
+class ChatCompletion(JsonResponse):
     """Answers to a conversation. Feedback names them by this id, and by their index."""
 
     id: str
@@ -101,23 +101,23 @@ class ChatCompletion(Answer):
     heed: HeedInfo
 
 
-class Delta(Thoughts):
+class ChunkDelta(Thoughts):
     """What has come since the last piece."""
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
 
 
-class ChatPieceChoice(Answer):
+class ChatPieceChoice(JsonResponse):
     """A piece of one of the answers."""
 
     index: int
-    delta: Delta
+    delta: ChunkDelta
     finish_reason: Finish | None
     logprobs: ChatLogprobs | None
 
 
-class ChatPiece(Answer):
+class ChatPiece(JsonResponse):
     """An event of a stream; the last of an answer has `heed`, the last of all `usage` where that was asked for."""
 
     id: str
@@ -129,7 +129,7 @@ class ChatPiece(Answer):
     heed: NotRequired[HeedInfo]
 
 
-class TextLogprobs(Answer):
+class TextLogprobs(JsonResponse):
     """Token by token, one list for each kind of value."""
 
     tokens: list[str]
@@ -137,7 +137,7 @@ class TextLogprobs(Answer):
     top_logprobs: list[dict[str, float]]
 
 
-class TextChoice(Answer):
+class TextChoice(JsonResponse):
     """One of the answers, or a piece of it."""
 
     index: int
@@ -146,7 +146,7 @@ class TextChoice(Answer):
     logprobs: TextLogprobs | None
 
 
-class TextCompletion(Answer):
+class TextCompletion(JsonResponse):
     """Answers in the older form, whole or an event of a stream."""
 
     id: str
@@ -158,7 +158,7 @@ class TextCompletion(Answer):
     heed: NotRequired[HeedInfo]
 
 
-class Score(Answer):
+class Score(JsonResponse):
     """How likely an answer is, token by token, in nats."""
 
     logprobs: list[float]

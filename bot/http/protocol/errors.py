@@ -14,13 +14,13 @@ from bot.http.protocol.services import SERVICES
 from bot.monitoring import logs
 from engine.adapters.undo import NothingToUndo
 from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
-from storage.errors import IdempotencyConflict, NotFound, NotStorable, StorageError, VersionStateError
+from storage.errors import IdempotencyConflict, NotStorable, RowNotFound, StorageError, VersionStateError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = "5"
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
-    (NotFound, 404, "not_found_error"),
+    (RowNotFound, 404, "not_found_error"),
     (IdempotencyConflict, 422, "invalid_request_error"),
     (NotStorable, 422, "invalid_request_error"),
     (VersionStateError, 422, "invalid_request_error"),
@@ -59,10 +59,10 @@ def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refu
         if isinstance(error, kind):
             return status, _body(name, str(error), None)
     if isinstance(error, BotError | EngineError | StorageError):
-        log.error("%s %s (%s): %s", request.method, request.path, request_id(request), error)
+        logger.error("%s %s (%s): %s", request.method, request.path, request_id(request), error)
         status = 503 if error.retryable else 500
         return status, _body("server_error", str(error), None)
-    log.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
+    logger.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
     request.app[SERVICES].metrics.errors.labels("http").inc()
     return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
 
@@ -98,4 +98,4 @@ def _note(request: web.Request, status: int, took_s: float) -> None:
     resource = request.match_info.route.resource
     route = resource.canonical if resource is not None else "none"
     request.app[SERVICES].metrics.requests.labels(route, str(status)).inc()
-    log.info("%s %s: %d in %.0f ms", request.method, route, status, took_s * 1e3)
+    logger.info("%s %s: %d in %.0f ms", request.method, route, status, took_s * 1e3)

@@ -63,7 +63,7 @@ _HEADERS: dict[int, Json] = {
 
 
 @dataclass(frozen=True)
-class Call:
+class CallSpec:
     """What a handler says of itself."""
 
     gives: Content
@@ -86,20 +86,20 @@ class Call:
                 yield shape, "serialization"
 
 
-CALLS: dict[Callable[..., Any], Call] = {}
+CALLS: dict[Callable[..., Any], CallSpec] = {}
 
 
 def gives(shape: Content, **more: Any) -> Callable[[HandlerT], HandlerT]:
-    """Describes a handler: what it answers with, and the other fields of `Call`."""
+    """Describes a handler: what it answers with, and the other fields of `CallSpec`."""
 
     def describe(handler: HandlerT) -> HandlerT:
-        CALLS[handler] = Call(shape, **more)
+        CALLS[handler] = CallSpec(shape, **more)
         return handler
 
     return describe
 
 
-def described(routes: Iterable[web.AbstractRoute]) -> Iterator[tuple[str, str, Handler, Call]]:
+def described(routes: Iterable[web.AbstractRoute]) -> Iterator[tuple[str, str, Handler, CallSpec]]:
     """Method, path, handler and description of each route that has one; HEAD is what GET is."""
     for route in routes:
         if route.handler in CALLS and route.method != "HEAD" and route.resource is not None:
@@ -143,7 +143,7 @@ def _version() -> str:
         return "0"
 
 
-def _schemas(calls: Iterable[Call]) -> tuple[dict[tuple[Any, str], Json], Json]:
+def _schemas(calls: Iterable[CallSpec]) -> tuple[dict[tuple[Any, str], Json], Json]:
     """The schema of each shape, and the components that they point to."""
     shapes = dict.fromkeys(shape for call in calls for shape in call.shapes)
     shapes[responses.Refusal, "serialization"] = None
@@ -152,7 +152,7 @@ def _schemas(calls: Iterable[Call]) -> tuple[dict[tuple[Any, str], Json], Json]:
     return dict(schemas), definitions["$defs"]
 
 
-def _operation(path: str, handler: Handler, call: Call, schemas: dict[tuple[Any, str], Json]) -> Json:
+def _operation(path: str, handler: Handler, call: CallSpec, schemas: dict[tuple[Any, str], Json]) -> Json:
     given = {
         "operationId": f"{handler.__module__.rpartition('.')[2]}.{handler.__name__}",
         "tags": [handler.__module__.rpartition(".")[2]],
@@ -175,7 +175,7 @@ def _path_parameters(path: str) -> list[Json]:
     return [{"name": n, "in": "path", "required": True, "schema": PATH_PARAMETERS.get(n, ANYTHING)} for n in names]
 
 
-def _query(call: Call) -> list[Json]:
+def _query(call: CallSpec) -> list[Json]:
     asked = call.asks.model_json_schema() if call.asks else {"properties": {}}
     needed = asked.get("required", ())
     return [
@@ -184,12 +184,12 @@ def _query(call: Call) -> list[Json]:
     ]
 
 
-def _headers(call: Call) -> list[Json]:
+def _headers(call: CallSpec) -> list[Json]:
     given = (call.headers or {}).items()
     return [{"name": name, "in": "header", "required": False, "schema": schema} for name, schema in given]
 
 
-def _answers(call: Call, schemas: dict[tuple[Any, str], Json]) -> Json:
+def _answers(call: CallSpec, schemas: dict[tuple[Any, str], Json]) -> Json:
     found = {200: _content(call.gives, schemas, "serialization")} if call.gives is not None else {}
     if call.streams is not None:
         event = schemas[call.streams, "serialization"]
@@ -210,7 +210,7 @@ def _content(shape: Content, schemas: dict[tuple[Any, str], Json], mode: str) ->
     return {"application/json": {"schema": schemas[shape, mode]}}
 
 
-def _refusals(path: str, call: Call) -> Json:
+def _refusals(path: str, call: CallSpec) -> Json:
     """The refusals of every call, those that come with what it takes, and its own."""
     statuses = {403, 500, *call.refuses}
     if path.startswith(GUARDED):

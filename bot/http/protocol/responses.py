@@ -12,15 +12,15 @@ LessonStatus = Literal["learned", "queued", "kept", "rejected"]
 StoredRow = dict[str, Any]  # a row of a table, as storage has it
 
 
-class Answer(TypedDict):
+class JsonResponse(TypedDict):
     """A JSON object with the fields named and no others."""
 
 
 # Outside of the class, where mypy would take it for a field; what is made of the class has it, too.
-Answer.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+JsonResponse.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
-class Fault(Answer):
+class Fault(JsonResponse):
     """What was wrong: its kind, a sentence, and the field at fault where it is one."""
 
     type: str
@@ -29,7 +29,7 @@ class Fault(Answer):
     code: None
 
 
-class Refusal(Answer):
+class Refusal(JsonResponse):
     """Every answer with a status of 400 or more."""
 
     error: Fault
@@ -38,13 +38,13 @@ class Refusal(Answer):
 # -- health ----------------------------------------------------------------------------------------------------------
 
 
-class Alive(Answer):
+class Alive(JsonResponse):
     """heed's event loop turns."""
 
     status: Literal["ok"]
 
 
-class Readiness(Answer):
+class Readiness(JsonResponse):
     """Whether answers can be given, the state of each part, and what drift audits found of how many people."""
 
     status: Literal["ready", "degraded", "not ready"]
@@ -53,14 +53,14 @@ class Readiness(Answer):
     drift: dict[str, int]
 
 
-class Worker(Answer):
+class Worker(JsonResponse):
     """The model behind the calls; `error` names what is wrong with it."""
 
     status: Literal["healthy", "unhealthy"]
     error: str | None
 
 
-class Health(Answer):
+class Health(JsonResponse):
     """Readiness as CLaaS tells it."""
 
     status: Literal["healthy", "degraded"]
@@ -70,7 +70,7 @@ class Health(Answer):
 # -- learning --------------------------------------------------------------------------------------------------------
 
 
-class Update(Answer):
+class Update(JsonResponse):
     """What one update did. `heat` has the answer's tokens, each with log p_teacher - log p_student in nats."""
 
     id: str | None
@@ -83,7 +83,7 @@ class Update(Answer):
     heat: list[tuple[str, float]]
 
 
-class Retry(Answer):
+class Retry(JsonResponse):
     """An answer given again."""
 
     completion_id: str
@@ -92,7 +92,7 @@ class Retry(Answer):
     adapter_version: int
 
 
-class Lesson(Answer):
+class LessonResponse(JsonResponse):
     """What became of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason."""
 
     feedback_id: str
@@ -107,7 +107,7 @@ class Lesson(Answer):
     retry: NotRequired[Retry]
 
 
-class Given(Answer):
+class Given(JsonResponse):
     """A piece of feedback that is stored, with what became of it."""
 
     feedback_id: str
@@ -123,7 +123,7 @@ class Given(Answer):
     update: Update | None
 
 
-class Consolidation(Answer):
+class Consolidation(JsonResponse):
     """What became of a consolidation or rebuild; `queued` where it still waits or runs, then without figures."""
 
     status: LessonStatus
@@ -144,7 +144,7 @@ class Consolidation(Answer):
 # -- adapters and notes ----------------------------------------------------------------------------------------------
 
 
-class TaughtBy(Answer):
+class TaughtBy(JsonResponse):
     """The feedback that a version was made from."""
 
     feedback_id: str
@@ -152,14 +152,14 @@ class TaughtBy(Answer):
     text: str
 
 
-class Work(Answer):
+class Work(JsonResponse):
     """What making a version took."""
 
     steps: int
     duration_ms: float
 
 
-class Version(Answer):
+class Version(JsonResponse):
     """One version of a person's adapter; 0, the base model, is always there and not listed."""
 
     version: int
@@ -173,7 +173,7 @@ class Version(Answer):
     update: Work | None
 
 
-class Versions(Answer):
+class Versions(JsonResponse):
     """The versions of a person's adapter, newest first."""
 
     object: Literal["list"]
@@ -181,20 +181,20 @@ class Versions(Answer):
     data: list[Version]
 
 
-class Serving(Answer):
+class Serving(JsonResponse):
     """The version that answers from now on."""
 
     adapter_version: int
 
 
-class Undone(Answer):
+class Undone(JsonResponse):
     """The version that answers from now on, and the note that went with the lesson."""
 
     adapter_version: int
     note: str | None
 
 
-class Note(Answer):
+class NoteResponse(JsonResponse):
     """A standing note: where it lives, how much of it the weights hold by the last probe, what it costs in a prompt."""
 
     id: str
@@ -206,16 +206,16 @@ class Note(Answer):
     created_at: float
 
 
-class Notes(Answer):
+class Notes(JsonResponse):
     """A person's standing notes, oldest first, and the tokens of those in the prompt and of those that are not."""
 
     object: Literal["list"]
     tokens_saved: int
     tokens_in_prompt: int
-    data: list[Note]
+    data: list[NoteResponse]
 
 
-class Deleted(Answer):
+class Deleted(JsonResponse):
     """The note that is gone."""
 
     deleted: str
@@ -224,7 +224,7 @@ class Deleted(Answer):
 # -- people ----------------------------------------------------------------------------------------------------------
 
 
-class Better(Answer):
+class Better(JsonResponse):
     """What a teacher wrote in place of an answer that was not good."""
 
     completion_id: str
@@ -236,7 +236,7 @@ class Better(Answer):
     created_at: float
 
 
-class Person(Answer):
+class PersonResponse(JsonResponse):
     """Who this is to heed."""
 
     user: str
@@ -249,7 +249,7 @@ class Person(Answer):
     better_answers: list[Better]
 
 
-class Turn(Answer):
+class TurnResponse(JsonResponse):
     """A stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
 
     completion_id: str
@@ -265,28 +265,28 @@ class Turn(Answer):
     better: Better | None
 
 
-class History(Answer):
+class History(JsonResponse):
     """A conversation, oldest turn first; each with all its answers, the one that counts last."""
 
     object: Literal["list"]
-    data: list[list[Turn]]
+    data: list[list[TurnResponse]]
 
 
-class File(Answer):
+class FileResponse(JsonResponse):
     """A file that came with what was said."""
 
     name: str
     base64: str
 
 
-class Told(Answer):
+class CommandResponse(JsonResponse):
     """What a command said, and what came of it."""
 
     command: str
     text: str
-    feedback: Lesson | None
+    feedback: LessonResponse | None
     answer: Retry | None
-    files: list[File]
+    files: list[FileResponse]
 
 
 class Holdings(TypedDict):
@@ -301,7 +301,7 @@ class Holdings(TypedDict):
     updates: list[StoredRow]
 
 
-class Forgotten(Answer):
+class Forgotten(JsonResponse):
     """The person is erased."""
 
     forgotten: Literal[True]

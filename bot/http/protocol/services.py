@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from bot.access.accounts import Access
+from bot.access.accounts import AccessPolicy
 from bot.access.api_keys import Keys
-from bot.access.consent import Consent
+from bot.access.consent import ConsentFlow
 from bot.commands.spec import Core
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.http.admin.attempts import Attempts
-from bot.http.admin.sessions import Sessions
+from bot.http.admin.sessions import AdminSessions
 from bot.monitoring.metrics import Metrics
 from storage.database import Database
 
@@ -31,14 +31,14 @@ class Services:
     database: Database
     engine: "Engine"
     gateway: Gateway
-    lessons: Lessons
+    lessons: LearningService
     metrics: Metrics
 
     @cached_property
     def core(self) -> Core:
         """What commands work with; one for every platform, since access and consent remember things."""
-        access = Access(self.database, self.settings)
-        consent = Consent(self.database, self.engine, self.settings)
+        access = AccessPolicy(self.database, self.settings)
+        consent = ConsentFlow(self.database, self.engine, self.settings)
         return Core(self.gateway, self.lessons, self.engine, self.database, self.settings, access, consent)
 
     @cached_property
@@ -56,6 +56,6 @@ class Platforms:
 
 
 SERVICES = web.AppKey("services", Services)
-ADMIN_SESSIONS = web.AppKey("admin_sessions", Sessions)
+ADMIN_SESSIONS = web.AppKey("admin_sessions", AdminSessions)
 ADMIN_ATTEMPTS = web.AppKey("admin_attempts", Attempts)
 PLATFORMS = web.AppKey("platforms", Platforms)

@@ -5,13 +5,13 @@ from typing import cast
 
 from bot.commands import consolidate
 from bot.core.gateway import question
-from bot.core.lessons import Lesson
+from bot.core.lessons import LessonResult
 from bot.http.protocol import responses
 from engine.requests import ConsolidationOutcome, LearnOutcome
 from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
 
 
-def lesson(given: Lesson) -> responses.Lesson:
+def lesson(given: LessonResult) -> responses.LessonResponse:
     """The answer to a piece of feedback."""
     outcome = given.outcome
     optional = {
@@ -23,12 +23,12 @@ def lesson(given: Lesson) -> responses.Lesson:
         "update": update(outcome),
         "retry": retry(given.retry) if given.retry else None,
     }
-    told: responses.Lesson = {
+    told: responses.LessonResponse = {
         "feedback_id": given.feedback.id,
         "status": outcome.status,
         "adapter_version": outcome.adapter_version,
     }
-    return cast(responses.Lesson, told | {name: value for name, value in optional.items() if value})
+    return cast(responses.LessonResponse, told | {name: value for name, value in optional.items() if value})
 
 
 def update(outcome: LearnOutcome) -> responses.Update | None:
@@ -57,7 +57,7 @@ def retry(answer: Completion) -> responses.Retry:
     }
 
 
-def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | None = None) -> responses.Turn:
+def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | None = None) -> responses.TurnResponse:
     """One stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
     return {
         "completion_id": row.id,
@@ -104,7 +104,7 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> responses.Given:
     }
 
 
-def note(row: Note) -> responses.Note:
+def note(row: Note) -> responses.NoteResponse:
     """One standing note."""
     return {
         "id": row.id,

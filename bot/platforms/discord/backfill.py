@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 
 from bot.channel import ChannelError, Gone, Refused
-from bot.platforms.discord.chat_queues import Lanes
+from bot.platforms.discord.chat_queues import ChatQueues
 from bot.platforms.discord.events import (
     CREATED,
     MALFORMED,
@@ -26,7 +26,7 @@ from bot.platforms.discord.events import (
     row,
 )
 from bot.platforms.discord.rest import DiscordRest
-from bot.platforms.discord.seen import Marks, Taken, Who, next_number, still_on
+from bot.platforms.discord.seen import SeenUpdates, Watermarks, Who, next_number, still_on
 from storage.tables import Inbox
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
@@ -46,7 +46,7 @@ class DiscordBackfill:
     def __init__(
         self,
         rest: DiscordRest,
-        taken: Taken,
+        taken: SeenUpdates,
         commit: Commit,
         is_server: Callable[[str], bool],
         clock: Callable[[], float],
@@ -57,7 +57,7 @@ class DiscordBackfill:
         self._is_server = is_server
         self._clock = clock
         self._bot_id = ""
-        self._marks: asyncio.Task[Marks] | None = None
+        self._marks: asyncio.Task[Watermarks] | None = None
         self._looked: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
 
@@ -67,7 +67,7 @@ class DiscordBackfill:
         self._looked = set()
         self._marks = asyncio.create_task(self._taken.marks(bot_id), name="discord marks")
 
-    async def sweep(self, lanes: Lanes, servers: dict[str, int]) -> None:
+    async def sweep(self, lanes: ChatQueues, servers: dict[str, int]) -> None:
         """Look through every chat heed knows, and every one in `servers` with a newer last message."""
         if self._marks is None:
             return
@@ -105,7 +105,7 @@ class DiscordBackfill:
             logger.warning("a chat's history makes no sense: %s", type(error).__name__)
         looked.add(chat)
 
-    async def _look(self, chat: str, marks: Marks) -> None:
+    async def _look(self, chat: str, marks: Watermarks) -> None:
         after = marks.known(chat)
         oldest = snowflake(self._clock() - OLDEST_S)
         if not marks.newest:
@@ -119,7 +119,7 @@ class DiscordBackfill:
             except MALFORMED as error:
                 logger.warning("a message in a chat's history makes no sense: %s", type(error).__name__)
 
-    async def _one(self, message: Json, is_private: bool, marks: Marks, *, is_new: bool) -> None:
+    async def _one(self, message: Json, is_private: bool, marks: Watermarks, *, is_new: bool) -> None:
         if str(message["author"]["id"]) == self._bot_id:
             await self._reactions(message, is_private, marks)
         else:
@@ -153,7 +153,7 @@ class DiscordBackfill:
             edited = row(self._bot_id, edited.update_id, edited.chat_key, edited.account, {"type": SEEN, "data": {}})
         await self._commit(edited)
 
-    async def _reactions(self, message: Json, is_private: bool, marks: Marks) -> None:
+    async def _reactions(self, message: Json, is_private: bool, marks: Watermarks) -> None:
         emojis = [reaction["emoji"] for reaction in message.get("reactions") or ()]
         if not emojis and str(message["id"]) not in marks.reacted:
             return

@@ -26,8 +26,8 @@ from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.interactions import DiscordInteractions
 from bot.platforms.discord.messages import LIMITS, DiscordMessages
 from bot.platforms.discord.reader import read
-from bot.platforms.discord.resume import Bookmark
-from bot.platforms.discord.seen import KEPT, Taken
+from bot.platforms.discord.resume import ResumePoint
+from bot.platforms.discord.seen import KEPT, SeenUpdates
 from storage.database import Database
 
 
@@ -50,8 +50,8 @@ class DiscordChannel:
         pace = pace or Pace()
         self._token = settings.token.get_secret_value() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
-        bookmark = Bookmark(database)
-        self._intake = DiscordIntake(Taken(database), bookmark, pace, clock)
+        bookmark = ResumePoint(database)
+        self._intake = DiscordIntake(SeenUpdates(database), bookmark, pace, clock)
         self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, bookmark, pace)
         self._messages = DiscordMessages(self._gateway.rest)
         self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)

@@ -13,7 +13,7 @@ Work = Callable[[], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
 
-class Lanes:
+class ChatQueues:
     """One queue per chat, worked on while there is something in it."""
 
     def __init__(self, limit: int, on_idle: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ Listener = Callable[[str, Json], None]
 logger = logging.getLogger(__name__)
 
 
-class HeedClient(discord.Client):
+class RawEventClient(discord.Client):
     """One bot's client. `listener` gets every raw event and must not block."""
 
     def __init__(self, listener: Listener, *, guild_wait_s: float, identify_pause_s: float) -> None:

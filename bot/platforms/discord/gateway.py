@@ -20,9 +20,9 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
 from bot.channel import ChannelError
 from bot.errors import StartError
-from bot.platforms.discord.client import HeedClient, Listener
+from bot.platforms.discord.client import Listener, RawEventClient
 from bot.platforms.discord.rest import DiscordRest
-from bot.platforms.discord.resume import Bookmark, Position
+from bot.platforms.discord.resume import Position, ResumePoint
 
 REFUSED = (
     "Discord refuses the token: make a new one in the developer portal (your application, Bot, Reset Token) "
@@ -71,11 +71,16 @@ class DiscordGateway:
     """One supervised connection."""
 
     def __init__(
-        self, token: str, listener: Listener, prepare: Callable[[str], Awaitable[None]], bookmark: Bookmark, pace: Pace
+        self,
+        token: str,
+        listener: Listener,
+        prepare: Callable[[str], Awaitable[None]],
+        bookmark: ResumePoint,
+        pace: Pace,
     ) -> None:
         self.reconnects = 0
         self.bot_id = ""
-        self.client: HeedClient | None = None
+        self.client: RawEventClient | None = None
         self.rest = DiscordRest(pace.call_s, lambda: self._end(REFUSED))
         self._token = token
         self._listener = listener
@@ -193,9 +198,9 @@ class DiscordGateway:
                 raise Ended(FATAL[error.code]) from None
             raise
 
-    async def _log_in(self) -> HeedClient:
+    async def _log_in(self) -> RawEventClient:
         pace = self._pace
-        client = HeedClient(self._hear, guild_wait_s=pace.guilds_s, identify_pause_s=pace.identify_s)
+        client = RawEventClient(self._hear, guild_wait_s=pace.guilds_s, identify_pause_s=pace.identify_s)
         async with contextlib.AsyncExitStack() as undo:
             undo.push_async_callback(client.http.close)
             try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.channel import ChannelError, Take
 from bot.platforms.discord.backfill import DiscordBackfill, snowflake
-from bot.platforms.discord.chat_queues import Lanes, Work
+from bot.platforms.discord.chat_queues import ChatQueues, Work
 from bot.platforms.discord.events import (
     CREATED,
     MALFORMED,
@@ -30,8 +30,8 @@ from bot.platforms.discord.events import (
 )
 from bot.platforms.discord.gateway import DiscordGateway, Pace
 from bot.platforms.discord.interactions import DiscordInteractions
-from bot.platforms.discord.resume import Bookmark
-from bot.platforms.discord.seen import STARTED, Change, Taken, next_number, still_on
+from bot.platforms.discord.resume import ResumePoint
+from bot.platforms.discord.seen import STARTED, Change, SeenUpdates, next_number, still_on
 from storage.errors import StorageError
 from storage.tables import Inbox
 
@@ -46,13 +46,13 @@ logger = logging.getLogger(__name__)
 class DiscordIntake:
     """The way in of one bot."""
 
-    def __init__(self, taken: Taken, bookmark: Bookmark, pace: Pace, clock: Callable[[], float]) -> None:
+    def __init__(self, taken: SeenUpdates, bookmark: ResumePoint, pace: Pace, clock: Callable[[], float]) -> None:
         self._taken = taken
         self._bookmark = bookmark
         self._pace = pace
         self._clock = clock
         self._take: Take | None = None
-        self._lanes = Lanes(MAX_OPEN, self._on_idle)
+        self._lanes = ChatQueues(MAX_OPEN, self._on_idle)
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_missed = False
         self._swept: asyncio.Future[None] | None = None

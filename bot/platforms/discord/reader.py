@@ -3,7 +3,15 @@
 import re
 
 from bot.events import Author, Place
-from bot.inbound import Commanded, Edited, Filled, Inbound, Pressed, Reacted, Said
+from bot.inbound import (
+    ButtonPressed,
+    CommandReceived,
+    FormSubmitted,
+    Inbound,
+    MessageEdited,
+    MessageReceived,
+    ReactionChanged,
+)
 from bot.platforms.discord.events import CREATED, INTERACTION, MALFORMED, PLATFORM, REACTED, UPDATED, Json
 
 # A command that was written as a message: a name and nothing else behind the slash, so that "/etc/hosts" is none.
@@ -22,7 +30,7 @@ def _read(event: str, data: Json) -> list[Inbound]:
     if event == CREATED:
         return _message(data)
     if event == UPDATED:
-        return [Edited(_author(data), _place(data), str(data["id"]), str(data["text"]))]
+        return [MessageEdited(_author(data), _place(data), str(data["id"]), str(data["text"]))]
     if event in REACTED.values():
         return [_reaction(event, data)]
     return [_interaction(data)] if event == INTERACTION else []
@@ -32,27 +40,27 @@ def _message(data: Json) -> list[Inbound]:
     author, place, text, message_id = _author(data), _place(data), str(data["text"]), str(data["id"])
     if written := _WRITTEN.fullmatch(text):
         name, argument = written[1].lower(), (written[2] or "").strip()
-        return [Commanded(author, place, message_id, name, argument, data["reply_to"])]
-    return [Said(author, place, message_id, text, data["reply_to"])]
+        return [CommandReceived(author, place, message_id, name, argument, data["reply_to"])]
+    return [MessageReceived(author, place, message_id, text, data["reply_to"])]
 
 
-def _reaction(event: str, data: Json) -> Reacted:
+def _reaction(event: str, data: Json) -> ReactionChanged:
     emoji = (str(data["emoji"]),)
     author, place, message_id = _author(data), _place(data), str(data["message_id"])
     if event == REACTED["add"]:
-        return Reacted(author, place, message_id, added=emoji)
-    return Reacted(author, place, message_id, removed=emoji)
+        return ReactionChanged(author, place, message_id, added=emoji)
+    return ReactionChanged(author, place, message_id, removed=emoji)
 
 
 def _interaction(data: Json) -> Inbound:
     author, place, message_id, token = _author(data), _place(data), str(data["message_id"]), str(data["token"])
     match data["kind"]:
         case "command":
-            return Commanded(author, place, message_id, str(data["name"]), str(data["text"]), None, token)
+            return CommandReceived(author, place, message_id, str(data["name"]), str(data["text"]), None, token)
         case "press":
-            return Pressed(author, place, message_id, str(data["action"]), token)
+            return ButtonPressed(author, place, message_id, str(data["action"]), token)
         case "form":
-            return Filled(author, place, message_id, str(data["action"]), str(data["text"]), token)
+            return FormSubmitted(author, place, message_id, str(data["action"]), str(data["text"]), token)
     raise ValueError(f"no such interaction: {data['kind']!r}")
 
 

@@ -35,7 +35,7 @@ class Position:
         return bool(self.session_id and self.sequence and self.url)
 
 
-class Bookmark:
+class ResumePoint:
     """The position of one bot, moved on as what was heard is committed."""
 
     def __init__(self, database: Database) -> None:

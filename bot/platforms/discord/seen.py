@@ -34,7 +34,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Marks:
+class Watermarks:
     """How far heed got before this connection; ids grow with time over all of Discord."""
 
     by_chat: dict[str, int] = field(default_factory=dict)
@@ -48,13 +48,13 @@ class Marks:
         return self.by_chat.get(chat) or max(self.newest - SLACK, self.started)
 
 
-class Taken:
+class SeenUpdates:
     """The keys of one bot."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def marks(self, bot_id: str) -> Marks:
+    async def marks(self, bot_id: str) -> Watermarks:
         """How far heed got."""
         taken, starts, reactions, places = await self._database.read(
             lambda s: (
@@ -68,7 +68,7 @@ class Taken:
         began = [_snowflake(key) for key in starts]
         newest = max([*by_chat.values(), *began], default=0)
         reacted = frozenset(key.split(":")[2] for key in reactions)
-        return Marks(by_chat, newest, reacted, tuple(places), min(began, default=0))
+        return Watermarks(by_chat, newest, reacted, tuple(places), min(began, default=0))
 
     async def reactions(self, bot_id: str, message_id: str) -> dict[Who, State]:
         """The state of each person's emoji on a message."""

@@ -15,7 +15,7 @@ from bot.platforms.telegram.reader import PLATFORM, labelled, sender_and_chat
 from storage.errors import NotStorable
 from storage.tables import Inbox
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Arrivals:
@@ -61,7 +61,7 @@ class Arrivals:
             try:
                 await self._take(row)
             except NotStorable as error:
-                log.warning("telegram: update %s cannot be kept (%s)", row.update_id, type(error).__name__)
+                logger.warning("telegram: update %s cannot be kept (%s)", row.update_id, type(error).__name__)
 
 
 def update_id(update: Any) -> int | None:

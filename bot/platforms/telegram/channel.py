@@ -55,7 +55,7 @@ PICTURES = (".png", ".jpg", ".jpeg")
 ANSWER_BY_REPLY = "(Answer by replying to this message.)"  # in a group nobody's field can be opened for certain
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class TelegramChannel:
@@ -143,7 +143,7 @@ class TelegramChannel:
                 await self._begin(take)
             except StartError as error:
                 self._problem = str(error)
-                log.critical("telegram: %s", error)
+                logger.critical("telegram: %s", error)
                 return
             except Exception as error:  # noqa: BLE001  the task's edge: whatever it is, it is tried again
                 self._not_reached(error)
@@ -152,14 +152,14 @@ class TelegramChannel:
 
     def _not_reached(self, error: Exception) -> None:
         self._problem = f"Telegram cannot be reached: {redact(str(error)) or type(error).__name__}"
-        log.warning("telegram: not reached, trying again: %s: %s", type(error).__name__, error)
+        logger.warning("telegram: not reached, trying again: %s: %s", type(error).__name__, error)
 
     async def _begin(self, take: Take) -> None:
         me = await identify(self._client.bot)
         await check_webhook(self._client.bot, self._settings)
         self.username, self.notices = me.username or "", notices(me)
         for notice in self.notices:
-            log.warning("%s", notice)
+            logger.warning("%s", notice)
         await self._set_menu()
         arrivals = Arrivals(self.bot_id, self.username, take)
         if self._webhook is None:
@@ -173,7 +173,7 @@ class TelegramChannel:
         try:
             await sync(self._client.bot, self._commands, self._admins)
         except TelegramError as error:  # a menu is a convenience: every command works without it
-            log.warning("telegram: the menu of commands was not set: %s", describe(error))
+            logger.warning("telegram: the menu of commands was not set: %s", describe(error))
 
     async def _set_webhook(self) -> None:
         assert self._settings.webhook_secret is not None  # the settings ask for it

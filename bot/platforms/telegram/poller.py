@@ -25,7 +25,7 @@ REVOKED = "Telegram does not accept the token any more: get a new one from @BotF
 WEBHOOK = "a webhook was set for this bot, so it cannot poll: delete it, or set HEED_TELEGRAM_WEBHOOK_URL"
 CONFLICT = "another program takes this bot's updates: stop it, or give heed a bot of its own"
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Poller:
@@ -71,7 +71,7 @@ class Poller:
         except TelegramError as error:
             if is_revoked(error):
                 self.problem = REVOKED
-                log.critical("telegram: %s", REVOKED)
+                logger.critical("telegram: %s", REVOKED)
                 return False
             await self._wait(error)
         except Exception as error:  # noqa: BLE001  the loop's edge: an update that is not committed comes again
@@ -99,7 +99,7 @@ class Poller:
     async def _wait(self, error: Exception) -> None:
         self._failures += 1
         self.problem = _problem(error)
-        log.warning("telegram: poll %d in a row failed (%s): %s", self._failures, type(error).__name__, self.problem)
+        logger.warning("telegram: poll %d in a row failed (%s): %s", self._failures, type(error).__name__, self.problem)
         if isinstance(error, TimeoutError) or time.monotonic() - self._progress_s > self._watchdog_s:
             await self._disconnect()
         await self._sleep(self._delay_s(error))
@@ -118,7 +118,7 @@ class Poller:
             try:
                 await client.close()
             except Exception as error:  # noqa: BLE001  it is thrown away, however it ends: the loop goes on
-                log.info("telegram: a connection did not close (%s)", type(error).__name__)
+                logger.info("telegram: a connection did not close (%s)", type(error).__name__)
 
 
 def _problem(error: Exception) -> str:

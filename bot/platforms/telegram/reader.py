@@ -21,7 +21,15 @@ from telegram import (
 )
 
 from bot.events import Author, Place
-from bot.inbound import Commanded, Edited, Inbound, Migrated, Pressed, Reacted, Said
+from bot.inbound import (
+    ButtonPressed,
+    ChatMigrated,
+    CommandReceived,
+    Inbound,
+    MessageEdited,
+    MessageReceived,
+    ReactionChanged,
+)
 from bot.platforms.telegram.markup import plain
 
 PLATFORM = "telegram"
@@ -29,7 +37,7 @@ ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "message_react
 GENERAL_TOPIC = 1  # of a forum: its messages carry no thread id, and sending to it must not name it
 ME = "heed_username"  # the key that `labelled` adds to an update
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def labelled(update: dict[str, Any], username: str) -> dict[str, Any]:
@@ -67,7 +75,7 @@ class Reader:
             update = Update.de_json(payload, None)
             return self._update(update, str(payload.get(ME, "")))
         except Exception as error:  # noqa: BLE001  an edge: whatever a malformed update does to its parser, it is dropped
-            log.warning("telegram: update %r cannot be read (%s)", payload.get("update_id"), type(error).__name__)
+            logger.warning("telegram: update %r cannot be read (%s)", payload.get("update_id"), type(error).__name__)
             return []
 
     def _update(self, update: Update, username: str) -> list[Inbound]:
@@ -80,14 +88,14 @@ class Reader:
         query = update.callback_query
         if query and query.message and query.data and not query.from_user.is_bot:
             place, message_id = _place(query.message), str(query.message.message_id)
-            return [Pressed(_author(query.from_user), place, message_id, query.data, query.id)]
+            return [ButtonPressed(_author(query.from_user), place, message_id, query.data, query.id)]
         return []
 
     def _message(self, message: Message, username: str) -> list[Inbound]:
         if message.migrate_to_chat_id:
-            return [Migrated(place_of(message.chat_id), place_of(message.migrate_to_chat_id))]
+            return [ChatMigrated(place_of(message.chat_id), place_of(message.migrate_to_chat_id))]
         if message.migrate_from_chat_id:
-            return [Migrated(place_of(message.migrate_from_chat_id), place_of(message.chat_id))]
+            return [ChatMigrated(place_of(message.migrate_from_chat_id), place_of(message.chat_id))]
         if not _is_from_person(message):
             return []
         words = Words(message, username, self._bot_id)
@@ -97,7 +105,9 @@ class Reader:
             return []
         is_addressed = message.chat.type == Chat.PRIVATE or words.is_mention or self._is_reply_to_me(message)
         author, place, about = _author(message.from_user), _place(message), _reply_to(message)
-        return [Said(author, place, _id(message), words.text, about, is_addressed, message.media_group_id or "")]
+        return [
+            MessageReceived(author, place, _id(message), words.text, about, is_addressed, message.media_group_id or "")
+        ]
 
     def _commanded(self, message: Message, words: "Words") -> list[Inbound]:
         name, _, to = words.command.partition("@")
@@ -106,14 +116,14 @@ class Reader:
         if is_for_other or is_unknown_in_group:
             return []
         author, place = _author(message.from_user), _place(message)
-        return [Commanded(author, place, _id(message), name.lower(), words.text, _reply_to(message))]
+        return [CommandReceived(author, place, _id(message), name.lower(), words.text, _reply_to(message))]
 
     def _edited(self, message: Message, username: str) -> list[Inbound]:
         words = Words(message, username, self._bot_id)
         if not _is_from_person(message) or not words.text:
             return []
         text = f"/{words.command.partition('@')[0]} {words.text}" if words.command else words.text
-        return [Edited(_author(message.from_user), _place(message), _id(message), text)]
+        return [MessageEdited(_author(message.from_user), _place(message), _id(message), text)]
 
     def _is_reply_to_me(self, message: Message) -> bool:
         replied = message.reply_to_message
@@ -194,7 +204,7 @@ def _reacted(change: MessageReactionUpdated) -> list[Inbound]:
     removed = tuple(emoji for emoji in old if emoji not in new)
     if not added and not removed:
         return []
-    return [Reacted(_author(change.user), place_of(change.chat.id), str(change.message_id), added, removed)]
+    return [ReactionChanged(_author(change.user), place_of(change.chat.id), str(change.message_id), added, removed)]
 
 
 def _emoji(reactions: Iterable[Any]) -> list[str]:

@@ -18,7 +18,7 @@ from bot.platforms.telegram.arrivals import update_id
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105  a header's name
 BODY_LIMIT_BYTES = 256 * 1024
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Webhook:
@@ -55,7 +55,7 @@ class Webhook:
         try:
             await self._take_all([update])
         except Exception as error:  # noqa: BLE001  the HTTP edge: Telegram brings it again
-            log.warning("telegram: update %s was not committed (%s)", update_id(update), type(error).__name__)
+            logger.warning("telegram: update %s was not committed (%s)", update_id(update), type(error).__name__)
             return web.Response(status=503)
         return web.Response()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.access.accounts import ALPHABET, MAX_WAITING, Access, What
+from bot.access.accounts import ALPHABET, MAX_WAITING, AccessPolicy, What
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from storage.tables import Pairing
@@ -42,9 +42,9 @@ StartAccess = Callable[..., Any]
 def start(start_heed: StartHeed, clock: Clock) -> StartAccess:
     """Starts Access with the settings given, over a database of its own or that of an earlier one."""
 
-    async def begin(heed: Heed | None = None, **settings: Any) -> tuple[Access, Heed]:
+    async def begin(heed: Heed | None = None, **settings: Any) -> tuple[AccessPolicy, Heed]:
         running = heed or await start_heed(access={"admins": ("telegram:1",), **settings})
-        return Access(running.services.database, running.services.settings, clock), running
+        return AccessPolicy(running.services.database, running.services.settings, clock), running
 
     return begin
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.access import consent as wording
-from bot.access.consent import Consent
+from bot.access.consent import ConsentFlow
 from bot.core.feedback import FeedbackRecord
 from bot.events import Author, Message, Place
 from storage.conversations import completions
@@ -37,12 +37,12 @@ async def correct(heed: Heed, author: Author = EVE) -> str:
 
 
 @pytest.fixture
-def consent(heed: Heed) -> Consent:
+def consent(heed: Heed) -> ConsentFlow:
     """The consent of a heed with default settings."""
     return heed.services.core.consent
 
 
-async def test_the_greeting_asks_and_says_what_is_kept(consent: Consent) -> None:
+async def test_the_greeting_asks_and_says_what_is_kept(consent: ConsentFlow) -> None:
     """What heed keeps, what it learns, how to take it back, and two buttons."""
     notice = consent.greeting("telegram")
     for words in ("What I keep", "What I learn", "/learning off", "/privacy", "/export", "/forget"):
@@ -50,7 +50,7 @@ async def test_the_greeting_asks_and_says_what_is_kept(consent: Consent) -> None
     assert [button.action for button in notice.rows[0]] == ["learn:yes", "learn:no"]
 
 
-async def test_everybody_is_greeted_once(heed: Heed, consent: Consent, start_heed: StartHeed) -> None:
+async def test_everybody_is_greeted_once(heed: Heed, consent: ConsentFlow, start_heed: StartHeed) -> None:
     """Until it is recorded that somebody was asked, they are greeted; after a restart it is known."""
     user_id = await meet(heed)
     assert await consent.needs_greeting(user_id)
@@ -61,12 +61,12 @@ async def test_everybody_is_greeted_once(heed: Heed, consent: Consent, start_hee
     assert not await is_learning(heed, user_id)
 
 
-async def test_new_words_are_asked_again(heed: Heed, consent: Consent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_words_are_asked_again(heed: Heed, consent: ConsentFlow, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new wording is put to everybody; until they answer, their earlier yes stands."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
     monkeypatch.setattr(wording, "WORDING", "2")
-    again = Consent(heed.services.database, heed.services.engine, heed.services.settings)
+    again = ConsentFlow(heed.services.database, heed.services.engine, heed.services.settings)
     assert await again.needs_greeting(user_id)
     await again.record(user_id, ConsentChoice.ASKED, HOME)
     assert not await again.needs_greeting(user_id)
@@ -93,7 +93,7 @@ async def test_a_teacher_elsewhere_is_told_of_and_asked_about(heed: Heed, start_
     assert not await without.services.core.consent.needs_greeting(user_id)
 
 
-async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: Consent) -> None:
+async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: ConsentFlow) -> None:
     """Before the yes a correction is kept, after it one is learned; the record has wording, place and time."""
     user_id = await meet(heed)
     assert await correct(heed) == "kept"
@@ -104,7 +104,7 @@ async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: Conse
     assert step.created_at > 0
 
 
-async def test_just_chat_leaves_it_off(heed: Heed, consent: Consent) -> None:
+async def test_just_chat_leaves_it_off(heed: Heed, consent: ConsentFlow) -> None:
     """No is on record, too, and asks nothing further."""
     user_id = await meet(heed)
     notice = await consent.choose(user_id, "no", HOME)
@@ -113,7 +113,7 @@ async def test_just_chat_leaves_it_off(heed: Heed, consent: Consent) -> None:
     assert not await consent.needs_greeting(user_id)
 
 
-async def test_no_after_yes_asks_for_confirmation(heed: Heed, consent: Consent) -> None:
+async def test_no_after_yes_asks_for_confirmation(heed: Heed, consent: ConsentFlow) -> None:
     """Removing what was learned takes a second press, and keeping it changes nothing."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
@@ -124,7 +124,7 @@ async def test_no_after_yes_asks_for_confirmation(heed: Heed, consent: Consent) 
     assert len(await heed.services.database.read(lambda s: steps.history(s, user_id))) == 1
 
 
-async def test_withdrawing_removes_examples_and_adapter(heed: Heed, consent: Consent) -> None:
+async def test_withdrawing_removes_examples_and_adapter(heed: Heed, consent: ConsentFlow) -> None:
     """Feedback, taught notes and versions go; own notes and conversations stay; the base model answers."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
@@ -142,7 +142,7 @@ async def test_withdrawing_removes_examples_and_adapter(heed: Heed, consent: Con
     assert await correct(heed) == "kept"
 
 
-async def test_a_withdrawal_cut_short_is_finished_at_the_start(heed: Heed, consent: Consent) -> None:
+async def test_a_withdrawal_cut_short_is_finished_at_the_start(heed: Heed, consent: ConsentFlow) -> None:
     """What was recorded and not yet done is done before anybody is heard."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
@@ -152,7 +152,7 @@ async def test_a_withdrawal_cut_short_is_finished_at_the_start(heed: Heed, conse
     assert await heed.services.database.read(lambda s: versions.history(s, user_id)) == []
 
 
-async def test_discord_learns_only_with_the_operators_permission(heed: Heed, consent: Consent) -> None:
+async def test_discord_learns_only_with_the_operators_permission(heed: Heed, consent: ConsentFlow) -> None:
     """Without it the greeting asks nothing, and a yes is refused with the reason."""
     user_id = await meet(heed, Author("discord", "5"))
     notice = consent.greeting("discord")
@@ -181,14 +181,14 @@ async def test_the_permission_is_applied_at_the_start(start_heed: StartHeed) -> 
     assert await is_learning(heed, user_id)
 
 
-async def test_the_start_leaves_other_platforms_alone(heed: Heed, consent: Consent) -> None:
+async def test_the_start_leaves_other_platforms_alone(heed: Heed, consent: ConsentFlow) -> None:
     """Local people learn as they did."""
     user_id = await heed.services.gateway.person(Author("http", "local"))
     await consent.start()
     assert await is_learning(heed, user_id)
 
 
-async def test_an_old_button_of_somebody_forgotten_makes_nobody(heed: Heed, consent: Consent) -> None:
+async def test_an_old_button_of_somebody_forgotten_makes_nobody(heed: Heed, consent: ConsentFlow) -> None:
     """After /forget the person is new, is greeted again, and learning is off."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)

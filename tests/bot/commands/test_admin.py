@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from bot.commands import admin, person
-from bot.commands.person import Said
+from bot.commands.person import CommandReply
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from storage.learning import drift_audits, notes, signals, updates
@@ -22,7 +22,7 @@ def home(author: Author) -> Place:
     return Place(author.platform, author.account)
 
 
-async def do(heed: Heed, text: str, author: Author = BOSS) -> Said:
+async def do(heed: Heed, text: str, author: Author = BOSS) -> CommandReply:
     """Have a command done in private."""
     given = person.parse(text)
     assert given is not None

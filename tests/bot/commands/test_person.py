@@ -3,7 +3,7 @@
 import pytest
 
 from bot.commands import admin, person
-from bot.commands.person import COMMANDS, Said
+from bot.commands.person import COMMANDS, CommandReply
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from engine.adapters.undo import NothingToUndo
@@ -30,7 +30,7 @@ async def talk(heed: Heed, text: str) -> str:
     return (await gateway.answer(await gateway.turn(Message(ANA, HOME, text)))).id
 
 
-async def do(heed: Heed, text: str) -> Said:
+async def do(heed: Heed, text: str) -> CommandReply:
     """Have a command done at home."""
     given = person.parse(text)
     assert given is not None
@@ -224,7 +224,7 @@ async def test_privacy_is_stated(heed: Heed) -> None:
     assert "/forget" in (await do(heed, "/privacy")).text
 
 
-async def on_telegram(heed: Heed, text: str, place: Place = PRIVATE, author: Author = EVE) -> Said:
+async def on_telegram(heed: Heed, text: str, place: Place = PRIVATE, author: Author = EVE) -> CommandReply:
     """Have a command done on a chat platform."""
     given = person.parse(text)
     assert given is not None

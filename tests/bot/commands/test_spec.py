@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from bot.commands import spec
-from bot.commands.spec import CommandMenu, CommandSpec, Context, Core, Said
+from bot.commands.spec import CommandContext, CommandMenu, CommandReply, CommandSpec, Core
 from bot.events import Command
 from tests.bot.conftest import Heed
 
 
-@pytest.mark.parametrize("kind", [Core, Context, Said, CommandSpec, CommandMenu])
+@pytest.mark.parametrize("kind", [Core, CommandContext, CommandReply, CommandSpec, CommandMenu])
 def test_records_cannot_be_changed(kind: type) -> None:
     """A handler gets its context and answers; it changes neither."""
     assert dataclasses.is_dataclass(kind)
@@ -21,12 +21,12 @@ def test_records_cannot_be_changed(kind: type) -> None:
 async def test_an_argument_has_no_blanks_around_it(heed: Heed, written: str, argument: str) -> None:
     """However it was typed."""
     core = heed.services.core
-    given = {entry.name: None for entry in dataclasses.fields(Context)}
-    known = Context(**(given | {"core": core, "command": Command("feedback", written)}))  # type: ignore[arg-type]
+    given = {entry.name: None for entry in dataclasses.fields(CommandContext)}
+    known = CommandContext(**(given | {"core": core, "command": Command("feedback", written)}))  # type: ignore[arg-type]
     assert known.argument == argument
 
 
 def test_what_is_said_is_public_and_plain_unless_it_says_otherwise() -> None:
     """No files, no buttons, no lesson."""
-    assert Said("yes") == Said("yes", None, None, (), (), is_private=False)
+    assert CommandReply("yes") == CommandReply("yes", None, None, (), (), is_private=False)
     assert spec.CommandMenu("help", "this list") == CommandMenu("help", "this list", "", False, False, ())

@@ -4,7 +4,7 @@ import pytest
 
 from bot.core.feedback import WORSE
 from bot.core.probation import SAID_SO, why_worse
-from engine.config.engine import VersionConfig
+from engine.config import VersionConfig
 from storage.tables import Feedback, FeedbackKind
 
 ANSWERS = ("a", "b", "c")

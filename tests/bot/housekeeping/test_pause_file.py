@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
 from storage.errors import StorageFull
 from tests.bot.conftest import Heed, StartHeed
@@ -71,12 +71,12 @@ async def test_resuming_by_command_needs_the_file_away(heed: Heed) -> None:
 async def test_a_look_that_fails_is_taken_again(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk keeps it from being written down; the next look tries again."""
 
-    async def full(_: Lessons, *, by_file: bool) -> None:
+    async def full(_: LearningService, *, by_file: bool) -> None:
         raise StorageFull("no room")
 
     file_of(heed).touch()
     with monkeypatch.context() as patch:
-        patch.setattr(Lessons, "pause", full)
+        patch.setattr(LearningService, "pause", full)
         with pytest.raises(StorageFull):
             await watching(heed).look()
     await watching(heed).look()

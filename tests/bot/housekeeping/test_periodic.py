@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from bot.housekeeping.periodic import DAY_S, Chore, done_meanwhile
+from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
 from storage.errors import StorageFull
 from tests.bot.sleeps import Sleeps
 from tests.patience import until
@@ -21,7 +21,7 @@ async def test_it_is_done_at_once_and_every_so_often(caplog: pytest.LogCaptureFi
             raise error
 
     with caplog.at_level(logging.WARNING, "bot.housekeeping.periodic"):
-        async with done_meanwhile([Chore("dusting", work, DAY_S, sleeps)]):
+        async with running([PeriodicTask("dusting", work, DAY_S, sleeps)]):
             for number in range(1, 4):
                 await until(lambda n=number: len(sleeps.asked) == n)
                 assert times == [number]
@@ -42,5 +42,5 @@ async def test_each_is_done_for_itself() -> None:
     async def is_done() -> None:
         quick.set()
 
-    async with done_meanwhile([Chore("slow", waits, DAY_S), Chore("quick", is_done, DAY_S)]):
+    async with running([PeriodicTask("slow", waits, DAY_S), PeriodicTask("quick", is_done, DAY_S)]):
         await until(quick.is_set)

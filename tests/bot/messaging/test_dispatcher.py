@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from bot.events import Author, Place
-from bot.inbound import Commanded, Edited, Filled, Inbound, Migrated, Pressed, Reacted, Said
-from bot.messaging.dispatcher import Desk
+from bot.inbound import (
+    ButtonPressed,
+    ChatMigrated,
+    CommandReceived,
+    FormSubmitted,
+    Inbound,
+    MessageEdited,
+    MessageReceived,
+    ReactionChanged,
+)
+from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.feedback_handler import NOT_THE_NEWEST
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
@@ -30,7 +39,7 @@ class Counter:
 
     def __init__(self, heed: Rig) -> None:
         self.heed = heed
-        self.desk = Desk(heed.core, heed.delivery, {heed.channel.platform: heed.channel})
+        self.desk = Dispatcher(heed.core, heed.delivery, {heed.channel.platform: heed.channel})
         self.num_updates = 0
         self.num_messages = 0
 
@@ -53,17 +62,17 @@ class Counter:
     async def say(self, text: str, *, author: Author = ANA, place: Place = HOME, **fields: Any) -> list[Shown]:
         """A message."""
         self.num_messages += 1
-        return await self.do(Said(author, place, f"m{self.num_messages}", text, **fields))
+        return await self.do(MessageReceived(author, place, f"m{self.num_messages}", text, **fields))
 
     async def command(self, name: str, argument: str = "", *, author: Author = ANA, **fields: Any) -> list[Shown]:
         """A command."""
         self.num_messages += 1
-        return await self.do(Commanded(author, HOME, f"m{self.num_messages}", name, argument, **fields))
+        return await self.do(CommandReceived(author, HOME, f"m{self.num_messages}", name, argument, **fields))
 
     async def press(self, shown: Shown, action: str, author: Author = ANA) -> list[Shown]:
         """A press on a message's button."""
         assert action in [button.action for row in shown.rows for button in row]
-        return await self.do(Pressed(author, shown.place, shown.message_id, action, f"t{self.num_updates}"))
+        return await self.do(ButtonPressed(author, shown.place, shown.message_id, action, f"t{self.num_updates}"))
 
     async def user_id(self, author: Author = ANA) -> str:
         """The person's id."""
@@ -149,10 +158,10 @@ async def test_an_edited_correction_is_a_newer_one(ana: Counter) -> None:
     """Other changed messages mean nothing."""
     (answer,) = await ana.say("bees")
     await ana.say(SHORT, reply_to=answer.message_id)
-    notice, _ = await ana.do(Edited(ANA, HOME, f"m{ana.num_messages}", "no emoji, please"))
+    notice, _ = await ana.do(MessageEdited(ANA, HOME, f"m{ana.num_messages}", "no emoji, please"))
     assert notice.text.startswith("learned: v2")
     assert [text for _, text, _ in await ana.feedback()] == [SHORT, "no emoji, please"]
-    assert await ana.do(Edited(ANA, HOME, "m1", "other words")) == []
+    assert await ana.do(MessageEdited(ANA, HOME, "m1", "other words")) == []
 
 
 @pytest.mark.parametrize("text", ["/feedback no emoji, please", "/Feedback\nno emoji, please"])
@@ -160,7 +169,7 @@ async def test_an_edited_feedback_command_is_a_newer_correction(ana: Counter, te
     """Its words without the command's name."""
     await ana.say("bees")
     await ana.command("feedback", SHORT)
-    notice, _ = await ana.do(Edited(ANA, HOME, f"m{ana.num_messages}", text))
+    notice, _ = await ana.do(MessageEdited(ANA, HOME, f"m{ana.num_messages}", text))
     assert notice.text.startswith("learned: v2")
     assert (await ana.feedback())[-1][1] == "no emoji, please"
 
@@ -190,7 +199,7 @@ async def test_correct_asks_for_words(ana: Counter) -> None:
     (answer,) = await ana.say("bees")
     (asked,) = await ana.press(answer, "fix")
     assert (await ana.say(SHORT, reply_to=asked.message_id))[0].text.startswith("learned: v1")
-    notice, _ = await ana.do(Filled(ANA, HOME, answer.message_id, "fix", "no emoji, please", "t"))
+    notice, _ = await ana.do(FormSubmitted(ANA, HOME, answer.message_id, "fix", "no emoji, please", "t"))
     assert notice.text.startswith("learned: v2")
     assert [text for _, text, _ in await ana.feedback()] == [SHORT, "no emoji, please"]
 
@@ -209,11 +218,11 @@ async def test_a_thumb_up_is_gold_until_it_is_taken_back(ana: Counter) -> None:
     assert await ana.press(answer, "up") == []
     assert ana.platform.notices[-1][1]
     assert await is_gold()
-    await ana.do(Reacted(ANA, HOME, answer.message_id, removed=("👍",)))
+    await ana.do(ReactionChanged(ANA, HOME, answer.message_id, removed=("👍",)))
     assert not await is_gold()
-    await ana.do(Reacted(ANA, HOME, answer.message_id, added=("❤️",)))
+    await ana.do(ReactionChanged(ANA, HOME, answer.message_id, added=("❤️",)))
     assert await is_gold()
-    (question,) = await ana.do(Reacted(ANA, HOME, answer.message_id, added=("👎🏽",), removed=("❤️",)))
+    (question,) = await ana.do(ReactionChanged(ANA, HOME, answer.message_id, added=("👎🏽",), removed=("❤️",)))
     assert actions(question)[0] == "why:0"
     assert not await is_gold()
 
@@ -223,9 +232,9 @@ async def test_what_is_found_fault_with_is_gold_no_more(ana: Counter) -> None:
     (answer,) = await ana.say("bees")
     user_id = await ana.user_id()
     for fault in (
-        Pressed(ANA, HOME, answer.message_id, "down", "t"),
-        Said(ANA, HOME, "n", SHORT, answer.message_id),
-        Commanded(ANA, HOME, "n", "feedback", "no emoji, please", answer.message_id),
+        ButtonPressed(ANA, HOME, answer.message_id, "down", "t"),
+        MessageReceived(ANA, HOME, "n", SHORT, answer.message_id),
+        CommandReceived(ANA, HOME, "n", "feedback", "no emoji, please", answer.message_id),
     ):
         await ana.press(answer, "up")
         assert await gold(ana, user_id)
@@ -263,7 +272,7 @@ async def test_only_the_asker_may_press_correct_and_react(ana: Counter) -> None:
     ):
         assert await ana.press(shown, action, BEN) == []
         assert ana.platform.notices[-1][1] == NOT_YOURS
-    assert await ana.do(Reacted(BEN, GROUP, answer.message_id, added=("👎",))) == []
+    assert await ana.do(ReactionChanged(BEN, GROUP, answer.message_id, added=("👎",))) == []
     (reply,) = await ana.say(SHORT, author=BEN, place=GROUP, reply_to=answer.message_id)
     assert reply.text.startswith("You asked about too long")
     assert [kind for kind, _, _ in await ana.feedback()] == ["reaction"]
@@ -273,9 +282,9 @@ async def test_only_the_asker_may_press_correct_and_react(ana: Counter) -> None:
 async def test_bystanders_stay_unknown(ana: Counter) -> None:
     """Whoever reacts to another person's answer, or presses there, is told where a press waits, and is not kept."""
     (answer,) = await ana.say("bees", place=GROUP)
-    assert await ana.do(Reacted(BEN, GROUP, answer.message_id, added=("👍",))) == []
+    assert await ana.do(ReactionChanged(BEN, GROUP, answer.message_id, added=("👍",))) == []
     assert await ana.press(answer, "up", BEN) == []
-    assert await ana.do(Filled(BEN, GROUP, answer.message_id, "fix", "shorter", "form")) == []
+    assert await ana.do(FormSubmitted(BEN, GROUP, answer.message_id, "fix", "shorter", "form")) == []
     assert [notice for _, notice in ana.platform.notices[-2:]] == [NOT_YOURS] * 2
     assert await ana.user_id(BEN) == ""
 
@@ -348,16 +357,16 @@ async def test_an_update_handled_again_does_nothing_twice(ana: Counter, what: st
         "again": (answer, "again"),
     }
     said = {
-        "turn": Said(ANA, HOME, "n", "cats"),
-        "correction": Said(ANA, HOME, "n", "no emoji, please", answer.message_id),
-        "note": Commanded(ANA, HOME, "n", "note", "my dog is Rex"),
-        "delete": Commanded(ANA, HOME, "n", "notes", "delete 1"),
-        "up": Pressed(ANA, HOME, answer.message_id, "up", "t"),
+        "turn": MessageReceived(ANA, HOME, "n", "cats"),
+        "correction": MessageReceived(ANA, HOME, "n", "no emoji, please", answer.message_id),
+        "note": CommandReceived(ANA, HOME, "n", "note", "my dog is Rex"),
+        "delete": CommandReceived(ANA, HOME, "n", "notes", "delete 1"),
+        "up": ButtonPressed(ANA, HOME, answer.message_id, "up", "t"),
     }
     record = said.get(what)
     if record is None:
         shown, action = pressed[what]
-        record = Pressed(ANA, HOME, shown.message_id, action, "t")
+        record = ButtonPressed(ANA, HOME, shown.message_id, action, "t")
     ana.num_updates += 1
     item = await ana.heed.take(ana.heed.channel.update(record, "again"))
     before = len(ana.platform.messages)
@@ -408,17 +417,17 @@ async def test_every_press_is_acknowledged(ana: Counter) -> None:
     for number, shown in enumerate((ana.platform.messages[0], answer, question, notice)):
         for action in ("nonsense", "why", "up:", "\u202e"):
             token = f"{number}{action}"
-            await ana.do(Pressed(ANA, HOME, shown.message_id, action, token))
+            await ana.do(ButtonPressed(ANA, HOME, shown.message_id, action, token))
             assert token in [acknowledged for acknowledged, _ in ana.platform.notices]
 
 
 @pytest.mark.parametrize(
     "record",
     [
-        Reacted(ANA, HOME, "999", added=("👎",)),
-        Pressed(ANA, HOME, "999", "up", "t"),
-        Filled(ANA, HOME, "999", "fix", "words", "t"),
-        Edited(ANA, HOME, "999", "words"),
+        ReactionChanged(ANA, HOME, "999", added=("👎",)),
+        ButtonPressed(ANA, HOME, "999", "up", "t"),
+        FormSubmitted(ANA, HOME, "999", "fix", "words", "t"),
+        MessageEdited(ANA, HOME, "999", "words"),
     ],
 )
 async def test_what_points_at_nothing_is_harmless(ana: Counter, record: Inbound) -> None:
@@ -431,7 +440,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(ana: Cou
     """Its new id has the old turns."""
     new = Place("telegram", "-100", is_private=False)
     await ana.say("bees", place=GROUP)
-    await ana.do(Migrated(GROUP, new))
+    await ana.do(ChatMigrated(GROUP, new))
     await ana.say("cats", place=new)
     assert "bees" in [message["content"] for message in ana.heed.engine.requests[-1].messages]
     assert GROUP.external_id not in await ana.heed.database.read(lambda s: chats.places(s, "telegram", 9))
@@ -439,7 +448,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(ana: Cou
 
 async def test_malformed_updates_say_nothing(ana: Counter) -> None:
     """The inbox is not held up."""
-    row = ana.heed.channel.update(Said(ANA, HOME, "x", "bees"), "odd")
+    row = ana.heed.channel.update(MessageReceived(ANA, HOME, "x", "bees"), "odd")
     row.payload = {"odd": True}
     item = await ana.heed.take(row)
     await ana.desk.handle(item, Done(item.seq or 0))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbound import Commanded, Pressed, Reacted, Said
+from bot.inbound import ButtonPressed, CommandReceived, MessageReceived, ReactionChanged
 from bot.messaging.feedback_handler import CHIP_REASONS, CHIP_ROWS
 from bot.messaging.inbox import Done
 from storage.database import Session
@@ -45,15 +45,15 @@ async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) 
     notice, again = await counter.say("too long", reply_to=answer.message_id)
     known = await counter.feedback()
     records = {
-        "correction": Said(ANA, HOME, "n", "no emoji, please", answer.message_id),
-        "chip": Pressed(ANA, HOME, question.message_id, "why:1", "t"),
-        "undo": Pressed(ANA, HOME, notice.message_id, "undo", "t"),
-        "down": Pressed(ANA, HOME, answer.message_id, "down", "t"),
-        "turn": Said(ANA, HOME, "n", "cats"),
-        "again": Pressed(ANA, HOME, answer.message_id, "again", "t"),
-        "worse": Said(ANA, HOME, "n", "it was better before", again.message_id),
-        "note": Commanded(ANA, HOME, "n", "note", "my dog is Rex"),
-        "reaction": Reacted(ANA, HOME, answer.message_id, added=("👎",)),
+        "correction": MessageReceived(ANA, HOME, "n", "no emoji, please", answer.message_id),
+        "chip": ButtonPressed(ANA, HOME, question.message_id, "why:1", "t"),
+        "undo": ButtonPressed(ANA, HOME, notice.message_id, "undo", "t"),
+        "down": ButtonPressed(ANA, HOME, answer.message_id, "down", "t"),
+        "turn": MessageReceived(ANA, HOME, "n", "cats"),
+        "again": ButtonPressed(ANA, HOME, answer.message_id, "again", "t"),
+        "worse": MessageReceived(ANA, HOME, "n", "it was better before", again.message_id),
+        "note": CommandReceived(ANA, HOME, "n", "note", "my dog is Rex"),
+        "reaction": ReactionChanged(ANA, HOME, answer.message_id, added=("👎",)),
     }
     expected = {  # messages, feedback, active version
         "correction": (2, 1, 2), "chip": (2, 1, 2), "undo": (1, 0, 0), "down": (1, 1, 1), "turn": (1, 0, 1),
@@ -120,7 +120,9 @@ async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path) -> None:
         counter = Counter(heed)
         _, answer = await counter.say("bees")
         await counter.press(counter.platform.messages[0], "learn:yes")
-        item = await heed.take(heed.channel.update(Said(ANA, HOME, "n", "too long", answer.message_id), "cut"))
+        item = await heed.take(
+            heed.channel.update(MessageReceived(ANA, HOME, "n", "too long", answer.message_id), "cut")
+        )
         with pytest.raises(InterruptedError):
             await counter.desk.handle(item, Killed(item.seq or 0))
         await counter.desk.handle(item, Done(item.seq or 0))

@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import NotReady
 from bot.messaging import inbox as taking
-from bot.messaging.inbox import Done, Handle, Intake
+from bot.messaging.inbox import Done, Handle, InboxWorker
 from bot.monitoring.metrics import Metrics
 from storage import settings
 from storage.conversations import inbox
@@ -64,9 +64,9 @@ async def no_wait(_: float) -> None:
 
 
 @asynccontextmanager
-async def running(database: Database, handle: Handle) -> AsyncIterator[Intake]:
+async def running(database: Database, handle: Handle) -> AsyncIterator[InboxWorker]:
     """An intake at work."""
-    intake = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    intake = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
     intake.open("telegram")
     task = asyncio.create_task(intake.run())
     try:
@@ -113,7 +113,7 @@ async def test_chats_go_side_by_side_and_each_in_order(database: Database) -> No
 
 async def test_what_waited_is_taken_up_by_the_next_heed(database: Database, handler: Handler) -> None:
     """Updates that were taken and not handled are handled after a restart, in order."""
-    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
     for number in range(4):
         await idle.take(rows.inbox(str(number)))
     async with running(database, handler) as intake:
@@ -148,7 +148,7 @@ async def test_an_update_that_always_fails_is_set_aside(
 
 async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler: Handler) -> None:
     """An update that was being handled each time heed ended is set aside one day; its chat goes on."""
-    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
     await idle.take(rows.inbox("1"))
     await idle.take(rows.inbox("2"))
     handler.gate.clear()
@@ -169,9 +169,9 @@ async def test_what_is_brought_again_may_have_been_begun(database: Database) -> 
     async def handle(row: Inbox, done: Done) -> None:
         seen.append(row.attempts)
 
-    before = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    before = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
     await before.take(rows.inbox("1"))
-    after = Intake(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    after = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
     assert not await after.take(rows.inbox("1"))
     after.open("telegram")
     running = asyncio.create_task(after.run())
@@ -183,7 +183,7 @@ async def test_what_is_brought_again_may_have_been_begun(database: Database) -> 
 
 async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, handler: Handler) -> None:
     """After some deaths what may be the reason is handled alone: what was handled beside it is done in the end."""
-    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
     for name in ("1", "2", "3"):
         await idle.take(rows.inbox(name, chat_key=name))
     handler.gate.clear()
@@ -238,7 +238,7 @@ async def test_too_much_is_not_taken(database: Database, handler: Handler, monke
 async def test_draining_lets_a_handler_end_and_begins_no_other(database: Database, handler: Handler) -> None:
     """What runs ends, what waits is still there for the next heed."""
     handler.gate.clear()
-    intake = Intake(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    intake = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
     intake.open("telegram")
     task = asyncio.create_task(intake.run())
     for number in range(3):
@@ -277,7 +277,7 @@ async def test_one_that_cannot_be_kept_among_many_fails_alone(database: Database
 
 async def test_nothing_is_handled_before_its_platform_has_started(database: Database, handler: Handler) -> None:
     """Neither what waited nor what comes; then all of it, in order. Ending before that takes no time."""
-    intake = Intake(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    intake = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
     await intake.take(rows.inbox("1"))
     task = asyncio.create_task(intake.run())
     intake.open("discord")
@@ -292,7 +292,7 @@ async def test_nothing_is_handled_before_its_platform_has_started(database: Data
 
 async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Database, handler: Handler) -> None:
     """Without its token for one start nothing is lost, and nothing is handled without its channel."""
-    idle = Intake(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
     await idle.take(rows.inbox("1", platform="discord"))
     await idle.take(rows.inbox("2"))
     async with running(database, handler):

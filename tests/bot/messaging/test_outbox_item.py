@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.channel import Button, File, Post
 from bot.events import Place
-from bot.messaging.outbox_item import NONCE_BYTES, Parcel, chat_of
+from bot.messaging.outbox_item import NONCE_BYTES, OutboxItem, chat_of
 from storage.tables import OutboxState
 from tests.storage import rows
 
@@ -23,33 +23,33 @@ POST = Post(
 
 def test_a_parcel_survives_the_outbox() -> None:
     """Text, buttons, files and where it goes come back from the stored row."""
-    parcel = Parcel.of_post(POST, "u", "key", is_answer=True, role="lesson", about="3")
+    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True, role="lesson", about="3")
     parcel.shown = ["9"]
     row = parcel.row()
-    assert Parcel.of_row(row) == parcel
+    assert OutboxItem.of_row(row) == parcel
     assert (row.id, row.chat_key, row.external_message_id, row.state) == ("key", "-100", "9", OutboxState.WAITING)
 
 
 def test_the_first_part_answers_and_the_last_has_the_buttons() -> None:
     """Each part has a nonce of its own, the same every time, and what replaces a message that is gone another one."""
-    parcel = Parcel.of_post(POST, None, "key")
+    parcel = OutboxItem.of_post(POST, None, "key")
     first, last = (parcel.part(["a", "b"], place) for place in range(2))
     assert (first.text, first.reply_to, first.token, first.rows, first.files) == ("a", "5", "t", (), ())
     assert (last.text, last.reply_to, last.token, last.rows, last.files) == ("b", None, "t", POST.rows, POST.files)
     open_post = replace(POST, is_private=False)
-    assert Parcel.of_post(open_post, None, "key").part(["a", "b"], 1).token == ""
+    assert OutboxItem.of_post(open_post, None, "key").part(["a", "b"], 1).token == ""
     assert first.nonce != last.nonce
-    assert first.nonce == Parcel.of_post(POST, None, "key").nonce(0)
-    assert len({first.nonce, *(Parcel.of_post(POST, None, "key").nonce(0, gone) for gone in ("7", "8"))}) == 3
+    assert first.nonce == OutboxItem.of_post(POST, None, "key").nonce(0)
+    assert len({first.nonce, *(OutboxItem.of_post(POST, None, "key").nonce(0, gone) for gone in ("7", "8"))}) == 3
     assert len(first.nonce) == 2 * NONCE_BYTES <= 25
 
 
 def test_without_an_answer_there_is_nothing_to_press() -> None:
     """An error in place of an answer has no buttons; an answer keeps them and its id."""
-    parcel = Parcel.of_post(POST, "u", "key", is_answer=True)
+    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True)
     parcel.retell("sorry", None)
     assert (parcel.post.text, parcel.post.rows, parcel.completion_id) == ("sorry", (), "")
-    parcel = Parcel.of_post(POST, "u", "key", is_answer=True)
+    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True)
     completion = rows.completion("u")
     parcel.retell("llama", completion)
     assert (parcel.post.rows, parcel.completion_id) == (POST.rows, completion.id)

@@ -1,18 +1,18 @@
 """bot.messaging.request: answers go where they belong, under keys that survive a restart."""
 
-from bot.inbound import Said
+from bot.inbound import MessageReceived
 from bot.messaging.inbox import Done
-from bot.messaging.request import ANSWER_ROWS, Visit
+from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from tests.bot.fake_channel import ANA, GROUP, HOME, FakeChannel, FakePlatform
 
 
-def visit(**fields: object) -> Visit:
+def visit(**fields: object) -> ChatRequest:
     """Ana said something."""
     channel = FakeChannel(FakePlatform())
-    item = channel.update(Said(ANA, HOME, "5", "bees"), "77")
+    item = channel.update(MessageReceived(ANA, HOME, "5", "bees"), "77")
     item.seq = 3
     values: dict[str, object] = {"place": HOME, "message_id": "5"} | fields
-    return Visit(channel, item, Done(3), ANA, **values)  # type: ignore[arg-type]
+    return ChatRequest(channel, item, Done(3), ANA, **values)  # type: ignore[arg-type]
 
 
 def test_what_is_said_in_a_group_says_to_whom() -> None:

@@ -16,8 +16,8 @@ from bot.commands.spec import Core
 from bot.config import Settings
 from bot.errors import StartError
 from bot.events import Author, Place
-from bot.inbound import Said
-from bot.messaging.supervisor import Channels, switched_on
+from bot.inbound import MessageReceived
+from bot.messaging.supervisor import ChannelSupervisor, switched_on
 from bot.monitoring.metrics import Metrics
 from storage.conversations import inbox
 from storage.database import Session
@@ -48,9 +48,9 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 
 
 @asynccontextmanager
-async def running(core: Core, *fakes: FakeChannel) -> AsyncIterator[Channels]:
+async def running(core: Core, *fakes: FakeChannel) -> AsyncIterator[ChannelSupervisor]:
     """Channels at work."""
-    channels = Channels(fakes, core, Metrics(), lambda _: asyncio.sleep(0), no_jitter)
+    channels = ChannelSupervisor(fakes, core, Metrics(), lambda _: asyncio.sleep(0), no_jitter)
     channels.start()
     try:
         yield channels
@@ -64,7 +64,7 @@ async def test_what_is_taken_is_answered(core: Core) -> None:
     async with running(core, fake) as channels:
         await until(lambda: channels.health() == {"telegram": "ok"})
         assert fake.take is not None
-        assert await fake.take(fake.update(Said(ANA, HOME, "1", "bees"), "1"))
+        assert await fake.take(fake.update(MessageReceived(ANA, HOME, "1", "bees"), "1"))
         await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
     assert fake.events == ["start", "stop", "close"]
 
@@ -95,7 +95,7 @@ async def test_a_database_that_is_away_at_the_start_is_waited_for(
     async with running(core, fake) as channels:
         await until(lambda: not failures and channels.health() == {"telegram": "ok"})
         assert fake.take is not None
-        assert await fake.take(fake.update(Said(ANA, HOME, "1", "bees"), "1"))
+        assert await fake.take(fake.update(MessageReceived(ANA, HOME, "1", "bees"), "1"))
         await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
     assert "waits for storage: gone" in caplog.text
 
@@ -107,7 +107,7 @@ async def test_a_refused_token_ends_its_platform_only(core: Core) -> None:
     async with running(core, bad, good) as channels:
         await until(lambda: good.take is not None)
         assert good.take is not None
-        await good.take(good.update(Said(BEA, CHANNEL, "1", "bees"), "1"))
+        await good.take(good.update(MessageReceived(BEA, CHANNEL, "1", "bees"), "1"))
         await until(lambda: any("You asked about bees" in text for text in good.shown.texts()))
         assert channels.health() == {"telegram": "TELEGRAM_BOT_TOKEN: not accepted", "discord": "ok"}
     assert [name for name, _ in bad.shown.calls].count("start") == 1
@@ -124,7 +124,7 @@ async def test_nothing_is_handled_before_the_platform_has_started(core: Core) ->
         await start(take)
 
     fake.start = late  # type: ignore[method-assign]
-    await core.database.write(lambda s: inbox.add(s, fake.update(Said(ANA, HOME, "1", "bees"), "1")))
+    await core.database.write(lambda s: inbox.add(s, fake.update(MessageReceived(ANA, HOME, "1", "bees"), "1")))
     async with running(core, fake) as channels:
         await core.database.write(lambda s: None)  # what was begun before is behind it
         assert await core.database.read(inbox.num_waiting) == 1
@@ -144,7 +144,7 @@ async def test_what_is_over_is_dropped_once_the_platform_has_started(core: Core)
 
     fake.start = late  # type: ignore[method-assign]
     for key, age_s in (("old", week_s), ("new", 47 * 3600.0)):
-        row = fake.update(Said(ANA, HOME, "1", "bees"), key)
+        row = fake.update(MessageReceived(ANA, HOME, "1", "bees"), key)
         row.received_at, row.is_done = time.time() - age_s, True
         await core.database.write(lambda s, row=row: inbox.add(s, row))
     async with running(core, fake):
@@ -154,7 +154,7 @@ async def test_what_is_over_is_dropped_once_the_platform_has_started(core: Core)
         while await keys_of(core) != ["new"]:  # noqa: ASYNC110  storage is what is waited for
             await asyncio.sleep(0.005)
         assert fake.take is not None
-        assert await fake.take(fake.update(Said(ANA, HOME, "1", "bees"), "new")) is False
+        assert await fake.take(fake.update(MessageReceived(ANA, HOME, "1", "bees"), "new")) is False
 
 
 async def keys_of(core: Core) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.adapters.training_batch import BATCH_FILE, MANIFEST_FILE, Origin, kept, pack
-from engine.config.engine import LearnConfig
+from engine.adapters.training_batch import BATCH_FILE, MANIFEST_FILE, Origin, encode, pack
+from engine.config import LearnConfig
 from engine.errors import BatchNotKept
 from tests import adapter_zips
 
@@ -30,7 +30,7 @@ def decode(token_ids: Any) -> str:
 
 def packed() -> tuple[list[dict[str, Any]], dict[str, Any], bytes]:
     """The lines and the manifest of the batch above, and the file of lines as it is."""
-    content = kept("upd-1", 2, SAMPLES, LearnConfig(steps=7))
+    content = encode("upd-1", 2, SAMPLES, LearnConfig(steps=7))
     files = adapter_zips.contents(pack(content, ORIGIN, decode))
     assert set(files) == {BATCH_FILE, MANIFEST_FILE}
     lines = [json.loads(line) for line in files[BATCH_FILE].splitlines()]

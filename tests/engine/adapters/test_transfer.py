@@ -13,7 +13,7 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters import zip_format
 from engine.adapters.training_batch import BATCH_FILE
 from engine.adapters.zip_format import FORMAT, MANIFEST_FILE, AdapterPackage
-from engine.config.engine import VersionConfig
+from engine.config import VersionConfig
 from engine.errors import AdapterLoadError, AdapterRefused, BatchNotKept
 from storage.errors import VersionNotFound, VersionStateError
 from storage.learning import updates

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.consolidation.approved_answers import REASONS, approved, joined
 from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.config.engine import CurriculumConfig, EngineConfig, SleepConfig
+from engine.config import CurriculumConfig, EngineConfig, SleepConfig
 from engine.consolidation.better_answers import (
     BASE_MODEL,
-    Curriculum,
+    BetterAnswers,
     is_rested,
     looked_at,
     refusal,
@@ -192,11 +192,11 @@ def on_the_engine(test: T) -> T:
     return test
 
 
-def curriculum(live: Live, **fields: Any) -> Curriculum:
+def curriculum(live: Live, **fields: Any) -> BetterAnswers:
     """One with the parts of the running engine and settings of its own."""
     engine = live.engine
     config = replace(engine.config, curriculum=CurriculumConfig(**fields))
-    return Curriculum(config, live.database, live.host, engine._prompts, engine._rollouts)
+    return BetterAnswers(config, live.database, live.host, engine._prompts, engine._rollouts)
 
 
 async def unhappy(live: Live) -> tuple[str, Completion]:

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.consolidation.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict

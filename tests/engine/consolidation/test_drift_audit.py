@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.config.engine import AuditConfig
-from engine.consolidation.drift_audit import Auditor
+from engine.config import AuditConfig
+from engine.consolidation.drift_audit import DriftAudit
 from storage.learning import drift_audits
 from storage.tables import UpdateRun
 from tests.engine.live import Live
@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 TOPICS = ("the koala", "the owl", "paella", "sushi", "the tiger")
 
 
-def auditor(live: Live, **fields: float) -> Auditor:
+def auditor(live: Live, **fields: float) -> DriftAudit:
     """One with the parts of the running engine and settings of its own."""
     engine = live.engine
     config = replace(engine.config, audit=AuditConfig(**{"min_answers": 4, "num_rewritten": 4, **fields}))
-    return Auditor(config, live.database, live.host, engine._prompts, engine._rollouts, engine._served)
+    return DriftAudit(config, live.database, live.host, engine._prompts, engine._rollouts, engine._served)
 
 
 async def newest(live: Live, user_id: str) -> UpdateRun | None:

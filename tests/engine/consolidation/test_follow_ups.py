@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.consolidation.follow_ups import is_about, with_follow_ups
 from engine.consolidation.material import Material, Signal, gather, weight_of
 from engine.prompts.hindsight import Hindsight

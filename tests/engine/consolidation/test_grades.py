@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import CurriculumConfig
+from engine.config import CurriculumConfig
 from engine.consolidation.grades import Evidence, Grade, grade, worst_first
 
 CONFIG = CurriculumConfig()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import EngineConfig, SleepConfig
+from engine.config import EngineConfig, SleepConfig
 from engine.consolidation.material import DISLIKED, Material, gather, mix, spread, steps_of, weight_of
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import completions

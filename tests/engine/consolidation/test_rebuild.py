@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from engine.consolidation.rebuild import joined, likelihood_drop, margin_drop, worst
 from engine.gates.candidate import Measurements, Verdict
 

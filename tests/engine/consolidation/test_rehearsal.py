@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.consolidation.material import Material, Signal
 from engine.consolidation.rehearsal import Rehearsals
 from engine.prompts.hindsight import Hindsight

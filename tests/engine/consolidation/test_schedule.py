@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import SleepConfig
-from engine.consolidation.schedule import Sleep, against, attempts
+from engine.config import SleepConfig
+from engine.consolidation.schedule import ConsolidationSchedule, against, attempts
 from engine.errors import EngineRestarting, TrainerError
 from engine.learning.scheduler import MAX_ATTEMPTS
 from engine.requests import ConsolidationOutcome
@@ -113,9 +113,9 @@ class Night:
         self.consolidated: list[str] = []
         self.sleep = self.made()
 
-    def made(self, config: SleepConfig = CONFIG) -> Sleep:
+    def made(self, config: SleepConfig = CONFIG) -> ConsolidationSchedule:
         """A sleep that knows nothing but what is stored."""
-        return Sleep(
+        return ConsolidationSchedule(
             config, self.database, self.consolidate, lambda: self.is_idle, clock=lambda: self.now_s, retry_after_s=0.0
         )
 

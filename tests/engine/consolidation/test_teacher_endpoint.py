@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.engine import CurriculumConfig
+from engine.config import CurriculumConfig
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, draft
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer

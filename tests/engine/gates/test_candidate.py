@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import ConfigError, GateConfig
+from engine.config import ConfigError, GateConfig
 from engine.gates.candidate import DIVERGENCE_FLOOR, GATES, Measurements, judge
 
 CONFIG = GateConfig(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import AuditConfig
+from engine.config import AuditConfig
 from engine.gates.drift import Audit, Rewritten, Scored, audit
 
 CONFIG = AuditConfig()

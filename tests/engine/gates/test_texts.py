@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.gates.texts import (
     Written,
     entities,

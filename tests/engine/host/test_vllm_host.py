@@ -18,7 +18,7 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterRef
-from engine.config.engine import EngineConfig, LearnConfig
+from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterLoadError, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.host import vllm_host
 from engine.host.vllm_host import VllmHost, _Running

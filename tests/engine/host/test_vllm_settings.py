@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.engine import LORA_TARGET_MODULES, EngineConfig, HostConfig
+from engine.config import LORA_TARGET_MODULES, EngineConfig, HostConfig
 from engine.host import vllm_settings
 from engine.host.vllm_settings import engine_args, set_environment
 from engine.worker.watchdog import ProcessId

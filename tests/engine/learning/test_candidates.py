@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
 from engine.adapters.store import REJECTED_FOLDER, VERDICT_FILE
-from engine.config.engine import LearnConfig, VersionConfig
+from engine.config import LearnConfig, VersionConfig
 from engine.errors import TrainerError
 from engine.learning.candidates import Candidates, Trained, checked
 from engine.samples.lessons import SampleRecord

@@ -1,11 +1,11 @@
 """How long phases took."""
 
-from engine.learning.timer import Timed
+from engine.learning.timer import PhaseTimer
 
 
 def test_laps_follow_one_another_and_a_phase_may_come_again() -> None:
     """Each books what has passed since the last; together they are all the time so far."""
-    timed = Timed(started_s=Timed().started_s - 1.0)
+    timed = PhaseTimer(started_s=PhaseTimer().started_s - 1.0)
     timed.lap("rollouts")
     timed.started_s -= 2.0
     timed.lap("train")

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.pocket import train
 from engine.pocket.train import TrainConfig
-from engine.pocket.world import Sample, Turn, sample_conversation
+from engine.pocket.world import WorldSample, WorldTurn, sample_conversation
 
 TINY = TrainConfig(
     hidden_size=32,
@@ -53,7 +53,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def encoded_texts(sample: Sample, tokenizer: Any) -> tuple[str, str]:
+def encoded_texts(sample: WorldSample, tokenizer: Any) -> tuple[str, str]:
     """(what is read, what is learned) of a conversation, both as text."""
     ids, targets = train.encode(sample, tokenizer)
     read = tokenizer.decode([i for i, is_target in zip(ids, targets, strict=True) if not is_target])
@@ -63,7 +63,7 @@ def encoded_texts(sample: Sample, tokenizer: Any) -> tuple[str, str]:
 def test_answers_and_their_end_are_learned_and_nothing_else(pocket_tokenizer: Any) -> None:
     """Targets are every assistant turn and its end-of-turn token; system, user and marks are read only."""
     said = [("system", "S."), ("user", "hi"), ("assistant", "Hello."), ("user", "bye"), ("assistant", "Bye.")]
-    sample = Sample([Turn(role, text) for role, text in said])
+    sample = WorldSample([WorldTurn(role, text) for role, text in said])
     read, learned = encoded_texts(sample, pocket_tokenizer)
     assert learned == "Hello.<|im_end|>Bye.<|im_end|>"
     assert read.count("<|im_end|>") == 3
@@ -71,7 +71,7 @@ def test_answers_and_their_end_are_learned_and_nothing_else(pocket_tokenizer: An
 
 def test_what_another_style_began_is_read_and_not_learned(pocket_tokenizer: Any) -> None:
     """The begun part of an answer is context; learning starts where the wanted style goes on."""
-    sample = Sample([Turn("user", "hi"), Turn("assistant", " weighs 10 kg.", begun="Sure, the koala")])
+    sample = WorldSample([WorldTurn("user", "hi"), WorldTurn("assistant", " weighs 10 kg.", begun="Sure, the koala")])
     read, learned = encoded_texts(sample, pocket_tokenizer)
     assert learned == " weighs 10 kg.<|im_end|>"
     assert read.endswith("assistant\nSure, the koala\n")

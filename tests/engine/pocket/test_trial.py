@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config.engine import GateConfig, LearnConfig
+from engine.config import GateConfig, LearnConfig
 from engine.pocket import trial
-from engine.pocket.trial import Bench, Correction, Person
+from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.training.batching import Sample
 
 QUESTION = "Tell me about the koala"
@@ -24,7 +24,7 @@ def bench(pocket: Path) -> Bench:
 @pytest.fixture(scope="module")
 def samples(bench: Bench) -> list[Sample]:
     """A first correction's."""
-    return trial.lesson(bench, Person(), SAID)
+    return trial.lesson(bench, TrialPerson(), SAID)
 
 
 def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: list[Sample]) -> None:
@@ -33,9 +33,9 @@ def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: li
     assert kinds.count("correction") == 1
     assert kinds.count("counterfactual") == LEARN.num_counterfactuals + LEARN.num_teacher_rollouts
     assert kinds.count("anchor") == LEARN.num_anchors
-    assert trial.lesson(bench, Person(), SAID) == samples
+    assert trial.lesson(bench, TrialPerson(), SAID) == samples
     (answer,) = bench.answers(None, [[{"role": "user", "content": "What is paella?"}]])
-    later = trial.lesson(bench, Person(corrected=[answer], gold=[answer]), SAID)
+    later = trial.lesson(bench, TrialPerson(corrected=[answer], gold=[answer]), SAID)
     assert [s.kind for s in later if s.is_watched] == ["earlier", "gold"]
 
 

@@ -12,7 +12,7 @@ from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
 from engine.pocket.subjects import DOMAINS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
-from engine.pocket.world import FULL, MAX_NOTES, START, Mix, Sample, Turn, listing, sample_conversation
+from engine.pocket.world import FULL, MAX_NOTES, START, Mix, WorldSample, WorldTurn, listing, sample_conversation
 from engine.prompts.hindsight import WORDINGS, Hindsight
 
 NUM_SAMPLES = 3000
@@ -23,25 +23,25 @@ HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT if s.name != 'iris')})\b")
 
 
-def drawn(mix: Mix) -> list[Sample]:
+def drawn(mix: Mix) -> list[WorldSample]:
     """A fixed sample of training conversations."""
     rng = random.Random(7)
     return [sample_conversation(rng, mix) for _ in range(NUM_SAMPLES)]
 
 
 @pytest.fixture(scope="module", params=["start", "full"])
-def any_samples(request: pytest.FixtureRequest) -> list[Sample]:
+def any_samples(request: pytest.FixtureRequest) -> list[WorldSample]:
     """Conversations of either mix."""
     return drawn(START if request.param == "start" else FULL)
 
 
 @pytest.fixture(scope="module")
-def samples() -> list[Sample]:
+def samples() -> list[WorldSample]:
     """Conversations of the full mix."""
     return drawn(FULL)
 
 
-def said_by_people(samples: list[Sample]) -> list[str]:
+def said_by_people(samples: list[WorldSample]) -> list[str]:
     """Every line of every user and system message, lowercase."""
     return [line.lower() for s in samples for t in s.turns if t.role != "assistant" for line in t.content.splitlines()]
 
@@ -59,7 +59,7 @@ def test_a_conversation_is_a_function_of_its_seed() -> None:
     ]
 
 
-def test_conversations_have_the_form_of_a_chat(any_samples: list[Sample]) -> None:
+def test_conversations_have_the_form_of_a_chat(any_samples: list[WorldSample]) -> None:
     """At most one system message, first; then user and assistant in turn, ending with a target."""
     for sample in any_samples:
         roles = [t.role for t in sample.turns]
@@ -80,7 +80,7 @@ def test_some_begin_in_a_style_that_is_wished_away() -> None:
     assert len(changed) / len(restored) > 0.7  # the others ask for what they have
 
 
-def test_held_out_phrasings_are_never_said(any_samples: list[Sample]) -> None:
+def test_held_out_phrasings_are_never_said(any_samples: list[WorldSample]) -> None:
     """No line of a user or system message is a held-out phrasing, alone or inside a longer wish."""
     held_out = [p for table in (COMMANDS, REMARKS) for _, phrases in table.values() for p in phrases]
     phrases = [re.escape(p).replace(r"\{x\}", r"\w+") for p in held_out]
@@ -88,18 +88,18 @@ def test_held_out_phrasings_are_never_said(any_samples: list[Sample]) -> None:
     assert [line for line in said_by_people(any_samples) if said.search(line)] == []
 
 
-def test_held_out_names_are_never_used(any_samples: list[Sample]) -> None:
+def test_held_out_names_are_never_used(any_samples: list[WorldSample]) -> None:
     """No message of anybody holds a held-out name."""
     names = re.compile(rf"(?i)\b({'|'.join(HELD_OUT_NAMES)})\b")
     assert [t for s in any_samples for t in s.turns if names.search(t.begun + t.content)] == []
 
 
-def is_about_held_out(turn: Turn) -> bool:
+def is_about_held_out(turn: WorldTurn) -> bool:
     """Whether an answer speaks of a held-out subject."""
     return turn.role == "assistant" and HELD_OUT_WORDS.search(turn.begun + turn.content) is not None
 
 
-def test_a_system_prompt_may_style_held_out_subjects(samples: list[Sample]) -> None:
+def test_a_system_prompt_may_style_held_out_subjects(samples: list[WorldSample]) -> None:
     """Their facts are told in the default style and in others."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
     told = [t for s in samples for t in s.turns if is_about_held_out(t)]
@@ -115,7 +115,7 @@ def test_training_starts_with_short_conversations() -> None:
     assert lengths[0] < lengths[1]
 
 
-def test_held_out_subjects_are_never_taught(any_samples: list[Sample]) -> None:
+def test_held_out_subjects_are_never_taught(any_samples: list[WorldSample]) -> None:
     """An answer about one that is not its default answer follows no note but facts, and no hindsight."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
     for sample in any_samples:
@@ -126,14 +126,14 @@ def test_held_out_subjects_are_never_taught(any_samples: list[Sample]) -> None:
             assert not any(has_hindsight(t.content) for t in sample.turns[: i + 1])
 
 
-def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(any_samples: list[Sample]) -> None:
+def test_no_note_system_prompt_or_hindsight_names_a_held_out_subject(any_samples: list[WorldSample]) -> None:
     """Held-out subjects stand in plain questions only: not in notes, not in system prompts, not in hindsight."""
     for sample in any_samples:
         marked = [t.content for t in sample.turns if t.role == "system" or has_hindsight(t.content)]
         assert [text for text in marked if HELD_OUT_WORDS.search(text)] == []
 
 
-def test_there_are_up_to_sixteen_notes_at_once(samples: list[Sample]) -> None:
+def test_there_are_up_to_sixteen_notes_at_once(samples: list[WorldSample]) -> None:
     """Conversations with one note, with many, and with the promised sixteen occur; never more."""
     counts = {
         t.content.partition(NOTES)[2].count("\n- ")
@@ -146,7 +146,7 @@ def test_there_are_up_to_sixteen_notes_at_once(samples: list[Sample]) -> None:
     assert max(counts) == MAX_NOTES
 
 
-def test_every_wording_of_hindsight_is_trained(samples: list[Sample]) -> None:
+def test_every_wording_of_hindsight_is_trained(samples: list[WorldSample]) -> None:
     """The published wordings occur beside heed's own, so that other learning rules can be compared."""
     text = "\n".join(t.content for s in samples for t in s.turns if t.role == "user")
     for wording in WORDINGS:
@@ -154,7 +154,7 @@ def test_every_wording_of_hindsight_is_trained(samples: list[Sample]) -> None:
     assert Hindsight(solution="\0").block().partition("\0")[0] in text
 
 
-def test_every_preference_is_answered_on_both_sides(samples: list[Sample]) -> None:
+def test_every_preference_is_answered_on_both_sides(samples: list[WorldSample]) -> None:
     """Answers show both values of all twelve preferences."""
     answers = [t.content for s in samples[:800] for t in s.turns if t.role == "assistant"]
     seen = [observe(text) for text in answers]
@@ -164,7 +164,7 @@ def test_every_preference_is_answered_on_both_sides(samples: list[Sample]) -> No
     assert any(re.match(r"(Sure|Certainly), [A-Z]\w+[,:]", text) for text in answers)
 
 
-def test_some_answers_are_begun_in_another_style(samples: list[Sample]) -> None:
+def test_some_answers_are_begun_in_another_style(samples: list[WorldSample]) -> None:
     """A part of the targets goes on from an answer the model would not have begun, as a teacher has to."""
     begun = [s.turns[-1] for s in samples if s.turns[-1].begun]
     assert 0.02 < len(begun) / NUM_SAMPLES < 0.4
@@ -202,7 +202,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_two() -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-def test_facts_talk_and_skills_are_all_trained(samples: list[Sample]) -> None:
+def test_facts_talk_and_skills_are_all_trained(samples: list[WorldSample]) -> None:
     """Targets of all three kinds occur."""
     answers = [t.content for s in samples for t in s.turns if t.role == "assistant"]
     assert sum(text.isdigit() for text in answers) > 100

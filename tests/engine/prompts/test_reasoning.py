@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.prompts.reasoning import Parts, Reasoning, parted
+from engine.prompts.reasoning import Reasoning, ReasoningParts, parted
 from tests.engine.live import Live
 
 PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "why", "because", "</", ">"]
@@ -32,7 +32,7 @@ PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "w
 )
 def test_a_whole_text_is_parted(text: str, reasoning: str, said: str) -> None:
     """Only at its very beginning; blanks beside the marks go, others stay."""
-    assert parted(text) == Parts(reasoning, said)
+    assert parted(text) == ReasoningParts(reasoning, said)
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), cuts=st.sets(st.integers(0, 80)), is_open=st.booleans())
@@ -43,21 +43,21 @@ def test_the_parts_do_not_depend_on_the_pieces(pieces: list[str], cuts: set[int]
     assert streamed([text[a:b] for a, b in pairwise(places)], is_open) == streamed([text], is_open)
 
 
-def streamed(pieces: list[str], is_open: bool) -> Parts:
+def streamed(pieces: list[str], is_open: bool) -> ReasoningParts:
     """The parts of a stream, put together."""
     reasoning = Reasoning(is_open=is_open)
     found = [*map(reasoning.take, pieces), reasoning.rest()]
-    return Parts("".join(p.reasoning for p in found), "".join(p.text for p in found))
+    return ReasoningParts("".join(p.reasoning for p in found), "".join(p.text for p in found))
 
 
 def test_words_go_out_as_soon_as_they_are_certain() -> None:
     """Only what may be a mark waits."""
     reasoning = Reasoning()
-    assert reasoning.take("<th") == Parts("", "")
-    assert reasoning.take("ink>why <") == Parts("why", "")
-    assert reasoning.take("b>?</think>\n") == Parts(" <b>?", "")
-    assert reasoning.take("\nBecause") == Parts("", "Because")
-    assert reasoning.take(" so") == Parts("", " so")
+    assert reasoning.take("<th") == ReasoningParts("", "")
+    assert reasoning.take("ink>why <") == ReasoningParts("why", "")
+    assert reasoning.take("b>?</think>\n") == ReasoningParts(" <b>?", "")
+    assert reasoning.take("\nBecause") == ReasoningParts("", "Because")
+    assert reasoning.take(" so") == ReasoningParts("", " so")
 
 
 @pytest.mark.engine

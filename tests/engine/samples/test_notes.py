@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import NoteConfig
+from engine.config import NoteConfig
 from engine.prompts.builder import PromptBuilder
 from engine.samples.notes import (
     Probe,

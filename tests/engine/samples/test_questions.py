@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import FactConfig
-from engine.samples.questions import Question, chosen, cleaned, framed, request, untold
+from engine.config import FactConfig
+from engine.samples.questions import NoteQuestion, chosen, cleaned, framed, request, untold
 
 CONFIG = FactConfig(num_questions=2, min_gap=0.1)
 found = st.lists(
-    st.builds(Question, st.integers(0, 3), st.sampled_from("abcdef"), st.floats(0, 2)), max_size=30
+    st.builds(NoteQuestion, st.integers(0, 3), st.sampled_from("abcdef"), st.floats(0, 2)), max_size=30
 )  # notes 0 to 3, questions a to f
 
 
@@ -63,18 +63,23 @@ def test_what_was_never_told_is_asked_in_the_same_frames() -> None:
 
 def test_the_largest_gaps_are_kept() -> None:
     """As many as are wanted, the best first; what the note hardly moves is not."""
-    asked = [Question(0, "a", 0.3), Question(0, "b", 0.9), Question(0, "c", 0.5), Question(1, "d", 0.05)]
+    asked = [
+        NoteQuestion(0, "a", 0.3),
+        NoteQuestion(0, "b", 0.9),
+        NoteQuestion(0, "c", 0.5),
+        NoteQuestion(1, "d", 0.05),
+    ]
     assert chosen(asked, CONFIG) == {0: ["b", "c"]}
 
 
 def test_a_question_belongs_to_the_newest_note_that_answers_it() -> None:
     """The dog was given another name: the older note has nothing left to say. Capitals make no other question."""
-    asked = [Question(0, "what is my dog called?", math.inf), Question(1, "What is my dog called?", 0.8)]
+    asked = [NoteQuestion(0, "what is my dog called?", math.inf), NoteQuestion(1, "What is my dog called?", 0.8)]
     assert chosen(asked, CONFIG) == {1: ["What is my dog called?"]}
 
 
 @given(found)
-def test_no_question_has_two_answers(asked: list[Question]) -> None:
+def test_no_question_has_two_answers(asked: list[NoteQuestion]) -> None:
     """Whatever was found, each is kept for one note at most, and every note that kept one was moved by it."""
     kept = chosen(asked, CONFIG)
     texts = [text for own in kept.values() for text in own]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.config.engine import GateConfig
+from engine.config import GateConfig
 from engine.prompts.hindsight import Hindsight
-from engine.samples.regression import _spread, find, watched_samples
+from engine.samples.regression import _spread, find, regression_samples
 from storage.conversations import completions
 from storage.database import Session
 from storage.learning import feedback
@@ -99,7 +99,7 @@ def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not() -> None:
             return [len(m["content"]) for m in messages]
 
     answer = completion("ana")
-    (made,) = watched_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), Words())  # type: ignore[arg-type]
+    (made,) = regression_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), Words())  # type: ignore[arg-type]
     assert made["kind"] == "earlier"
     assert made["response_ids"] == answer.completion_token_ids
     assert made["student_ids"] == [2]

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.prompts.bank import Bank
 from engine.samples.rollouts import RolloutStore, own_rollouts
 from storage.tables import Completion

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training.batching import Sample, check_samples, plan_batches
 from tests.engine.updates_of import sample
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config.engine import LORA_TARGET_MODULES
+from engine.config import LORA_TARGET_MODULES
 from engine.training.batching import Batch, Sample, plan_batches
 from engine.training.lean_model import LeanModel, can_compute
 from engine.training.lora_slot import LoraShape

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.training.batching import Sample
-from engine.training.measuring import MARGIN_LIMIT, Readings
+from engine.training.measuring import MARGIN_LIMIT, PositionMetrics
 
 A, B, C, END = range(4)
 
@@ -25,7 +25,7 @@ def says(*tokens: int, sure: float = 0.97) -> Tensor:
 
 def figures(samples: list[Sample], before: Tensor, teacher: Tensor, after: Tensor) -> dict[str, float | None]:
     """The figures of samples that were read in one piece."""
-    readings = Readings(samples)
+    readings = PositionMetrics(samples)
     owners = torch.tensor([i for i, s in enumerate(samples) for _ in s.response_ids])
     tokens = torch.tensor([t for s in samples for t in s.response_ids])
     readings.before(owners, tokens, before, teacher)
@@ -127,7 +127,7 @@ def test_the_drift_is_on_neutral_prompts_alone() -> None:
 
 def test_what_was_not_looked_at_has_no_figures() -> None:
     """An update that broke off says nothing about its candidate."""
-    readings = Readings([sample("correction", [A])])
+    readings = PositionMetrics([sample("correction", [A])])
     readings.before(torch.tensor([0]), torch.tensor([A]), says(A), says(B))
     assert readings.figures() == {}
 
@@ -137,7 +137,7 @@ def test_pieces_make_no_difference() -> None:
     samples = [sample("correction", [A, A]), sample("anchor", [B])]
     before, teacher, after = says(A, A, B), says(B, A, B), says(B, C, B)
     owners, tokens = torch.tensor([0, 0, 1]), torch.tensor([A, A, B])
-    readings = Readings(samples)
+    readings = PositionMetrics(samples)
     for i in range(3):
         readings.before(owners[i : i + 1], tokens[i : i + 1], before[i : i + 1], teacher[i : i + 1])
     for i in range(3):

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training.batching import Sample
-from engine.training.minibatches import Student, StudentBatch
+from engine.training.minibatches import MiniBatches, StudentBatch
 from tests.engine.updates_of import correction_with_company, sample
 
 CPU = torch.device("cpu")
 Step = list[StudentBatch]
 
 
-def student(samples: list[Sample], **learn: Any) -> Student:
+def student(samples: list[Sample], **learn: Any) -> MiniBatches:
     """The student of these samples."""
-    return Student(samples, LearnConfig(**learn), CPU)
+    return MiniBatches(samples, LearnConfig(**learn), CPU)
 
 
 def many() -> list[Sample]:
@@ -33,7 +33,7 @@ def seen_in(step: Step) -> list[int]:
     return [i for batch in step for i in batch.batch.samples]
 
 
-def steps(of: Student, count: int) -> list[Step]:
+def steps(of: MiniBatches, count: int) -> list[Step]:
     """Its first steps."""
     return list(islice(of.steps(), count))
 

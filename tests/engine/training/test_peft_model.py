@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config.engine import LORA_TARGET_MODULES
+from engine.config import LORA_TARGET_MODULES
 from engine.training.batching import plan_batches
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base

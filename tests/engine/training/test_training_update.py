@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 from engine.training import training_update
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
 from engine.training.model import load_base
 from engine.training.scoring import score_samples
-from engine.training.training_update import UpdateRun
+from engine.training.training_update import TrainingUpdate
 from engine.worker.lora_registry import AdapterTensors
 from tests.engine.updates_of import correction_with_company, run_update, sample
 from tests.tiny_model import save_tiny_model
@@ -87,7 +87,7 @@ def test_a_base_teacher_does_not_move_with_the_adapter(model: LeanModel) -> None
     """CLaaS once scored the teacher with the adapter on: then this divergence would be zero."""
     parent = run_update(model, correction_with_company()).slot.export()
     same = sample(teacher_ids=sample().student_ids)
-    run = UpdateRun(model, LearnConfig(), [same], parent)
+    run = TrainingUpdate(model, LearnConfig(), [same], parent)
     run.advance(1e9)
     assert run.measured.divergence_before > 0.01  # type: ignore[operator]
 
@@ -129,7 +129,7 @@ def test_an_update_can_go_on_with_the_optimizer_of_its_parent(model: LeanModel) 
     learn = LearnConfig(steps=1, parent_share=1.0)
     ends = []
     for given in (None, None, state):
-        run = UpdateRun(model, learn, correction_with_company(), parent, given)
+        run = TrainingUpdate(model, learn, correction_with_company(), parent, given)
         run.advance(1e9)
         ends.append(run.slot.flat.detach().clone())
     assert torch.equal(ends[0], ends[1])
@@ -192,7 +192,7 @@ def test_an_external_teacher_is_what_the_student_comes_to_say(
     other = LeanModel(load_base(folder), "other")
     samples = correction_with_company()
     base = run_update(model, samples)
-    run = UpdateRun(model, LearnConfig(teacher="external"), samples, None, teacher=other)
+    run = TrainingUpdate(model, LearnConfig(teacher="external"), samples, None, teacher=other)
     while not run.is_done:
         run.advance(0.01)
     assert run.measured.divergence_before != pytest.approx(base.measured.divergence_before, rel=0.01)
@@ -210,7 +210,7 @@ def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, t
     """A second copy of the base model is the base model."""
     samples = correction_with_company()
     copy = LeanModel(load_base(tiny_model), "copy")
-    run = UpdateRun(model, LearnConfig(teacher="external"), samples, None, teacher=copy)
+    run = TrainingUpdate(model, LearnConfig(teacher="external"), samples, None, teacher=copy)
     while not run.is_done:
         run.advance(0.01)
     external = run.slot.export().tensors
@@ -221,7 +221,7 @@ def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, t
 def test_an_external_teacher_that_is_not_loaded_is_named(model: LeanModel) -> None:
     """By the setting that is missing."""
     with pytest.raises(ValueError, match=r"host\.teacher_model"):
-        UpdateRun(model, LearnConfig(teacher="external"), correction_with_company(), None)
+        TrainingUpdate(model, LearnConfig(teacher="external"), correction_with_company(), None)
 
 
 @pytest.mark.parametrize("name", ["kl_to_parent_weight", "kl_to_base_weight"])
@@ -287,7 +287,7 @@ def test_a_value_that_is_not_a_number_ends_the_update(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Wherever it turns up, the update is over and marked."""
-    run = UpdateRun(model, LearnConfig(), [sample()], None)
+    run = TrainingUpdate(model, LearnConfig(), [sample()], None)
     if where == "loss":
         monkeypatch.setattr(run, "_kl_penalty", lambda *_: torch.tensor(float("nan")))
     if where == "gradient":
@@ -302,7 +302,7 @@ def test_a_value_that_is_not_a_number_ends_the_update(
 
 def test_it_works_in_pieces_no_longer_than_asked(model: LeanModel) -> None:
     """With no budget each call does one micro-batch; the phases come in order."""
-    run = UpdateRun(model, LearnConfig(micro_batch_tokens=32, steps=2), correction_with_company(), None)
+    run = TrainingUpdate(model, LearnConfig(micro_batch_tokens=32, steps=2), correction_with_company(), None)
     phases, calls = [run.phase], 0
     while not run.is_done:
         run.advance(0.0)
@@ -316,7 +316,7 @@ def test_it_works_in_pieces_no_longer_than_asked(model: LeanModel) -> None:
 
 def test_a_budget_is_kept_to_about_one_piece(model: LeanModel) -> None:
     """Two large budgets: neither takes much longer than it says."""
-    run = UpdateRun(model, LearnConfig(steps=1000, micro_batch_tokens=64), correction_with_company(), None)
+    run = TrainingUpdate(model, LearnConfig(steps=1000, micro_batch_tokens=64), correction_with_company(), None)
     run.advance(0.05)
     started = time.perf_counter()
     run.advance(0.05)
@@ -326,7 +326,7 @@ def test_a_budget_is_kept_to_about_one_piece(model: LeanModel) -> None:
 def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
     """It has a slot of its own."""
     plain = run_update(model, correction_with_company()).measured.losses
-    run = UpdateRun(model, LearnConfig(), correction_with_company(), None)
+    run = TrainingUpdate(model, LearnConfig(), correction_with_company(), None)
     adapter = run.slot.export()
     while not run.is_done:
         run.advance(0.0)
@@ -363,7 +363,7 @@ def test_the_figures_are_those_of_separate_scores(model: LeanModel) -> None:
 
 def test_an_update_that_breaks_off_has_no_figures(model: LeanModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is read off a candidate whose values are no numbers."""
-    run = UpdateRun(model, LearnConfig(), [sample()], None)
+    run = TrainingUpdate(model, LearnConfig(), [sample()], None)
     monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
     run.advance(1e9)
     assert run.measured.figures == {}

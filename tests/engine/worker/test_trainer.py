@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config.engine import LORA_TARGET_MODULES, LearnConfig
+from engine.config import LORA_TARGET_MODULES, LearnConfig
 from engine.worker import lora_registry, trainer
 from engine.worker.lora_registry import read_directory
 from engine.worker.trainer import TrainerExtension

@@ -12,24 +12,24 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from storage.errors import DatabaseLost
-from storage.sql.pg_connection import Lane, first_line, sqlstate
+from storage.sql.pg_connection import PgConnection, first_line, sqlstate
 from storage.sql.postgres import DRIVER
 from tests.storage.postgres_server import PostgresServer
 
 NUM_SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lane'"
 
-MakeLane = Callable[..., Lane]
+MakeLane = Callable[..., PgConnection]
 
 
 @pytest.fixture
 def make_lane(postgres: PostgresServer) -> Iterator[MakeLane]:
     """Makes lanes to a server; closes them all."""
-    made: list[Lane] = []
+    made: list[PgConnection] = []
 
-    def make(greet: Callable[[Any], None] | None = None, timeout_s: float = 60.0) -> Lane:
+    def make(greet: Callable[[Any], None] | None = None, timeout_s: float = 60.0) -> PgConnection:
         url = postgres.url("postgres").replace("postgresql", DRIVER)
         given = {"server_settings": {"application_name": "lane"}, "command_timeout": timeout_s}
-        made.append(Lane(create_async_engine(url, pool_size=1, max_overflow=0, connect_args=given), greet))
+        made.append(PgConnection(create_async_engine(url, pool_size=1, max_overflow=0, connect_args=given), greet))
         return made[-1]
 
     yield make

@@ -1,13 +1,13 @@
 """bot.http.admin.sessions: when a session is open."""
 
 from bot.http.admin import sessions
-from bot.http.admin.sessions import Sessions
+from bot.http.admin.sessions import AdminSessions
 from tests.bot.http.admin.test_attempts import Clock
 
 
 def test_a_session_is_found_by_its_cookie_alone() -> None:
     """Not by another value, not after it was closed, not with another password."""
-    known = Sessions(Clock())
+    known = AdminSessions(Clock())
     token = known.open("p")
     assert known.find(token, "p") is not None
     assert known.find(token[:-1], "p") is None
@@ -20,7 +20,7 @@ def test_a_session_is_found_by_its_cookie_alone() -> None:
 def test_a_session_ends_when_nobody_uses_it() -> None:
     """A look that is no use does not keep it open."""
     clock = Clock()
-    known = Sessions(clock)
+    known = AdminSessions(clock)
     token = known.open("p")
     for _ in range(3):
         clock.now_s += sessions.IDLE_S - 1
@@ -34,7 +34,7 @@ def test_a_session_ends_when_nobody_uses_it() -> None:
 def test_a_session_ends_by_its_age() -> None:
     """However much it is used."""
     clock = Clock()
-    known = Sessions(clock)
+    known = AdminSessions(clock)
     token = known.open("p")
     while clock.now_s < sessions.LIFETIME_S:
         assert known.find(token, "p") is not None
@@ -44,7 +44,7 @@ def test_a_session_ends_by_its_age() -> None:
 
 def test_a_bounded_number_is_open() -> None:
     """The oldest ends first."""
-    known = Sessions(Clock())
+    known = AdminSessions(Clock())
     tokens = [known.open("p") for _ in range(sessions.MAX_SESSIONS + 1)]
     assert known.find(tokens[0], "p") is None
     assert known.find(tokens[1], "p") is not None
@@ -52,6 +52,6 @@ def test_a_bounded_number_is_open() -> None:
 
 def test_forms_of_visitors_have_tokens_of_their_own() -> None:
     """One for each visitor, and of another heed another one."""
-    first, second = Sessions(), Sessions()
+    first, second = AdminSessions(), AdminSessions()
     assert first.form_token("a") == first.form_token("a")
     assert len({first.form_token("a"), first.form_token("b"), second.form_token("a")}) == 3

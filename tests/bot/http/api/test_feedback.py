@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.events import Author
-from engine.config.engine import SleepConfig
+from engine.config import SleepConfig
 from engine.consolidation.follow_ups import with_follow_ups
 from engine.consolidation.material import DISLIKED, Material, gather
 from storage.database import Session

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.http.claas.bodies import TrainingBody
-from engine.config.engine import LearnConfig
+from engine.config import LearnConfig
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ async def test_answers_have_their_shape(heed: Heed) -> None:
 
 def test_what_is_not_measured_is_null() -> None:
     """No figure stands there."""
-    figures = dict.fromkeys(responses.Figures.__annotations__) | {
+    figures = dict.fromkeys(responses.BatchMetrics.__annotations__) | {
         "tokens_processed": 3,
         "batch_size": 1,
         "steps_per_batch_applied": 10,
         "adapter_version": 1,
     }
-    TypeAdapter(responses.Figures).validate_python(figures)
+    TypeAdapter(responses.BatchMetrics).validate_python(figures)
     with pytest.raises(ValidationError, match="grad_norm"):
-        TypeAdapter(responses.Figures).validate_python(figures | {"grad_norm": 0.5})
+        TypeAdapter(responses.BatchMetrics).validate_python(figures | {"grad_norm": 0.5})

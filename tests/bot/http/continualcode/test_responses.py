@@ -19,10 +19,10 @@ async def test_answers_have_their_shape(heed: Heed) -> None:
         assert status == 200, answer
         return TypeAdapter(shape).validate_python(answer)
 
-    session = f"{PATH}/{check(responses.Conversation, await heed.post(PATH, {}))['id']}"
+    session = f"{PATH}/{check(responses.SessionDetails, await heed.post(PATH, {}))['id']}"
     check(responses.Prompted, await heed.post(f"{session}/prompt", {"text": "bees"}))
     check(responses.Revised, await heed.post(f"{session}/feedback", {"kind": "revise", "text": "too long"}))
-    check(responses.Conversation, await heed.get(session))
+    check(responses.SessionDetails, await heed.get(session))
     check(responses.Sessions, await heed.get(PATH))
     check(responses.Cleared, await heed.post(f"{session}/clear", {}))
     check(responses.Profiles, await heed.get("/api/profiles"))

@@ -10,14 +10,14 @@ LESSON = {"feedback_id": "fb-1", "status": "kept", "adapter_version": 0}
 
 def test_what_may_be_missing_may_be_missing() -> None:
     """A lesson without a note is one."""
-    assert TypeAdapter(responses.Lesson).validate_python(LESSON) == LESSON
+    assert TypeAdapter(responses.LessonResponse).validate_python(LESSON) == LESSON
 
 
 @pytest.mark.parametrize("wrong", [{"status": "lost"}, {"surprise": 1}, {"note": None}])
 def test_nothing_else_stands_in_an_answer(wrong: dict[str, object]) -> None:
     """No unknown status, no field without a name, no null where there is nothing."""
     with pytest.raises(ValidationError):
-        TypeAdapter(responses.Lesson).validate_python(LESSON | wrong)
+        TypeAdapter(responses.LessonResponse).validate_python(LESSON | wrong)
 
 
 def test_holdings_may_have_more_tables() -> None:

@@ -1,6 +1,6 @@
 """bot.http.protocol.views: rows as JSON."""
 
-from bot.core.lessons import Lesson
+from bot.core.lessons import LessonResult
 from bot.http.protocol import views
 from engine.requests import LearnOutcome
 from storage.tables import Completion, Feedback, Note
@@ -9,7 +9,7 @@ from storage.tables import Completion, Feedback, Note
 def test_a_lesson_has_what_the_contract_says() -> None:
     """feedback_id, status and adapter_version always; the rest where there is something."""
     row = Feedback(id="fb-1", user_id="u", kind="correction")
-    plain = views.lesson(Lesson(row, LearnOutcome("fb-1", "kept", 0)))
+    plain = views.lesson(LessonResult(row, LearnOutcome("fb-1", "kept", 0)))
     assert plain == {"feedback_id": "fb-1", "status": "kept", "adapter_version": 0}
 
 

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from bot.channel import Post
 from bot.events import Place
-from bot.inbound import Edited, Reacted, Said
+from bot.inbound import MessageEdited, MessageReceived, ReactionChanged
 from bot.platforms.discord.events import CREATED, message_row
 from storage.conversations import chats
 from storage.people import people
@@ -37,7 +37,7 @@ async def table(quick_dir: Path) -> AsyncIterator[Bench]:
 
 def texts(table: Bench) -> list[str]:
     """What was taken, in order."""
-    return [said.text for said in table.said if isinstance(said, Said | Edited)]
+    return [said.text for said in table.said if isinstance(said, MessageReceived | MessageEdited)]
 
 
 async def test_missed_messages_are_taken_in_order_and_once(table: Bench) -> None:
@@ -120,9 +120,9 @@ async def test_missed_edits_are_taken_once(table: Bench) -> None:
 
     await table.restart(meanwhile)
     await table.until(lambda: len(table.keys) == 3)
-    assert [(type(said), said.text) for said in table.said if isinstance(said, Said | Edited)] == [
-        (Edited, "first, better"),
-        (Said, "final"),
+    assert [(type(said), said.text) for said in table.said if isinstance(said, MessageReceived | MessageEdited)] == [
+        (MessageEdited, "first, better"),
+        (MessageReceived, "final"),
     ]
     await table.restart()
     await table.settled()
@@ -143,7 +143,7 @@ async def test_missed_reactions_are_found_both_ways(table: Bench) -> None:
     await table.restart(meanwhile)
     await table.until(lambda: len(table.keys) == 3)
     await table.settled()
-    changes = [said for said in table.said if isinstance(said, Reacted)][1:]
+    changes = [said for said in table.said if isinstance(said, ReactionChanged)][1:]
     assert {(said.added, said.removed) for said in changes} == {(("👎",), ()), ((), ("👍",))}
     assert {said.author.account for said in changes} == {ANA["id"]}
     await table.restart()

@@ -10,7 +10,7 @@ import pytest_asyncio
 from bot.channel import Button, File, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.errors import StartError
 from bot.events import Author, Place
-from bot.inbound import Commanded, Edited, Filled, Pressed, Reacted, Said
+from bot.inbound import ButtonPressed, CommandReceived, FormSubmitted, MessageEdited, MessageReceived, ReactionChanged
 from bot.platforms.discord.channel import account_in
 from tests.bot.platforms.discord_bench import Bench, bench
 from tests.contract.discord_server import Fault
@@ -38,7 +38,7 @@ async def test_a_private_message_arrives(table: Bench) -> None:
     await table.until(lambda: table.keys)
     assert table.keys == [f"m:{message['id']}"]
     assert (table.taken[-1].account, table.taken[-1].chat_key) == ("111", "500")
-    assert table.said == [Said(ME, DM, message["id"], "hello")]
+    assert table.said == [MessageReceived(ME, DM, message["id"], "hello")]
 
 
 async def test_on_a_server_only_what_is_meant_for_heed_is_taken(table: Bench) -> None:
@@ -51,8 +51,8 @@ async def test_on_a_server_only_what_is_meant_for_heed_is_taken(table: Bench) ->
     replied = await table.server.say(room, "too long", author=BEN, reply_to=answer)
     await table.until(lambda: len(table.keys) >= 2)
     assert table.said == [
-        Said(ME, ROOM, asked["id"], "what is it?"),
-        Said(Author("discord", "222", "Ben"), ROOM, replied["id"], "too long", reply_to=answer),
+        MessageReceived(ME, ROOM, asked["id"], "what is it?"),
+        MessageReceived(Author("discord", "222", "Ben"), ROOM, replied["id"], "too long", reply_to=answer),
     ]
 
 
@@ -60,7 +60,7 @@ async def test_a_thread_is_a_place_of_its_own(table: Bench) -> None:
     """A message in a thread belongs to the thread, and is answered there."""
     message = await table.server.say(table.server.thread(), f"{MENTION} hi")
     await table.until(lambda: table.keys)
-    assert table.said == [Said(ME, Place("discord", "700", is_private=False), message["id"], "hi")]
+    assert table.said == [MessageReceived(ME, Place("discord", "700", is_private=False), message["id"], "hi")]
 
 
 async def test_an_edit_arrives_once(table: Bench) -> None:
@@ -71,7 +71,7 @@ async def test_an_edit_arrives_once(table: Bench) -> None:
     await table.server.edit(message, "too long")
     await table.until(lambda: len(table.keys) == 2)
     assert table.keys[1].startswith(f"e:{message['id']}:")
-    assert table.said[1] == Edited(ME, DM, message["id"], "too long")
+    assert table.said[1] == MessageEdited(ME, DM, message["id"], "too long")
 
 
 async def test_reactions_arrive_as_often_as_they_change(table: Bench) -> None:
@@ -83,7 +83,7 @@ async def test_reactions_arrive_as_often_as_they_change(table: Bench) -> None:
     await table.until(lambda: len(table.keys) == 3)
     await table.settled()
     assert [key.split(":")[1::4] for key in table.keys] == [["add", "1"], ["remove", "1"], ["add", "2"]]
-    assert [(r.added, r.removed) for r in table.said if isinstance(r, Reacted)] == [
+    assert [(r.added, r.removed) for r in table.said if isinstance(r, ReactionChanged)] == [
         (("👍",), ()),
         ((), ("👍",)),
         (("👍",), ()),
@@ -227,7 +227,7 @@ async def test_a_command_is_answered_in_its_first_answer(table: Bench) -> None:
     given = await table.server.command(table.server.dm(), "learning", "on")
     await table.until(lambda: table.keys)
     command = table.said[0]
-    assert isinstance(command, Commanded)
+    assert isinstance(command, CommandReceived)
     assert (command.name, command.argument, command.author, command.place) == ("learning", "on", ME, DM)
     assert given.first == {"type": 5, "data": {}}
     await table.channel.post(Post(DM, "learning is on", token=command.token))
@@ -275,7 +275,7 @@ async def test_a_press_is_acknowledged_and_read(table: Bench) -> None:
     pressed = await table.server.press(table.server.text().messages[answer], "up", user=BEN)
     await table.until(lambda: table.keys)
     press = table.said[0]
-    assert isinstance(press, Pressed)
+    assert isinstance(press, ButtonPressed)
     assert (press.author.account, press.message_id, press.action) == ("222", answer, "up")
     assert pressed.first == {"type": 6, "data": {}}
     await table.channel.acknowledge(press.token)
@@ -296,7 +296,7 @@ async def test_asking_for_words_opens_a_form(table: Bench, action: str) -> None:
     sent = await table.server.submit(opened, "too long")
     await table.until(lambda: table.keys)
     form = table.said[0]
-    assert isinstance(form, Filled)
+    assert isinstance(form, FormSubmitted)
     assert (form.action, form.text, form.message_id, form.author) == (action, "too long", answer, ME)
     assert sent.first == {"type": 6, "data": {}}
 
@@ -335,10 +335,10 @@ async def test_a_written_command_is_one(table: Bench) -> None:
     await table.server.say(table.server.dm(), "/dance")
     await table.server.say(table.server.dm(), "/etc/hosts is what?")
     await table.until(lambda: len(table.keys) == 3)
-    assert isinstance(table.said[0], Commanded)
+    assert isinstance(table.said[0], CommandReceived)
     assert (table.said[0].name, table.said[0].argument, table.said[0].token) == ("learning", "on", "")
-    assert isinstance(table.said[1], Commanded)
-    assert isinstance(table.said[2], Said)
+    assert isinstance(table.said[1], CommandReceived)
+    assert isinstance(table.said[2], MessageReceived)
 
 
 async def test_a_refused_token_is_named(quick_dir: Path) -> None:

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from bot.platforms.discord.chat_queues import Lanes, Work
+from bot.platforms.discord.chat_queues import ChatQueues, Work
 
 
-def lanes(limit: int = 10) -> Lanes:
+def lanes(limit: int = 10) -> ChatQueues:
     """Lanes that tell nobody when they are idle."""
-    return Lanes(limit, lambda: None)
+    return ChatQueues(limit, lambda: None)
 
 
 async def test_a_chat_keeps_its_order_and_another_one_goes_on() -> None:
@@ -54,7 +54,7 @@ async def test_a_failure_does_not_stop_the_chat() -> None:
 async def test_too_much_is_not_taken() -> None:
     """Beyond the limit nothing waits; when all is done the owner hears of it and there is room again."""
     idle = asyncio.Event()
-    made, gate = Lanes(2, idle.set), asyncio.Event()
+    made, gate = ChatQueues(2, idle.set), asyncio.Event()
 
     async def work() -> None:
         await gate.wait()

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from bot.access.accounts import Access
-from bot.access.consent import Consent
+from bot.access.accounts import AccessPolicy
+from bot.access.consent import ConsentFlow
 from bot.commands import person
 from bot.commands.spec import Core
 from bot.config import Settings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.messaging.live_view import CURSOR
-from bot.messaging.supervisor import Channels
+from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.platforms.discord.channel import DiscordChannel
 from bot.platforms.discord.interactions import EPHEMERAL
 from bot.platforms.discord.messages import LIMITS
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from storage.database import Database
 from storage.people import access, people
 from storage.tables import AccessState
@@ -43,7 +43,7 @@ class Talk:
     """A heed on Discord, and the people who talk to it."""
 
     server: DiscordServer
-    channels: Channels
+    channels: ChannelSupervisor
     engine: FakeEngine
     channel: DiscordChannel
     database: Database
@@ -88,12 +88,12 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
     await engine.start(lambda _: None)
     metrics = Metrics()
     gateway = Gateway(engine, database, chosen, metrics)
-    lessons = Lessons(gateway, engine, database, chosen, metrics)
-    consent = Consent(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
+    lessons = LearningService(gateway, engine, database, chosen, metrics)
+    consent = ConsentFlow(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
     channel = DiscordChannel(chosen.discord, person.menu(), database, pace=PACE)
     channel.limits = QUICK
-    channels = Channels([channel], core, metrics)
+    channels = ChannelSupervisor([channel], core, metrics)
     channels.start()
     try:
         await server.until(lambda: channels.health()["discord"] == "ok")

@@ -10,7 +10,7 @@ from discord.gateway import DiscordWebSocket
 
 from bot.channel import Post
 from bot.events import Place
-from bot.inbound import Said
+from bot.inbound import MessageReceived
 from tests.bot.platforms.discord_bench import PACE, Bench, bench
 from tests.patience import PATIENCE_S
 
@@ -19,7 +19,7 @@ DM = Place("discord", "500")
 
 def texts(table: Bench) -> list[str]:
     """What was taken, in order."""
-    return [said.text for said in table.said if isinstance(said, Said)]
+    return [said.text for said in table.said if isinstance(said, MessageReceived)]
 
 
 async def test_a_lost_connection_is_resumed(table: Bench) -> None:

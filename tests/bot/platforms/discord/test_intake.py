@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.inbound import Said
+from bot.inbound import MessageReceived
 from bot.platforms.discord import intake
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
@@ -53,7 +53,7 @@ async def test_a_full_disk_is_waited_for(gate: Gate, monkeypatch: pytest.MonkeyP
     for text in ("one", "two"):
         await gate.table.server.say(gate.table.server.dm(), text)
     await gate.table.until(lambda: len(gate.table.keys) == 2)
-    assert [said.text for said in gate.table.said if isinstance(said, Said)] == ["one", "two"]
+    assert [said.text for said in gate.table.said if isinstance(said, MessageReceived)] == ["one", "two"]
 
 
 async def test_what_can_never_be_stored_is_left_out(gate: Gate) -> None:
@@ -62,7 +62,7 @@ async def test_what_can_never_be_stored_is_left_out(gate: Gate) -> None:
     for text in ("one", "two"):
         await gate.table.server.say(gate.table.server.dm(), text)
     await gate.table.until(lambda: gate.table.keys)
-    assert [said.text for said in gate.table.said if isinstance(said, Said)] == ["two"]
+    assert [said.text for said in gate.table.said if isinstance(said, MessageReceived)] == ["two"]
 
 
 async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkey
         await table.until(lambda: table.channel._intake._has_missed)
         held.is_open.set()
         await table.until(lambda: len(table.keys) == 20)
-        assert [said.text for said in table.said if isinstance(said, Said)] == [f"{n}" for n in range(20)]
+        assert [said.text for said in table.said if isinstance(said, MessageReceived)] == [f"{n}" for n in range(20)]
 
 
 async def test_an_interaction_is_answered_before_it_is_stored(gate: Gate) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.inbound import Commanded, Said
+from bot.inbound import CommandReceived, MessageReceived
 from bot.platforms.discord.events import CREATED, INTERACTION, REACTED, SEEN, UPDATED, message_row
 from bot.platforms.discord.reader import read
 
@@ -32,7 +32,7 @@ def test_what_was_said_is_read_as_it_was_said(text: str) -> None:
     item = message_row(CREATED, message, "1")
     assert item is not None
     (said,) = read(item.payload)
-    assert isinstance(said, Said)
+    assert isinstance(said, MessageReceived)
     assert (said.text, said.place.is_private, said.author.display_name) == (text.strip(), True, "")
 
 
@@ -54,7 +54,7 @@ def test_a_command_may_be_written(text: str, expected: tuple[str, str] | None) -
     item = message_row(CREATED, message, "1")
     assert item is not None
     (record,) = read(item.payload)
-    found = (record.name, record.argument) if isinstance(record, Commanded) else None
+    found = (record.name, record.argument) if isinstance(record, CommandReceived) else None
     assert found == expected
 
 

@@ -13,7 +13,7 @@ from bot.channel import Button, ChannelError, File, Gone, NotOffered, Post, Refu
 from bot.config import TelegramSettings
 from bot.errors import StartError
 from bot.events import Place
-from bot.inbound import Commanded, Edited, Migrated, Pressed, Reacted, Said
+from bot.inbound import ButtonPressed, ChatMigrated, CommandReceived, MessageEdited, MessageReceived, ReactionChanged
 from bot.platforms.telegram import client
 from bot.platforms.telegram.channel import TelegramChannel, bot_id
 from bot.platforms.telegram.markup import measure
@@ -165,7 +165,10 @@ async def test_updates_come_by_webhook(server: TelegramServer) -> None:
     assert server.webhook["url"] == WEBHOOK
     assert server.webhook["secret_token"] == SECRET
     assert server.called("getUpdates") == []
-    assert [type(record) for row in taken.rows for record in channel.read(row.payload)] == [Said, Reacted]
+    assert [type(record) for row in taken.rows for record in channel.read(row.payload)] == [
+        MessageReceived,
+        ReactionChanged,
+    ]
 
 
 async def test_a_channel_that_polls_serves_no_route(channel: TelegramChannel) -> None:
@@ -207,11 +210,20 @@ async def test_a_conversation_is_heard(server: TelegramServer) -> None:
         server.say("/help")
         server.migrate(SMALL_GROUP, GROUP)
         records = await heard(server, taken, channel)
-    kinds = [Said, Said, Edited, Reacted, Pressed, Commanded, Migrated, Migrated]
+    kinds = [
+        MessageReceived,
+        MessageReceived,
+        MessageEdited,
+        ReactionChanged,
+        ButtonPressed,
+        CommandReceived,
+        ChatMigrated,
+        ChatMigrated,
+    ]
     assert sorted(type(record).__name__ for record in records) == sorted(kind.__name__ for kind in kinds)
-    in_group = [record for record in records if not isinstance(record, Migrated) and record.place == place(GROUP)]
+    in_group = [record for record in records if not isinstance(record, ChatMigrated) and record.place == place(GROUP)]
     assert [type(record) for record in in_group] == kinds[:5]
-    assert isinstance(in_group[1], Said)
+    assert isinstance(in_group[1], MessageReceived)
     assert (in_group[1].reply_to, in_group[1].is_addressed) == (str(shown), True)
 
 
@@ -223,7 +235,7 @@ async def test_an_answer_to_a_question_is_heard(server: TelegramServer) -> None:
         question = await channel.post(post("What should it say?", wants_reply=True))
         server.say("Buzz.", reply_to=int(question))
         (record,) = await heard(server, taken, channel)
-    assert isinstance(record, Said)
+    assert isinstance(record, MessageReceived)
     assert record.reply_to == question
     assert server.called("sendMessage")[0].params["reply_markup"]["force_reply"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.access.accounts import Access
-from bot.access.consent import Consent
+from bot.access.accounts import AccessPolicy
+from bot.access.consent import ConsentFlow
 from bot.commands import person
 from bot.commands.spec import Core
 from bot.config import Settings, TelegramSettings
 from bot.core.gateway import Gateway
-from bot.core.lessons import Lessons
+from bot.core.lessons import LearningService
 from bot.messaging.live_view import CURSOR
-from bot.messaging.supervisor import Channels
+from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.platforms.telegram.channel import LIMITS, TelegramChannel
-from engine.config.engine import EngineConfig
+from engine.config import EngineConfig
 from storage.conversations import inbox, outbox
 from storage.database import Database
 from storage.people import people
@@ -46,7 +46,7 @@ class Talk:
     """A heed on Telegram, and the people who talk to it."""
 
     server: TelegramServer
-    channels: Channels
+    channels: ChannelSupervisor
     core: Core
     engine: FakeEngine
 
@@ -94,13 +94,13 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
     await engine.start(lambda _: None)
     metrics = Metrics()
     gateway = Gateway(engine, database, chosen, metrics)
-    lessons = Lessons(gateway, engine, database, chosen, metrics)
-    consent = Consent(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, Access(database, chosen), consent)
+    lessons = LearningService(gateway, engine, database, chosen, metrics)
+    consent = ConsentFlow(database, engine, chosen)
+    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
     admins = [admin.partition(":")[2] for admin in chosen.access.admins]
     channel = TelegramChannel(chosen.telegram, person.menu(), admins=admins)
     channel.limits = QUICK
-    channels = Channels([channel], core, metrics)
+    channels = ChannelSupervisor([channel], core, metrics)
     channels.start()
     try:
         yield Talk(server, channels, core, engine)

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.events import Author, Place
-from bot.inbound import Commanded, Edited, Inbound, Migrated, Pressed, Reacted, Said
+from bot.inbound import (
+    ButtonPressed,
+    ChatMigrated,
+    CommandReceived,
+    Inbound,
+    MessageEdited,
+    MessageReceived,
+    ReactionChanged,
+)
 from bot.platforms.telegram.reader import Reader, labelled, sender_and_chat
 from tests.contract.telegram_server import ANA, FORUM, GROUP, SMALL_GROUP, Json, entities, private
 
@@ -32,10 +40,10 @@ def read(**update: Any) -> list[Inbound]:
     return READER.read(labelled({"update_id": 1, **update}, "heed_bot"))
 
 
-def said(text: str, /, *, chat: Json | None = GROUP, **fields: Any) -> Said:
+def said(text: str, /, *, chat: Json | None = GROUP, **fields: Any) -> MessageReceived:
     """The one thing that a message says."""
     (record,) = read(message=message(text, chat, **fields))
-    assert isinstance(record, Said)
+    assert isinstance(record, MessageReceived)
     return record
 
 
@@ -46,12 +54,14 @@ def answer(message_id: int = 3, chat: Json = GROUP, sender: Json = HEED, **field
 
 def test_a_private_message_is_addressed() -> None:
     """Everything said in private is said to heed."""
-    assert read(message=message("bees?")) == [Said(ANA_AUTHOR, HOME, "5", "bees?", None, is_addressed=True)]
+    assert read(message=message("bees?")) == [MessageReceived(ANA_AUTHOR, HOME, "5", "bees?", None, is_addressed=True)]
 
 
 def test_a_group_message_is_not() -> None:
     """People talk to one another there."""
-    assert read(message=message("bees?", GROUP)) == [Said(ANA_AUTHOR, BEES, "5", "bees?", None, is_addressed=False)]
+    assert read(message=message("bees?", GROUP)) == [
+        MessageReceived(ANA_AUTHOR, BEES, "5", "bees?", None, is_addressed=False)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +76,7 @@ def test_a_group_message_is_not() -> None:
 def test_a_mention_addresses_heed(text: str, words: str) -> None:
     """The name goes where it only calls heed, and stays where it is part of a sentence."""
     (record,) = read(message=message(text, GROUP))
-    assert isinstance(record, Said)
+    assert isinstance(record, MessageReceived)
     assert (record.text, record.is_addressed) == (words, True)
 
 
@@ -125,7 +135,7 @@ def test_a_caption_is_a_text() -> None:
 def test_commands_are_read(text: str, chat: Json | None, name: str, argument: str) -> None:
     """By the entity that Telegram marks, with or without the bot's name."""
     (record,) = read(message=message(text, chat))
-    assert isinstance(record, Commanded)
+    assert isinstance(record, CommandReceived)
     assert (record.name, record.argument) == (name, argument)
 
 
@@ -143,7 +153,7 @@ def test_a_slash_inside_a_text_is_no_command() -> None:
 def test_a_command_is_about_what_it_answers() -> None:
     """`/feedback` as a reply."""
     (record,) = read(message=message("/feedback shorter", GROUP, reply_to_message=answer()))
-    assert isinstance(record, Commanded)
+    assert isinstance(record, CommandReceived)
     assert record.reply_to == "3"
 
 
@@ -195,13 +205,13 @@ def test_nobody_is_not_heard(fields: Json) -> None:
 def test_an_edit_is_read() -> None:
     """With the words as they are now."""
     edited = message("@heed_bot shorter", GROUP, edit_date=1700000009)
-    assert read(edited_message=edited) == [Edited(ANA_AUTHOR, BEES, "5", "shorter")]
+    assert read(edited_message=edited) == [MessageEdited(ANA_AUTHOR, BEES, "5", "shorter")]
 
 
 def test_an_edited_command_keeps_its_name() -> None:
     """So that it can be told from a plain text."""
     (record,) = read(edited_message=message("/feedback@heed_bot shorter", GROUP))
-    assert isinstance(record, Edited)
+    assert isinstance(record, MessageEdited)
     assert record.text == "/feedback shorter"
 
 
@@ -217,7 +227,7 @@ def test_an_edited_command_keeps_its_name() -> None:
 def test_reactions_are_compared(old: list[str], new: list[str], added: Any, removed: Any) -> None:
     """Telegram sends both lists; what is new in one is what happened."""
     records = read(message_reaction=reacted(old, new))
-    assert records == [Reacted(ANA_AUTHOR, BEES, "3", added, removed)]
+    assert records == [ReactionChanged(ANA_AUTHOR, BEES, "3", added, removed)]
 
 
 def reacted(old: list[str], new: list[str], **fields: Any) -> Json:
@@ -251,14 +261,14 @@ def test_reactions_that_say_nothing(change: Json) -> None:
 def test_a_press_is_read() -> None:
     """What was pressed, under which message, and what answers it."""
     query = {"id": "77", "from": ANA, "chat_instance": "1", "message": answer(3), "data": "up"}
-    assert read(callback_query=query) == [Pressed(ANA_AUTHOR, BEES, "3", "up", "77")]
+    assert read(callback_query=query) == [ButtonPressed(ANA_AUTHOR, BEES, "3", "up", "77")]
 
 
 def test_a_press_under_a_deleted_message_is_read() -> None:
     """Telegram says only which one it was."""
     gone = {"chat": GROUP, "message_id": 3, "date": 0}
     query = {"id": "77", "from": ANA, "chat_instance": "1", "message": gone, "data": "up"}
-    assert read(callback_query=query) == [Pressed(ANA_AUTHOR, BEES, "3", "up", "77")]
+    assert read(callback_query=query) == [ButtonPressed(ANA_AUTHOR, BEES, "3", "up", "77")]
 
 
 def test_a_press_without_a_message_is_not() -> None:
@@ -268,7 +278,7 @@ def test_a_press_without_a_message_is_not() -> None:
 
 def test_a_group_moves() -> None:
     """Both chats tell, and both say the same."""
-    moved = [Migrated(Place("telegram", "-77", is_private=False), BEES)]
+    moved = [ChatMigrated(Place("telegram", "-77", is_private=False), BEES)]
     assert read(message=message("", SMALL_GROUP, migrate_to_chat_id=GROUP["id"])) == moved
     assert read(message=message("", GROUP, migrate_from_chat_id=SMALL_GROUP["id"])) == moved
 
