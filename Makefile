@@ -13,7 +13,7 @@ PACKAGES := $(wildcard bot engine storage evals bench tools)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test crash check format lock clean
+.PHONY: help setup setup-dev run test coverage crash check format lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -33,6 +33,12 @@ test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
 	@# byte code is kept: rewriting every test's assertions takes a processor four seconds, in each process
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder $(ARGS)
+
+coverage: setup-dev ## run the tests and say which share of the lines of bot, engine and storage they run
+	@$(BIN)/python -m tools.chromium
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder \
+		--cov=bot --cov=engine --cov=storage --cov-report=json:build/coverage.json --cov-report= $(ARGS)
+	@$(BIN)/python -m tools.coverage build/coverage.json
 
 crash: setup-dev ## kill and stop heed over a thousand times, also while it learns, and look for what is torn, lost or doubled (ARGS="--only learning")
 	@$(BIN)/python -m tests.crash $(ARGS)
