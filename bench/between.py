@@ -11,13 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
-from bot.access.accounts import AccessPolicy
-from bot.access.consent import ConsentFlow
 from bot.app import keep_for_good
-from bot.commands.spec import Core
 from bot.config import AccessSettings, HttpSettings, Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
+from bot.core.core import Core
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from storage.database import Database
@@ -47,10 +43,7 @@ async def running(num_chats: int) -> AsyncIterator[Between]:
         )
         database = Database.open(settings.data_dir)
         metrics = Metrics()
-        gateway = Gateway(engine, database, settings, metrics)
-        lessons = LearningService(gateway, engine, database, settings, metrics)
-        access, consent = AccessPolicy(database, settings), ConsentFlow(database, engine, settings)
-        core = Core(gateway, lessons, engine, database, settings, access, consent)
+        core = Core.build(settings, database, engine, metrics)
         channels = ChannelSupervisor([channel], core, metrics)
         keep_for_good()
         channels.start()

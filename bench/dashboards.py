@@ -19,10 +19,9 @@ from bench.figures import Row, row
 from bench.instant import InstantEngine
 from bot.access import admin_password
 from bot.config import Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
+from bot.core.core import Core
 from bot.http.admin.gate import COOKIE
-from bot.http.protocol.services import ADMIN_SESSIONS, Services
+from bot.http.admin.sessions import ADMIN_SESSIONS
 from bot.http.server import application
 from bot.monitoring.metrics import Metrics
 from engine.config import EngineConfig
@@ -96,9 +95,7 @@ async def _served(folder: Path, database: Database) -> AsyncIterator[aiohttp.Cli
     engine: Any = InstantEngine()
     engine.config = EngineConfig("instant", folder)
     metrics = Metrics()
-    gateway = Gateway(engine, database, settings, metrics)
-    lessons = LearningService(gateway, engine, database, settings, metrics)
-    app = application(Services(settings, database, engine, gateway, lessons, metrics))
+    app = application(Core.build(settings, database, engine, metrics))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

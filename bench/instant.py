@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from aiohttp import web
+
 from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
-from bot.events import Author, Place
-from bot.inbound import Inbound, MessageReceived
+from bot.events import Author, Inbound, MessageReceived, Place
 from engine.requests import Delta, GenerateRequest, GenerateResult
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
@@ -56,6 +57,10 @@ class InstantChannel:
     shown: int = 0
     shown_s: dict[str, float] = field(default_factory=dict)
     _has_shown: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return no routes."""
+        return []
 
     async def start(self, take: Take) -> None:
         """Nothing to start."""

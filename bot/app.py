@@ -26,8 +26,7 @@ from aiohttp import web
 from bot.access import admin_password
 from bot.channel import Channel
 from bot.config import Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
+from bot.core.core import Core
 from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
 from bot.housekeeping import pause_file as pausing
 from bot.housekeeping import settings_reload
@@ -35,11 +34,12 @@ from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
 from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
 from bot.housekeeping.retention import Retention
 from bot.housekeeping.settings_reload import SettingsFile
-from bot.http.protocol.services import Platforms, Services
+from bot.http.protocol.app_keys import Platforms
 from bot.http.server import application
-from bot.messaging.supervisor import ChannelSupervisor, switched_on
+from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.redaction import hide
+from bot.platforms.registry import switched_on
 from engine.config import ConfigError, EngineConfig
 from storage.database import Database
 from storage.files.lock import DataDirectoryLock
@@ -70,7 +70,7 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
 class Parts:
     """What is opened before the engine starts and used after it."""
 
-    services: Services
+    core: Core
     channels: ChannelSupervisor
 
 
@@ -111,7 +111,7 @@ class App:
             try:
                 async with AsyncExitStack() as stack:
                     parts = await self._open(stack, config, listener)
-                    is_ready = await self._unless_stopping(parts.services.engine.start(self._progress))
+                    is_ready = await self._unless_stopping(parts.core.engine.start(self._progress))
                     if is_ready:
                         await self._serve(stack, parts, foreground)
                     self._progress("stopping")
@@ -129,29 +129,27 @@ class App:
         engine = self._engine_factory(config, database)
         stack.push_async_callback(engine.stop)
         metrics = Metrics()
-        gateway = Gateway(engine, database, settings, metrics)
-        lessons = LearningService(gateway, engine, database, settings, metrics)
-        stack.push_async_callback(lessons.drain)
-        services = Services(settings, database, engine, gateway, lessons, metrics)
-        await services.keys.require_some()
-        self.key = services.keys.own
-        channels = ChannelSupervisor(self._channel_factory(settings, database), services.core, metrics)
+        core = Core.build(settings, database, engine, metrics)
+        stack.push_async_callback(core.lessons.drain)
+        await core.keys.require_some()
+        self.key = core.keys.own
+        channels = ChannelSupervisor(self._channel_factory(settings, database), core, metrics)
         timeout_s = settings.chat.drain_timeout_s
-        http = application(services, Platforms(channels.health, tuple(channels.routes)))
+        http = application(core, Platforms(channels.health, tuple(channels.routes)))
         runner = web.AppRunner(http, handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s)
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.SockSite(runner, listener, backlog=BACKLOG).start()
         stack.push_async_callback(channels.stop, timeout_s)
-        return Parts(services, channels)
+        return Parts(core, channels)
 
     async def _serve(self, stack: AsyncExitStack, parts: Parts, foreground: Foreground | None) -> None:
-        await self._tell_password(parts.services.database)
-        pause_file = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.services.lessons)
-        await parts.services.core.consent.start()
+        await self._tell_password(parts.core.database)
+        pause_file = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.core.lessons)
+        await parts.core.consent.start()
         await pause_file.look()
-        await parts.services.lessons.start()
-        await stack.enter_async_context(running(self._chores(parts.services.database, pause_file)))
+        await parts.core.lessons.start()
+        await stack.enter_async_context(running(self._chores(parts.core.database, pause_file)))
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s

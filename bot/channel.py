@@ -1,7 +1,7 @@
 """What a chat platform can do for heed: the contract between the core and `bot.platforms`.
 
 A channel owns one bot on one platform. It commits every raw update through `take` before it acknowledges it, reads raw
-updates back into `bot.inbound` records, and shows what it is told to show. It decides nothing.
+updates back into `bot.events` records, and shows what it is told to show. It decides nothing.
 
 ChannelError
 ├── SlowDown       the platform asks to wait `retry_after_s`
@@ -13,13 +13,15 @@ ChannelError
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.errors import BotError
-from bot.events import Place
-from bot.inbound import Inbound
+from bot.events import Inbound, Place
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 
 class ChannelError(BotError):
@@ -135,6 +137,9 @@ class Channel(Protocol):
     def kept_keys(self) -> Kept:
         """Keys of updates that it reads again, however old they are."""
 
+    def routes(self) -> list["web.RouteDef"]:
+        """Return the HTTP routes the platform calls (webhooks); each checks its callers itself."""
+
     async def start(self, take: Take) -> None:
         """Check the token, set the commands where they changed, and begin to take updates. Raises StartError."""
 
@@ -164,3 +169,15 @@ class Channel(Protocol):
 
     def health(self) -> str:
         """ "ok", or what is wrong in a few words."""
+
+
+@dataclass(frozen=True)
+class CommandMenu:
+    """One command as a platform's menu shows it. `argument_hint` is empty where it takes none."""
+
+    name: str
+    summary: str
+    argument_hint: str = ""
+    is_admin: bool = False
+    is_private: bool = False
+    choices: tuple[str, ...] = ()

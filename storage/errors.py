@@ -27,7 +27,7 @@
     ├── IdempotencyConflict (ValueError)         a key used again for something else
     ├── VersionStateError (ValueError)           an adapter version cannot go there from its state
     │   └── VersionPruned                        its files made room for newer versions
-    └── NotFound (LookupError)                   no such row for this person
+    └── RowNotFound (LookupError)                   no such row for this person
         ├── PersonNotFound
         ├── ChatNotFound
         ├── CompletionNotFound

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 
-from bot.commands.spec import Core
+from bot.core.core import Core
 from engine.requests import ConsolidationOutcome
 
 

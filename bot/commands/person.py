@@ -12,14 +12,12 @@ from dataclasses import replace
 from bot.access import export
 from bot.access.accounts import GUARDED
 from bot.access.consent import Notice
-from bot.channel import Button, Rows
+from bot.channel import Button, CommandMenu, Rows
 from bot.commands import admin
-from bot.commands.spec import CommandContext, CommandSpec
-from bot.commands.spec import CommandMenu as CommandMenu
-from bot.commands.spec import CommandReply as CommandReply
-from bot.commands.spec import Core as Core
+from bot.commands.spec import CommandContext, CommandReply, CommandSpec
 from bot.core import feedback as mapping
 from bot.core import version_text
+from bot.core.core import Core
 from bot.core.gateway import check_text, question
 from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name

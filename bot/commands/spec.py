@@ -2,33 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bot.access.accounts import AccessPolicy
-from bot.access.consent import ConsentFlow
 from bot.channel import Rows
-from bot.config import Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService, LessonResult
+from bot.core.core import Core
+from bot.core.lessons import LessonResult
 from bot.events import Author, Command, Place
-from storage.database import Database
 from storage.tables import Chat, Completion
-
-if TYPE_CHECKING:
-    from engine.engine import Engine
-
-
-@dataclass(frozen=True)
-class Core:
-    """The parts a command works with."""
-
-    gateway: Gateway
-    lessons: LearningService
-    engine: "Engine"
-    database: Database
-    settings: Settings
-    access: AccessPolicy
-    consent: ConsentFlow
 
 
 @dataclass(frozen=True)
@@ -71,15 +50,3 @@ class CommandSpec:
     choices: tuple[str, ...] = ()
     is_private: bool = False  # shown to the asker alone, where the platform can
     is_secret: bool = False  # not shown at all where others would read it
-
-
-@dataclass(frozen=True)
-class CommandMenu:
-    """One command as a platform's menu shows it. `argument_hint` is empty where it takes none."""
-
-    name: str
-    summary: str
-    argument_hint: str = ""
-    is_admin: bool = False
-    is_private: bool = False
-    choices: tuple[str, ...] = ()

@@ -2,26 +2,27 @@
 
 from aiohttp import web
 
+from bot.core.core import Core
 from bot.http.admin import live
 from bot.http.admin import routes as admin
-from bot.http.admin.attempts import Attempts
+from bot.http.admin.attempts import ADMIN_ATTEMPTS, Attempts
 from bot.http.admin.gate import gate
-from bot.http.admin.sessions import AdminSessions
+from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSessions
 from bot.http.api import adapters, health, notes, users
 from bot.http.claas import adapters as lora
 from bot.http.claas import feedback
 from bot.http.continualcode import sessions
 from bot.http.openai import chat, completions, models, score
 from bot.http.protocol import auth, errors, openapi, request_ids
-from bot.http.protocol.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, PLATFORMS, SERVICES, Platforms, Services
+from bot.http.protocol.app_keys import CORE, PLATFORMS, Platforms
 from bot.http.web import page
 
 
-def application(services: Services, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
+def application(core: Core, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
     """The whole HTTP side over the given parts; a platform's routes check their callers themselves."""
-    limit = services.settings.http.body_limit_bytes
+    limit = core.settings.http.body_limit_bytes
     app = web.Application(middlewares=[errors.as_json, auth.guard, gate], client_max_size=limit)
-    app[SERVICES] = services
+    app[CORE] = core
     app[PLATFORMS] = platforms
     app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = AdminSessions(), Attempts()
     app.add_routes(platforms.routes)

@@ -13,18 +13,20 @@ from dataclasses import replace
 from bot.access.accounts import Decision, What
 from bot.channel import Channel, File, Post
 from bot.commands import person
-from bot.commands.spec import Core
+from bot.core.core import Core
 from bot.core.feedback import ASK_REASON, FeedbackRecord
 from bot.core.feedback import record as feedback_of
 from bot.errors import NotFound, NotReady, Overloaded, RequestError
-from bot.events import Command, Message, Place
-from bot.inbound import (
+from bot.events import (
     ButtonPressed,
     ChatMigrated,
+    Command,
     CommandReceived,
     FormSubmitted,
+    Message,
     MessageEdited,
     MessageReceived,
+    Place,
     ReactionChanged,
 )
 from bot.messaging.feedback_handler import ASK_FIX, CHIP_REASONS, FeedbackHandler, acknowledge

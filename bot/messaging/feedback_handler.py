@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from bot.channel import Button, ChannelError, Rows
 from bot.commands.person import learned_line, undone_line
-from bot.commands.spec import Core
 from bot.core import feedback as mapping
+from bot.core.core import Core
 from bot.core.feedback import NEGATIVE, POSITIVE, FeedbackRecord
 from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name

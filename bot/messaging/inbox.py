@@ -12,12 +12,12 @@ import logging
 import time
 import traceback
 from bisect import insort
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain, repeat
 
 from bot.backoff import Sleep, while_storage_is_away
 from bot.errors import NotReady, Overloaded
-from bot.messaging.slots import Slots
 from bot.monitoring.metrics import Metrics
 from engine.errors import EngineRestarting
 from storage.coalescing import Coalescer
@@ -57,6 +57,30 @@ class Done:
 
 
 Handle = Callable[[Inbox, Done], Awaitable[None]]
+
+
+class Slots:
+    """`num` places, given in the order in which they were asked for: a number of tasks side by side, or one alone."""
+
+    def __init__(self, num: int) -> None:
+        self._num = num
+        self._free = asyncio.Semaphore(num)
+        self._is_gathering = asyncio.Lock()  # two that gather all at once would wait for each other
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Hold one place, beside others."""
+        async with self._free:
+            yield
+
+    @asynccontextmanager
+    async def all(self) -> AsyncIterator[None]:
+        """Hold every place: begin once all are free, and let none be taken before the end."""
+        async with AsyncExitStack() as taken:
+            async with self._is_gathering:
+                for _ in range(self._num):
+                    await taken.enter_async_context(self._free)
+            yield
 
 
 class InboxWorker:

@@ -17,16 +17,13 @@ from aiohttp import web
 
 from bot.backoff import Jitter, Sleep, backoff_s, while_storage_is_away
 from bot.channel import Channel
-from bot.commands import person
-from bot.commands.spec import Core
-from bot.config import Settings
+from bot.core.core import Core
 from bot.errors import StartError
 from bot.housekeeping.pruning import Pruning
 from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.inbox import InboxWorker
 from bot.messaging.outbox import OutboxSender
 from bot.monitoring.metrics import Metrics
-from storage.database import Database
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ class ChannelSupervisor:
     @property
     def routes(self) -> list[web.RouteDef]:
         """What heed's HTTP server has to serve for them; each checks its callers itself."""
-        return [route for channel in self._channels.values() for route in getattr(channel, "routes", list)()]
+        return [route for channel in self._channels.values() for route in channel.routes()]
 
     def health(self) -> dict[str, str]:
         """Each platform's state: "ok", or what is wrong."""
@@ -127,24 +124,3 @@ class ChannelSupervisor:
                 logger.warning("%s did not %s: %s", channel.platform, what, type(error).__name__)
 
         await asyncio.gather(*(one(channel) for channel in self._channels.values()))
-
-
-def switched_on(settings: Settings, database: Database) -> list[Channel]:
-    """A channel for each platform that has a token. Raises StartError where a token cannot be one."""
-    made: list[Channel] = []
-    menu = person.menu()
-    if settings.telegram.token is not None:
-        from bot.platforms.telegram.channel import TelegramChannel  # brings its library along
-
-        made.append(TelegramChannel(settings.telegram, menu, admins=_numbers(settings, "telegram")))
-    if settings.discord.token is not None:
-        from bot.platforms.discord.channel import DiscordChannel
-
-        made.append(DiscordChannel(settings.discord, menu, database))
-    return made
-
-
-def _numbers(settings: Settings, platform: str) -> list[str]:
-    """The admins' account numbers on a platform."""
-    named = (admin.partition(":") for admin in settings.access.admins)
-    return [number for name, _, number in named if name == platform]

@@ -4,8 +4,7 @@ import pytest
 
 from bench.instant import ANSWER, InstantChannel, InstantEngine, update
 from bot.channel import NotOffered, Post, SlowDown
-from bot.events import Place
-from bot.inbound import MessageReceived
+from bot.events import MessageReceived, Place
 from engine.requests import GenerateRequest, Sampling
 
 HOME = Place("telegram", "7")

@@ -12,9 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.typedefs import StrOrURL
 
 from bot.config import Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
-from bot.http.protocol.services import Services
+from bot.core.core import Core
 from bot.http.server import application
 from bot.monitoring.metrics import Metrics
 from engine.config import EngineConfig
@@ -28,7 +26,7 @@ class Heed:
     """A running heed, and a client of it."""
 
     client: TestClient[Any, Any]
-    services: Services
+    core: Core
     engine: FakeEngine
 
     async def post(self, path: str, body: Any, **options: Any) -> tuple[int, dict[str, Any]]:
@@ -81,18 +79,16 @@ async def heeds(data_dir: Path) -> AsyncIterator[StartHeed]:
         engine = FakeEngine(EngineConfig("fake", chosen.data_dir), database)
         await engine.start(lambda _: None)
         metrics = Metrics()
-        gateway = Gateway(engine, database, chosen, metrics)  # type: ignore[arg-type]
-        lessons = LearningService(gateway, engine, database, chosen, metrics)  # type: ignore[arg-type]
-        services = Services(chosen, database, engine, gateway, lessons, metrics)  # type: ignore[arg-type]
-        server = TestServer(application(services))
+        core = Core.build(chosen, database, engine, metrics)  # type: ignore[arg-type]
+        server = TestServer(application(core))
         await server.start_server()
-        heed = Heed(TestClient(server), services, engine)
+        heed = Heed(TestClient(server), core, engine)
         running.append((heed, database))
         return heed
 
     yield start
     for heed, database in running:
-        await heed.services.lessons.drain()
+        await heed.core.lessons.drain()
         await heed.client.close()
         await database.close()
 

@@ -9,10 +9,11 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bot import inbound as arrivals
+from aiohttp import web
+
+from bot import events as arrivals
 from bot.channel import File, Limits, NotOffered, Post, Rows, Take
-from bot.events import Author, Place
-from bot.inbound import Inbound
+from bot.events import Author, Inbound, Place
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
 
@@ -78,6 +79,10 @@ class FakeChannel:
         self.take: Take | None = None
         self.events: list[str] = []
         self.state = "ok"
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return no routes."""
+        return []
 
     async def start(self, take: Take) -> None:
         """Keep `take`."""

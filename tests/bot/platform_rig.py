@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.access.accounts import AccessPolicy
-from bot.access.consent import ConsentFlow
-from bot.commands.spec import Core
 from bot.config import Settings
+from bot.core.core import Core
 from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
 from bot.messaging.outbox import OutboxSender
 from bot.monitoring.metrics import Metrics
 from engine.config import EngineConfig
@@ -63,15 +60,12 @@ async def rig(
     engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
     await engine.start(lambda _: None)
     metrics = Metrics()
-    gateway = Gateway(engine, database, chosen, metrics)
-    lessons = LearningService(gateway, engine, database, chosen, metrics)
-    consent = ConsentFlow(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
-    delivery = OutboxSender(database, gateway, metrics, {channel.platform: channel}, sleep=sleep)
+    core = Core.build(chosen, database, engine, metrics)
+    delivery = OutboxSender(database, core.gateway, metrics, {channel.platform: channel}, sleep=sleep)
     await delivery.open(channel.platform)
     try:
         yield Rig(chosen, database, engine, core, channel, delivery, metrics)
     finally:
         await delivery.drain(0)
-        await lessons.drain()
+        await core.lessons.drain()
         await database.close()

@@ -4,7 +4,7 @@ import logging
 
 from aiohttp import web
 
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.reports import admin_views
 
 logger = logging.getLogger(__name__)
@@ -12,5 +12,5 @@ logger = logging.getLogger(__name__)
 
 async def record_view(request: web.Request, user_id: str, page: str, about: str) -> None:
     """Note that a page is about to show words of this person."""
-    await request.app[SERVICES].database.write(lambda s: admin_views.note(s, user_id, page, about))
+    await request.app[CORE].database.write(lambda s: admin_views.note(s, user_id, page, about))
     logger.info("the operator looks at %s %s of %s from %s", page, about, user_id, request.remote)

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aiohttp import web
+
 FREE_TRIES = 3
 MAX_PAUSE_S = 300.0
 KNOWN_ADDRESSES = 10_000
@@ -43,3 +45,6 @@ class Attempts:
     def passed(self, address: str) -> None:
         """The last try was right: the next one is the first again."""
         self._known.pop(address, None)
+
+
+ADMIN_ATTEMPTS = web.AppKey("admin_attempts", Attempts)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from bot.core.gateway import question
 from bot.http.admin import access_log, paging, render
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.database import Session
 from storage.people import people
 from storage.reports import dashboards
@@ -20,7 +20,7 @@ CSV_HEAD = ("id", "created_at", "question", "answer", "version", "finish_reason"
 
 async def page(request: web.Request) -> web.StreamResponse:
     """`GET /admin/conversations?before=`: whichever was answered last first. No word of anybody."""
-    database, before = request.app[SERVICES].database, paging.before(request)
+    database, before = request.app[CORE].database, paging.before(request)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "conversations", LIST_HEAD, _list_rows(request))
     found = await database.read(lambda s: dashboards.conversations(s, paging.ROWS, before))
@@ -40,7 +40,7 @@ async def one(request: web.Request) -> web.StreamResponse:
     def read(s: Session) -> tuple[User, dashboards.Page[Completion]]:
         return people.get(s, user_id), dashboards.answers(s, user_id, chat_id, paging.ROWS, before)
 
-    user, found = await request.app[SERVICES].database.read(read)
+    user, found = await request.app[CORE].database.read(read)
     turns = [(row, question(row)) for row in found.rows]
     return render.page(
         request, "conversation.html", "Conversation", user=user, turns=turns, found=found, is_first=before is None
@@ -48,7 +48,7 @@ async def one(request: web.Request) -> web.StreamResponse:
 
 
 async def _person(request: web.Request, user_id: str) -> User:
-    return await request.app[SERVICES].database.read(lambda s: people.get(s, user_id))
+    return await request.app[CORE].database.read(lambda s: people.get(s, user_id))
 
 
 async def _list_rows(request: web.Request) -> AsyncIterator[Sequence[Sequence[Any]]]:

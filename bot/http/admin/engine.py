@@ -9,7 +9,7 @@ from aiohttp import web
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
 from bot.http.api.health import health_of
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from bot.monitoring import stats
 from storage.database import Session
 from storage.reports import dashboards, statistics
@@ -25,13 +25,13 @@ Spans = list[tuple[float, float]]
 
 async def page(request: web.Request) -> web.StreamResponse:
     """`GET /admin/engine?minutes=15`."""
-    services, now_s, minutes = request.app[SERVICES], time.time(), _minutes(request)
+    core, now_s, minutes = request.app[CORE], time.time(), _minutes(request)
     start_s = now_s - minutes * 60
-    decoded, trained = await services.database.read(lambda s: dashboards.spans(s, start_s, MAX_SPANS))
+    decoded, trained = await core.database.read(lambda s: dashboards.spans(s, start_s, MAX_SPANS))
     if paging.wants_csv(request):
         return await paging.as_csv(request, "timeline", CSV_HEAD, _rows(decoded, trained))
-    queue, answers_s, updates_ms = await services.database.read(lambda s: _figures(s, now_s))
-    host = services.engine.config.host
+    queue, answers_s, updates_ms = await core.database.read(lambda s: _figures(s, now_s))
+    host = core.engine.config.host
     return render.page(
         request,
         "engine.html",
@@ -50,8 +50,8 @@ async def page(request: web.Request) -> web.StreamResponse:
         machine=await stats.machine(),
         parts=health_of(request),
         slots={"answers at once": host.max_num_seqs, "adapters ready in memory": host.max_cpu_loras},
-        num_writing=services.gateway.num_streams,
-        max_writing=services.settings.http.max_streams,
+        num_writing=core.gateway.num_streams,
+        max_writing=core.settings.http.max_streams,
     )
 
 

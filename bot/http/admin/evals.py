@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.reports import eval_runs
 from storage.tables import EvalRun
 
@@ -30,7 +30,7 @@ class PlottedFigure:
 
 async def page(request: web.Request) -> web.StreamResponse:
     """`GET /admin/evals`: every run, and the form that takes one in."""
-    runs = await request.app[SERVICES].database.read(lambda s: eval_runs.recent(s, MAX_RUNS))
+    runs = await request.app[CORE].database.read(lambda s: eval_runs.recent(s, MAX_RUNS))
     if paging.wants_csv(request):
         return await paging.as_csv(request, "evals", LIST_HEAD, _rows(runs))
     return render.page(request, "evals.html", "Evaluations", runs=runs, trends=trends(runs))
@@ -39,7 +39,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 async def one(request: web.Request) -> web.StreamResponse:
     """`GET /admin/evals/{id}`."""
     run_id = request.match_info["id"]
-    run = await request.app[SERVICES].database.read(lambda s: eval_runs.get(s, run_id))
+    run = await request.app[CORE].database.read(lambda s: eval_runs.get(s, run_id))
     if paging.wants_csv(request):
         return await paging.as_csv(request, "eval", LIST_HEAD, _rows([run]))
     return render.page(request, "eval.html", "Evaluation", run=run, figures=figures(run))
@@ -55,7 +55,7 @@ async def add(request: web.Request) -> web.StreamResponse:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InvalidField("this is no summary.json that `heed eval` has written", "summary") from None
     config = summary.pop("config")
-    run = await request.app[SERVICES].database.write(lambda s: eval_runs.add(s, config, summary))
+    run = await request.app[CORE].database.write(lambda s: eval_runs.add(s, config, summary))
     return render.see_other(f"/admin/evals/{run.id}")
 
 

@@ -13,9 +13,9 @@ from aiohttp.typedefs import Handler
 from bot.access import admin_password
 from bot.errors import NotAuthorised, OriginRefused, RequestError
 from bot.http.admin import render
-from bot.http.admin.sessions import AdminSession
+from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSession
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.errors import body_of
-from bot.http.protocol.services import ADMIN_SESSIONS, SERVICES
 from storage.errors import StorageError
 
 COOKIE = "heed_admin"
@@ -38,7 +38,7 @@ async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 async def session_of(request: web.Request, *, is_use: bool = True) -> AdminSession | None:
     """The open session that a request belongs to."""
-    password = await admin_password.current(request.app[SERVICES].database)
+    password = await admin_password.current(request.app[CORE].database)
     token = request.cookies.get(COOKIE, "")
     return request.app[ADMIN_SESSIONS].find(token, password, is_use=is_use) if token else None
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.http.admin.gate import session_of
 from bot.http.admin.render import HEADERS
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.errors import DatabaseClosed
 from storage.reports import dashboards
 
@@ -48,7 +48,7 @@ async def end(app: web.Application) -> None:
 
 
 async def _watch(request: web.Request, response: web.StreamResponse) -> None:
-    database = request.app[SERVICES].database
+    database = request.app[CORE].database
     seen = await database.read(dashboards.newest)
     with suppress(ConnectionResetError, DatabaseClosed):  # the browser left, or heed ends
         while await session_of(request, is_use=False):

@@ -8,9 +8,10 @@ from aiohttp import web
 
 from bot.access import admin_password
 from bot.http.admin import render
+from bot.http.admin.attempts import ADMIN_ATTEMPTS
 from bot.http.admin.gate import COOKIE, LOGIN, VISITOR_COOKIE, check_token
-from bot.http.admin.sessions import LIFETIME_S
-from bot.http.protocol.services import ADMIN_ATTEMPTS, ADMIN_SESSIONS, SERVICES
+from bot.http.admin.sessions import ADMIN_SESSIONS, LIFETIME_S
+from bot.http.protocol.app_keys import CORE
 
 OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
 
@@ -30,7 +31,7 @@ async def sign_in(request: web.Request) -> web.Response:
     wait_s = attempts.begin(address)
     if wait_s:
         return _refused(request, next_page, wait_s)
-    expected = await admin_password.current(request.app[SERVICES].database)
+    expected = await admin_password.current(request.app[CORE].database)
     if not hmac.compare_digest(admin_password.digest(password), expected):
         return _form(request, next_page, "That is not the password.", status=403)
     attempts.passed(address)

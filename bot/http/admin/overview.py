@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.http.admin import paging, plots, render
 from bot.http.api.health import health_of
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from bot.monitoring import stats
 from storage.database import Session
 from storage.learning import drift_audits
@@ -23,12 +23,12 @@ Figures = tuple[dict[str, dashboards.Counts], Queue, dict[str, int], list[dashbo
 
 async def page(request: web.Request) -> web.StreamResponse:
     """Counts, queue, health, and the newest updates."""
-    services, now_s = request.app[SERVICES], time.time()
+    core, now_s = request.app[CORE], time.time()
     starts_s = [stats.day_start_s(now_s, offset) for offset in range(1 - DAYS, 2)]
-    days = await services.database.read(lambda s: dashboards.per_day(s, starts_s))
+    days = await core.database.read(lambda s: dashboards.per_day(s, starts_s))
     if paging.wants_csv(request):
         return await paging.as_csv(request, "days", CSV_HEAD, _rows(starts_s, days))
-    spans, queue, drift, newest = await services.database.read(lambda s: _figures(s, now_s))
+    spans, queue, drift, newest = await core.database.read(lambda s: _figures(s, now_s))
     return render.page(
         request,
         "overview.html",
@@ -38,7 +38,7 @@ async def page(request: web.Request) -> web.StreamResponse:
         waits_s=now_s - queue.oldest_at_s if queue.oldest_at_s else None,
         drift=stats.drifted(drift),
         parts=health_of(request),
-        is_paused=services.lessons.is_paused,
+        is_paused=core.lessons.is_paused,
         machine=await stats.machine(),
         charts={name: plots.bars([getattr(day, name) for day in days]) for name in ("answers", "feedback", "updates")},
         first_day_s=starts_s[0],

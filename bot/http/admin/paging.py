@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin.render import HEADERS
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.database import Session
 from storage.reports.dashboards import Page
 
@@ -66,7 +66,7 @@ async def every(
     before: int | None = None
     while True:
         below = before
-        found = await request.app[SERVICES].database.read(
+        found = await request.app[CORE].database.read(
             lambda s: read(s, CSV_ROWS, below)  # noqa: B023  it is awaited here
         )
         yield found.rows

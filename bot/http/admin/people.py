@@ -11,7 +11,7 @@ from aiohttp import web
 from bot.core.gateway import question
 from bot.errors import InvalidField
 from bot.http.admin import access_log, paging, render
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from storage.database import Session
 from storage.learning import notes, versions
 from storage.people import people
@@ -42,14 +42,14 @@ async def page(request: web.Request) -> web.StreamResponse:
         raise InvalidField("after is the id of a person", "after")
     if paging.wants_csv(request):
         return await paging.as_csv(request, "people", LIST_HEAD, _list_rows(request))
-    found, next_id = await request.app[SERVICES].database.read(lambda s: dashboards.people(s, paging.ROWS, after))
+    found, next_id = await request.app[CORE].database.read(lambda s: dashboards.people(s, paging.ROWS, after))
     return render.page(request, "people.html", "People", found=found, next_id=next_id, is_first=not after)
 
 
 async def one(request: web.Request) -> web.StreamResponse:
     """`GET /admin/people/{person}`."""
     user_id = request.match_info["person"]
-    user, lineage, live, looked = await request.app[SERVICES].database.read(lambda s: _story(s, user_id))
+    user, lineage, live, looked = await request.app[CORE].database.read(lambda s: _story(s, user_id))
     if user.is_learning:
         await access_log.record_view(request, user.id, "people", user.id)
     branches = tree(lineage)
@@ -64,7 +64,7 @@ async def compare(request: web.Request) -> web.StreamResponse:
     """`GET /admin/people/{person}/diff?first=1&second=2`: the same questions answered by two versions."""
     user_id = request.match_info["person"]
     first, second = _version(request.query.get("first", "")), _version(request.query.get("second", ""))
-    user, found = await request.app[SERVICES].database.read(
+    user, found = await request.app[CORE].database.read(
         lambda s: (people.get(s, user_id), dashboards.pairs(s, user_id, first, second, MAX_PAIRS))
     )
     await access_log.record_view(request, user.id, "diff", f"v{first} v{second}")
@@ -78,8 +78,8 @@ async def roll_back(request: web.Request) -> web.StreamResponse:
     """`POST /admin/people/{person}/rollback` with the form's `version`."""
     user_id = request.match_info["person"]
     version = _version(str((await request.post()).get("version", "")))
-    await request.app[SERVICES].database.read(lambda s: people.get(s, user_id))
-    await request.app[SERVICES].engine.rollback(user_id, version)
+    await request.app[CORE].database.read(lambda s: people.get(s, user_id))
+    await request.app[CORE].engine.rollback(user_id, version)
     return render.see_other(f"/admin/people/{user_id}")
 
 
@@ -87,7 +87,7 @@ async def export(request: web.Request) -> web.StreamResponse:
     """`GET /admin/people/{person}/adapters/{version}`: one version as a zip file."""
     user_id, version = request.match_info["person"], _version(request.match_info["version"])
     await access_log.record_view(request, (await _person(request, user_id)).id, "export", f"v{version}")
-    content = await request.app[SERVICES].engine.export_adapter(user_id, version)
+    content = await request.app[CORE].engine.export_adapter(user_id, version)
     headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{version}.zip"', **render.HEADERS}
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
@@ -127,14 +127,14 @@ def _story(s: Session, user_id: str) -> tuple[User, versions.Lineage, list[Note]
 
 
 async def _person(request: web.Request, user_id: str) -> User:
-    return await request.app[SERVICES].database.read(lambda s: people.get(s, user_id))
+    return await request.app[CORE].database.read(lambda s: people.get(s, user_id))
 
 
 async def _list_rows(request: web.Request) -> AsyncIterator[Sequence[Sequence[Any]]]:
     after: str | None = ""
     while after is not None:
         behind = after
-        found, after = await request.app[SERVICES].database.read(
+        found, after = await request.app[CORE].database.read(
             lambda s: dashboards.people(s, paging.CSV_ROWS, behind)  # noqa: B023  it is awaited here
         )
         yield [

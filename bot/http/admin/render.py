@@ -9,7 +9,7 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.http.admin.sessions import AdminSession
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from bot.monitoring import stats
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -40,7 +40,7 @@ def page(request: web.Request, template: str, title: str, status: int = 200, **v
         "title": title,
         "pages": PAGES,
         "here": "/" + "/".join(request.path.split("/")[1:3]),
-        "model": request.app[SERVICES].settings.model_name,
+        "model": request.app[CORE].settings.model_name,
         "csrf": session.csrf if session else "",
         "is_signed_in": session is not None,
         "address": request.path,

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from aiohttp import web
+
 LIFETIME_S = 12 * 3600.0
 IDLE_S = 3600.0
 MAX_SESSIONS = 100
@@ -68,3 +70,6 @@ class AdminSessions:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+ADMIN_SESSIONS = web.AppKey("admin_sessions", AdminSessions)

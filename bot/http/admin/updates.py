@@ -7,7 +7,7 @@ from aiohttp import web
 
 from bot.core.gateway import question
 from bot.http.admin import access_log, paging, plots, render
-from bot.http.protocol.services import SERVICES
+from bot.http.protocol.app_keys import CORE
 from engine.prompts.hindsight import teacher_messages
 from engine.samples.lessons import Lesson
 from storage.database import Session
@@ -23,7 +23,7 @@ CSV_HEAD = (
 
 async def page(request: web.Request) -> web.StreamResponse:
     """`GET /admin/updates?before=&status=&person=`: the newest first."""
-    database, before = request.app[SERVICES].database, paging.before(request)
+    database, before = request.app[CORE].database, paging.before(request)
     status, person = request.query.get("status", ""), request.query.get("person", "")
     wanted = {"status": status if status in STATUSES else "", "user_id": person[:64]}
     if paging.wants_csv(request):
@@ -44,7 +44,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 async def one(request: web.Request) -> web.StreamResponse:
     """`GET /admin/updates/{id}`: one update with everything that is stored about it."""
     update_id = request.match_info["id"]
-    story = await request.app[SERVICES].database.read(lambda s: dashboards.update(s, update_id))
+    story = await request.app[CORE].database.read(lambda s: dashboards.update(s, update_id))
     run = story.run
     if story.is_shown:
         await access_log.record_view(request, run.user_id, "updates", run.id)

@@ -5,19 +5,19 @@ from aiohttp import web
 from bot.commands import consolidate as consolidating
 from bot.errors import NotFound
 from bot.http.protocol import bodies, responses, views
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES
 from storage.learning import versions
 
 
 @gives(responses.Versions)
 async def list_versions(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters`, newest first; version 0 is the base model and always there."""
-    services = request.app[SERVICES]
-    user = await services.gateway.known(author(request, request.match_info["user"]))
+    core = request.app[CORE]
+    user = await core.gateway.known(author(request, request.match_info["user"]))
     user_id = user.id
-    known = await services.database.read(lambda s: versions.lineage(s, user_id))
+    known = await core.database.read(lambda s: versions.lineage(s, user_id))
     data = [views.version(*entry) for entry in known]
     return web.json_response(responses.Versions(object="list", active_version=user.active_version, data=data))
 
@@ -25,11 +25,11 @@ async def list_versions(request: web.Request) -> web.Response:
 @gives("application/zip", refuses=(404,))
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters/{version}/export`: one version as a zip file that PEFT reads once unpacked."""
-    services = request.app[SERVICES]
-    services.gateway.require_ready()
-    user = await services.gateway.known(author(request, request.match_info["user"]))
+    core = request.app[CORE]
+    core.gateway.require_ready()
+    user = await core.gateway.known(author(request, request.match_info["user"]))
     number = int(request.match_info["version"])
-    content = await services.engine.export_adapter(user.id, number)
+    content = await core.engine.export_adapter(user.id, number)
     headers = {"Content-Disposition": f'attachment; filename="heed-adapter-v{number}.zip"'}
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
@@ -37,11 +37,11 @@ async def export(request: web.Request) -> web.Response:
 @gives("application/zip", refuses=(404,))
 async def export_batch(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/adapters/{version}/batch`: what one version was trained on, as JSONL in a zip file."""
-    services = request.app[SERVICES]
-    services.gateway.require_ready()
-    user = await services.gateway.known(author(request, request.match_info["user"]))
+    core = request.app[CORE]
+    core.gateway.require_ready()
+    user = await core.gateway.known(author(request, request.match_info["user"]))
     number = int(request.match_info["version"])
-    content = await services.engine.export_batch(user.id, number)
+    content = await core.engine.export_batch(user.id, number)
     headers = {"Content-Disposition": f'attachment; filename="heed-batch-v{number}.zip"'}
     return web.Response(body=content, content_type="application/zip", headers=headers)
 
@@ -49,29 +49,29 @@ async def export_batch(request: web.Request) -> web.Response:
 @gives(responses.Serving, takes="application/zip")
 async def import_version(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/adapters` with such a zip file as its body: it answers from now on."""
-    services = request.app[SERVICES]
-    services.gateway.require_ready()
+    core = request.app[CORE]
+    core.gateway.require_ready()
     who = author(request, request.match_info["user"])
-    content = await bodies.read_bytes(request, services.settings.versions.max_import_bytes)
-    package = await services.engine.check_adapter(content)
-    number = await services.engine.import_adapter(await services.gateway.person(who), package)
+    content = await bodies.read_bytes(request, core.settings.versions.max_import_bytes)
+    package = await core.engine.check_adapter(content)
+    number = await core.engine.import_adapter(await core.gateway.person(who), package)
     return web.json_response(responses.Serving(adapter_version=number))
 
 
 @gives(responses.Serving, takes=bodies.RollbackBody, refuses=(404,))
 async def roll_back(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/rollback` `{version}`: an earlier version answers again."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.RollbackBody)
-    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
-    version = await services.engine.rollback(user_id, body.version)
+    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    version = await core.engine.rollback(user_id, body.version)
     return web.json_response(responses.Serving(adapter_version=version))
 
 
 @gives(responses.Consolidation, refuses=(404,))
 async def consolidate(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
-    core, user_id = request.app[SERVICES].core, await _known(request)
+    core, user_id = request.app[CORE], await _known(request)
     await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
 
@@ -79,7 +79,7 @@ async def consolidate(request: web.Request) -> web.Response:
 @gives(responses.Consolidation, refuses=(404,))
 async def rebuild(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
-    core, user_id = request.app[SERVICES].core, await _known(request)
+    core, user_id = request.app[CORE], await _known(request)
     await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
 
@@ -87,15 +87,15 @@ async def rebuild(request: web.Request) -> web.Response:
 @gives(responses.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/undo`: take back the last lesson, version and note together."""
-    services = request.app[SERVICES]
-    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
-    undone = await services.engine.undo(user_id)
+    core = request.app[CORE]
+    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    undone = await core.engine.undo(user_id)
     return web.json_response(responses.Undone(adapter_version=undone.version, note=undone.note))
 
 
 async def _known(request: web.Request) -> str:
     """The id of the person a path names. Raises NotFound."""
-    user = await request.app[SERVICES].gateway.known(author(request, request.match_info["user"]))
+    user = await request.app[CORE].gateway.known(author(request, request.match_info["user"]))
     if not user.id:
         raise NotFound("heed does not know this person", "user")
     return user.id

@@ -6,13 +6,14 @@ from typing import Any
 from aiohttp import web
 
 from bot.core import feedback as mapping
+from bot.core.core import Core
 from bot.core.gateway import choice_id
 from bot.core.lessons import TRAINING
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.http.protocol import bodies, views
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
-from bot.http.protocol.services import SERVICES, Services
 from engine.config import ConfigError
 
 KEY_HEADER = "Idempotency-Key"
@@ -22,16 +23,16 @@ KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS}
 
 async def give(request: web.Request) -> web.Response:
     """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:
         raise InvalidField("retry needs wait: true", "retry")
     record = mapping.record(event(body))
-    training = training_of(services, body.training)
+    training = training_of(core, body.training)
     if record.kind in TRAINING:
         await spend(request, "updates")
-    user_id = await services.gateway.person(author(request, body.user))
-    lesson = await services.lessons.teach(
+    user_id = await core.gateway.person(author(request, body.user))
+    lesson = await core.lessons.teach(
         user_id, record, idempotency_key=key_of(request), training=training, wait=body.wait, retry=body.retry
     )
     return web.json_response(views.lesson(lesson))
@@ -62,10 +63,10 @@ def _sign(value: str | int) -> str:
     return f"{value:+d}" if isinstance(value, int) else value
 
 
-def training_of(services: Services, training: dict[str, Any] | None) -> dict[str, Any] | None:
+def training_of(core: Core, training: dict[str, Any] | None) -> dict[str, Any] | None:
     """Settings for one update, checked: they fit what runs. Raises InvalidField."""
     try:
-        replace(services.engine.config, learn=services.settings.learn.merged(training))
+        replace(core.engine.config, learn=core.settings.learn.merged(training))
     except (ConfigError, TypeError) as error:
         raise InvalidField(str(error), "training") from None
     return training

@@ -9,8 +9,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from bot.http.protocol import responses
+from bot.http.protocol.app_keys import CORE, PLATFORMS
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import PLATFORMS, SERVICES
 from storage.errors import StorageError
 from storage.learning import drift_audits
 
@@ -30,11 +30,11 @@ async def readyz(request: web.Request) -> web.Response:
 
     "degraded": answers are given, and a platform is down or the disk is nearly full.
     """
-    services = request.app[SERVICES]
-    model = services.settings.model_name
+    core = request.app[CORE]
+    model = core.settings.model_name
     drift, database = await _look(request)
     parts = {**health_of(request), "database": database}
-    is_ready = services.engine.is_ready and database == "ok"
+    is_ready = core.engine.is_ready and database == "ok"
     status: Literal["ready", "degraded", "not ready"] = "not ready"
     if is_ready:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
@@ -45,7 +45,7 @@ async def readyz(request: web.Request) -> web.Response:
 @gives(responses.Health)
 async def health(request: web.Request) -> web.Response:
     """CLaaS's `/v1/health` and `/health`: always 200, "degraded" while no answer can be given."""
-    engine = request.app[SERVICES].engine
+    engine = request.app[CORE].engine
     wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
     worker = responses.Worker(status="healthy" if engine.is_ready else "unhealthy", error=wrong or None)
     return web.json_response(responses.Health(status="healthy" if engine.is_ready else "degraded", worker=worker))
@@ -54,18 +54,18 @@ async def health(request: web.Request) -> web.Response:
 @gives("text/plain")
 async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     _, database = await _look(request)
     for part, state in {**health_of(request), "database": database}.items():
-        services.metrics.parts.labels(part).set(1 if state == "ok" else 0)
-    return web.Response(body=services.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        core.metrics.parts.labels(part).set(1 if state == "ok" else 0)
+    return web.Response(body=core.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _look(request: web.Request) -> tuple[dict[str, int], str]:
     """What the drift audits of everybody found, and the state of the database that was asked for it."""
     try:
         async with asyncio.timeout(LOOK_TIMEOUT_S):
-            return await request.app[SERVICES].database.read(drift_audits.levels), "ok"
+            return await request.app[CORE].database.read(drift_audits.levels), "ok"
     except StorageError as error:
         return {}, f"down: {type(error).__name__}"  # no more: whoever asks need not be the operator
     except TimeoutError:
@@ -74,9 +74,9 @@ async def _look(request: web.Request) -> tuple[dict[str, int], str]:
 
 def health_of(request: web.Request) -> dict[str, str]:
     """Every part of heed but its database with its state, "ok" where it works."""
-    services = request.app[SERVICES]
-    disk = disk_state(services.settings.data_dir)
-    return {**services.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
+    core = request.app[CORE]
+    disk = disk_state(core.settings.data_dir)
+    return {**core.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
 
 
 def disk_state(folder: Path) -> str:

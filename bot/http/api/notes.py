@@ -3,9 +3,9 @@
 from aiohttp import web
 
 from bot.http.protocol import responses, views
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES
 from engine.samples.notes import prompt_notes
 from storage.learning import notes
 
@@ -13,9 +13,9 @@ from storage.learning import notes
 @gives(responses.Notes)
 async def list_notes(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/notes`, oldest first, with the prompt tokens the learned ones save."""
-    services = request.app[SERVICES]
-    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
-    live = await services.database.read(lambda s: notes.live(s, user_id))
+    core = request.app[CORE]
+    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    live = await core.database.read(lambda s: notes.live(s, user_id))
     said = prompt_notes(live, has_adapter=True)
     in_prompt = sum(note.num_tokens for note in said)
     saved = sum(note.num_tokens for note in live) - in_prompt
@@ -27,9 +27,9 @@ async def list_notes(request: web.Request) -> web.Response:
 @gives(responses.Deleted, refuses=(404,))
 async def delete_note(request: web.Request) -> web.Response:
     """`DELETE /v1/users/{user}/notes/{id}`: the note goes, and heed is rebuilt without it where it was learned."""
-    services = request.app[SERVICES]
-    user_id = (await services.gateway.known(author(request, request.match_info["user"]))).id
+    core = request.app[CORE]
+    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
     note_id = request.match_info["id"]
-    await services.database.read(lambda s: notes.get(s, user_id, note_id))
-    await services.engine.delete_note(user_id, note_id)
+    await core.database.read(lambda s: notes.get(s, user_id, note_id))
+    await core.engine.delete_note(user_id, note_id)
     return web.json_response(responses.Deleted(deleted=note_id))

@@ -6,14 +6,15 @@ from base64 import b64encode
 from aiohttp import web
 
 from bot.commands import person
+from bot.core.core import Core
 from bot.core.feedback import REASONS
 from bot.core.lessons import stored_outcome
 from bot.errors import InvalidField, NotFound
 from bot.events import Command, Place
 from bot.http.protocol import bodies, responses, scopes, views
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder, spend
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES, Services
 from storage.learning import better_answers, feedback, updates
 from storage.people import consent, personal_data
 from storage.people.api_keys import Spending
@@ -28,11 +29,11 @@ MAX_BETTER = 20  # newest tries of teachers that a summary lists
 @gives(responses.PersonResponse)
 async def summary(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}`: who this is to heed."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     who = author(request, request.match_info["user"])
-    user = await services.gateway.known(who)
-    tries = await services.database.read(lambda s: better_answers.recent(s, user.id, MAX_BETTER))
-    has_follow_ups = await services.database.read(lambda s: consent.allows_follow_ups(s, user.id))
+    user = await core.gateway.known(who)
+    tries = await core.database.read(lambda s: better_answers.recent(s, user.id, MAX_BETTER))
+    has_follow_ups = await core.database.read(lambda s: consent.allows_follow_ups(s, user.id))
     return web.json_response(
         responses.PersonResponse(
             user=who.display_name,
@@ -40,7 +41,7 @@ async def summary(request: web.Request) -> web.Response:
             learns_from_follow_ups=user.is_learning and has_follow_ups,
             active_version=user.active_version,
             persona=user.persona,
-            model=services.settings.model_name,
+            model=core.settings.model_name,
             reasons=list(REASONS),  # for the buttons under a thumb down
             better_answers=[views.better_answer(row) for row in tries],
         )
@@ -50,18 +51,18 @@ async def summary(request: web.Request) -> web.Response:
 @gives(responses.History, asks=bodies.HistoryQuery)
 async def history(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/history?chat=web&limit=50`: a conversation heed keeps, oldest turn first."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     asked = bodies.query(request, bodies.HistoryQuery)
-    user = await services.gateway.known(author(request, request.match_info["user"]))
+    user = await core.gateway.known(author(request, request.match_info["user"]))
     if not user.id:
         return web.json_response(responses.History(object="list", data=[]))
-    chat = await services.gateway.chat(user.id, Place("http", asked.chat))
+    chat = await core.gateway.chat(user.id, Place("http", asked.chat))
     about: dict[str, list[responses.Given]] = {}
-    for entry in await _feedback(services, user, asked.limit * 4):
+    for entry in await _feedback(core, user, asked.limit * 4):
         about.setdefault(entry["completion_id"] or "", []).append(entry)
-    turns = await services.gateway.history(chat.id, asked.limit)
+    turns = await core.gateway.history(chat.id, asked.limit)
     ids = [row.id for turn in turns for row in turn]
-    better = await services.database.read(lambda s: better_answers.about(s, user.id, ids))
+    better = await core.database.read(lambda s: better_answers.about(s, user.id, ids))
     data = [[views.turn(row, about.get(row.id, []), better.get(row.id)) for row in turn] for turn in turns]
     return web.json_response(responses.History(object="list", data=data))
 
@@ -69,7 +70,7 @@ async def history(request: web.Request) -> web.Response:
 @gives(responses.CommandResponse, takes=bodies.CommandBody, refuses=(404, 409, 504))
 async def command(request: web.Request) -> web.Response:
     """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.CommandBody)
     given = person.parse(body.text)
     if given is None:
@@ -78,11 +79,11 @@ async def command(request: web.Request) -> web.Response:
     if given.name in SPENT_BY:
         await spend(request, SPENT_BY[given.name])
     if given.name in ("retry", "feedback"):
-        services.gateway.require_ready()
+        core.gateway.require_ready()
     who = author(request, request.match_info["user"])
-    user_id = await services.gateway.person(who)
+    user_id = await core.gateway.person(who)
     about = Command(given.name, given.argument, body.completion_id)
-    said = await person.run(services.core, user_id, Place("http", body.chat), about, who)
+    said = await person.run(core, user_id, Place("http", body.chat), about, who)
     return web.json_response(
         responses.CommandResponse(
             command=given.name,
@@ -99,9 +100,9 @@ async def command(request: web.Request) -> web.Response:
 @gives(responses.Holdings)
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
-    services = request.app[SERVICES]
-    user = await services.gateway.known(author(request, request.match_info["user"]))
-    tables = await services.database.read(lambda s: personal_data.everything(s, user.id))
+    core = request.app[CORE]
+    user = await core.gateway.known(author(request, request.match_info["user"]))
+    tables = await core.database.read(lambda s: personal_data.everything(s, user.id))
     data = {"exported_at": time.time(), "user": user.model_dump(), **tables}
     return web.json_response(data, headers={"Content-Disposition": 'attachment; filename="heed-export.json"'})
 
@@ -109,17 +110,17 @@ async def export(request: web.Request) -> web.Response:
 @gives(responses.Forgotten, refuses=(404,))
 async def forget(request: web.Request) -> web.Response:
     """`DELETE /v1/users/{user}`: erase the person."""
-    services = request.app[SERVICES]
-    user = await services.gateway.known(author(request, request.match_info["user"]))
+    core = request.app[CORE]
+    user = await core.gateway.known(author(request, request.match_info["user"]))
     if not user.id:
         raise NotFound("heed does not know this person", "user")
-    await services.gateway.forget(user.id)
+    await core.gateway.forget(user.id)
     return web.json_response(responses.Forgotten(forgotten=True))
 
 
-async def _feedback(services: Services, user: User, limit: int) -> list[responses.Given]:
-    rows = await services.database.read(lambda s: feedback.history(s, user.id, limit))
-    runs = await services.database.read(lambda s: updates.recent(s, user.id, limit))
+async def _feedback(core: Core, user: User, limit: int) -> list[responses.Given]:
+    rows = await core.database.read(lambda s: feedback.history(s, user.id, limit))
+    runs = await core.database.read(lambda s: updates.recent(s, user.id, limit))
     ran = {run.feedback_id: run for run in reversed(runs)}
     ordered = sorted(rows, key=lambda row: row.seq or 0)
     return [views.feedback(row, stored_outcome(row, ran.get(row.id), user.active_version)) for row in ordered]

@@ -11,14 +11,15 @@ from typing import Any
 from aiohttp import web
 
 from bot.access.api_keys import OPERATOR
+from bot.core.core import Core
 from bot.errors import InvalidField, ModelRefused, NotFound, ShapeTaken
 from bot.events import Author
 from bot.http.claas import responses
 from bot.http.claas.bodies import InitBody, LoraQuery, PrefixQuery
 from bot.http.protocol import bodies
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES, Services
 from storage.people import people
 from storage.tables import User
 
@@ -41,7 +42,7 @@ def owner(request: web.Request, lora_id: str) -> Author:
 
 async def person(request: web.Request, lora_id: str) -> User:
     """The person an adapter belongs to. Raises InvalidField, or NotFound where it was never made."""
-    user = await request.app[SERVICES].gateway.known(owner(request, lora_id))
+    user = await request.app[CORE].gateway.known(owner(request, lora_id))
     if not user.id:
         raise NotFound(f"there is no adapter {canonical(lora_id)}; POST /v1/lora/init makes one", "lora_id")
     return user
@@ -50,19 +51,19 @@ async def person(request: web.Request, lora_id: str) -> User:
 @gives(responses.Lora, takes=InitBody, refuses=(409,))
 async def init(request: web.Request) -> web.Response:
     """`POST /v1/lora/init`: an adapter by that name from now on; one that is there stays as it is."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, InitBody)
     who = owner(request, body.lora_id)
-    _check_model(services, body)
-    shape = _shape(services, body)
-    known = await services.gateway.known(who)
+    _check_model(core, body)
+    shape = _shape(core, body)
+    known = await core.gateway.known(who)
     if known.active_version and _is_shaped(body) and shape != known.lora_shape:
         raise ShapeTaken(
             f"{canonical(body.lora_id)} has learned something in another shape: delete it first", "lora_id"
         )
-    user_id = await services.gateway.person(who)
+    user_id = await core.gateway.person(who)
     if _is_shaped(body):
-        await services.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
+        await core.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
     return web.json_response(responses.Lora(lora_id=canonical(body.lora_id)))
 
 
@@ -76,30 +77,30 @@ async def list_loras(request: web.Request) -> web.Response:
 
 async def names_of(request: web.Request) -> list[str]:
     """The caller's adapters by the names that lead to them."""
-    accounts = await request.app[SERVICES].database.read(lambda s: people.accounts(s, "http"))
+    accounts = await request.app[CORE].database.read(lambda s: people.accounts(s, "http"))
     return sorted(filter(_is_name, _names(request, accounts)))
 
 
 @gives(responses.LoraDeleted, asks=LoraQuery)
 async def delete(request: web.Request) -> web.Response:
     """`DELETE /v1/lora?lora_id=`: erases the adapter with everything held about its person; harmless to repeat."""
-    services = request.app[SERVICES]
-    user = await services.gateway.known(owner(request, bodies.query(request, LoraQuery).lora_id))
+    core = request.app[CORE]
+    user = await core.gateway.known(owner(request, bodies.query(request, LoraQuery).lora_id))
     if user.id:
-        await services.gateway.forget(user.id)
+        await core.gateway.forget(user.id)
     return web.json_response(responses.LoraDeleted(deleted=bool(user.id)))
 
 
 @gives("application/zip", asks=LoraQuery, refuses=(404,))
 async def export(request: web.Request) -> web.Response:
     """`GET /v1/lora/export?lora_id=`: the version that answers now, as a zip file without optimizer state."""
-    services = request.app[SERVICES]
-    services.gateway.require_ready()
+    core = request.app[CORE]
+    core.gateway.require_ready()
     lora_id = bodies.query(request, LoraQuery).lora_id
     user = await person(request, lora_id)
     if not user.active_version:
         raise NotFound(f"{canonical(lora_id)} has learned nothing yet: it is the model as it came", "lora_id")
-    content = await services.engine.export_adapter(user.id, user.active_version)
+    content = await core.engine.export_adapter(user.id, user.active_version)
     name = re.sub(r"[^A-Za-z0-9._-]", "", canonical(lora_id).replace("/", "__")) or "adapter"
     headers = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
     return web.Response(body=content, content_type="application/zip", headers=headers)
@@ -124,10 +125,10 @@ def _is_name(name: str) -> bool:
         return False
 
 
-def _check_model(services: Services, body: InitBody) -> None:
-    known = ("heed-base", services.settings.model, services.settings.model_name)
+def _check_model(core: Core, body: InitBody) -> None:
+    known = ("heed-base", core.settings.model, core.settings.model_name)
     if body.base_model is not None and body.base_model not in known:
-        raise ModelRefused(f"this heed runs {services.settings.model_name}, not {body.base_model[:64]}", "base_model")
+        raise ModelRefused(f"this heed runs {core.settings.model_name}, not {body.base_model[:64]}", "base_model")
 
 
 def _is_shaped(body: InitBody) -> bool:
@@ -135,9 +136,9 @@ def _is_shaped(body: InitBody) -> bool:
     return (body.lora_r, body.lora_alpha, body.target_modules) != (None, None, None)
 
 
-def _shape(services: Services, body: InitBody) -> Json | None:
+def _shape(core: Core, body: InitBody) -> Json | None:
     """What a body asks for that is not as set, in LearnConfig's names. Raises InvalidField for what is not served."""
-    learn, highest = services.settings.learn, services.settings.host.max_lora_rank
+    learn, highest = core.settings.learn, core.settings.host.max_lora_rank
     if body.lora_r is not None and body.lora_r > highest:
         message = f"adapters up to rank {highest} are served here: set HEED_HOST_MAX_LORA_RANK no smaller"
         raise InvalidField(message, "lora_r")

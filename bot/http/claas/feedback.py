@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.core import feedback as mapping
+from bot.core.core import Core
 from bot.core.gateway import Turn, check_text, completion_row
 from bot.core.lessons import LessonResult
 from bot.errors import BatchRefused, InvalidField
@@ -23,10 +24,10 @@ from bot.http.claas.adapters import canonical, person
 from bot.http.claas.bodies import BatchBody, ItemBody
 from bot.http.protocol import bodies, views
 from bot.http.protocol import responses as protocol
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import spend
 from bot.http.protocol.openapi import gives
 from bot.http.protocol.request_ids import request_id
-from bot.http.protocol.services import SERVICES, Services
 from engine.requests import GenerateRequest
 from storage.conversations import completions
 from storage.tables import Completion
@@ -62,14 +63,14 @@ class _Batch:
     items: Sequence[ItemBody]
 
     @property
-    def services(self) -> Services:
-        return self.request.app[SERVICES]
+    def core(self) -> Core:
+        return self.request.app[CORE]
 
     async def taught(self) -> responses.BatchTaught:
         """Teaches every item and returns CLaaS's answer."""
         started_s = time.perf_counter()
         training = self._checked()
-        self.services.gateway.require_ready()
+        self.core.gateway.require_ready()
         user_id = (await person(self.request, self.items[0].lora_id)).id
         await spend(self.request, "updates", len(self.items))
         answers = await self._answers(user_id)
@@ -87,7 +88,7 @@ class _Batch:
             raise BatchRefused("all items of one call have the same training", "requests")
         for place, item in enumerate(self.items):
             self._check(item, f"requests.{place}")
-        return feedback.training_of(self.services, first.training.settings() or None)
+        return feedback.training_of(self.core, first.training.settings() or None)
 
     def _check(self, item: ItemBody, at: str) -> None:
         for name in () if item.completion_id else ("prompt", "response"):
@@ -96,7 +97,7 @@ class _Batch:
                     f"{name} is empty; it names the answer, where completion_id does not", f"{at}.{name}"
                 )
         for name in ("prompt", "response", "feedback", "completion_id"):
-            check_text(getattr(item, name) or "", self.services.gateway.settings.text_limit_chars, f"{at}.{name}")
+            check_text(getattr(item, name) or "", self.core.gateway.settings.text_limit_chars, f"{at}.{name}")
         mapping.record(Reply("", item.feedback))
 
     async def _answers(self, user_id: str) -> list[Completion]:
@@ -109,27 +110,27 @@ class _Batch:
                 found[key], is_new = await self._found(user_id, item)
                 new += [found[key]] * is_new
         if new:
-            await self.services.database.write(lambda s: [completions.add(s, row) for row in new])
+            await self.core.database.write(lambda s: [completions.add(s, row) for row in new])
         return [found[(item.completion_id, item.prompt, item.response)] for item in self.items]
 
     async def _found(self, user_id: str, item: ItemBody) -> tuple[Completion, bool]:
         """An item's answer, and whether it is new to heed."""
         if item.completion_id:
-            return await self.services.gateway.completion(user_id, item.completion_id), False
-        known = await self.services.database.read(lambda s: completions.by_text(s, user_id, item.prompt, item.response))
+            return await self.core.gateway.completion(user_id, item.completion_id), False
+        known = await self.core.database.read(lambda s: completions.by_text(s, user_id, item.prompt, item.response))
         return (known, False) if known else (await self._read(user_id, item), True)
 
     async def _read(self, user_id: str, item: ItemBody) -> Completion:
         """An answer that heed has not given, as one that it has."""
-        sampling = self.services.gateway.sampling()
+        sampling = self.core.gateway.sampling()
         turn = Turn(user_id, [{"role": "user", "content": item.prompt}], sampling)
         asked = GenerateRequest(user_id, turn.messages, sampling)
-        return completion_row(turn, await self.services.engine.given(asked, item.response))
+        return completion_row(turn, await self.core.engine.given(asked, item.response))
 
     async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> LessonResult:
         key = feedback.key_of(self.request)
         record = mapping.record(Reply(answer.id, self.items[place].feedback))
-        return await self.services.lessons.teach(
+        return await self.core.lessons.teach(
             user_id, record, idempotency_key=f"{key}#{place}" if key else None, training=training
         )
 

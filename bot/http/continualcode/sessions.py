@@ -10,6 +10,7 @@ from aiohttp import web
 from pydantic import ConfigDict, StringConstraints
 
 from bot.core import feedback as mapping
+from bot.core.core import Core
 from bot.core.gateway import check_text, question
 from bot.core.lessons import TRAINING
 from bot.errors import InvalidField, NotFound
@@ -18,9 +19,9 @@ from bot.http.continualcode import responses
 from bot.http.continualcode.metrics import metrics_of
 from bot.http.continualcode.responses import Metrics, Session, SessionMessage
 from bot.http.protocol import bodies, views
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES, Services
 from storage.conversations import chats
 from storage.tables import Chat, Completion, new_id
 
@@ -59,28 +60,28 @@ async def profiles(_: web.Request) -> web.Response:
 @gives(responses.Sessions, asks=bodies.UserQuery)
 async def list_sessions(request: web.Request) -> web.Response:
     """`GET /api/sessions`: the person's, the newest first."""
-    services = request.app[SERVICES]
-    user = await services.gateway.known(_who(request))
-    found = await services.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
+    core = request.app[CORE]
+    user = await core.gateway.known(_who(request))
+    found = await core.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
     return web.json_response(responses.Sessions(sessions=[_head(chat) for chat in found]))
 
 
 @gives(responses.SessionDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
 async def create(request: web.Request) -> web.Response:
     """`POST /api/sessions`: a new conversation; the body may be left out."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
-    user_id = await services.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
-    chat = await services.gateway.chat(user_id, Place("http", PREFIX + new_id()))
+    user_id = await core.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
+    chat = await core.gateway.chat(user_id, Place("http", PREFIX + new_id()))
     return web.json_response(responses.SessionDetails(**_head(chat), messages=[], metrics={}))
 
 
 @gives(responses.SessionDetails, asks=bodies.UserQuery, refuses=(404,))
 async def show(request: web.Request) -> web.Response:
     """`GET /api/sessions/{id}`: what was said, and what the person's last lesson measured."""
-    services, chat = request.app[SERVICES], await _chat(request)
-    said = [message for row in await services.gateway.turns(chat.id) for message in _exchange(row)]
-    runs = await services.engine.update_log(chat.user_id, RECENT)
+    core, chat = request.app[CORE], await _chat(request)
+    said = [message for row in await core.gateway.turns(chat.id) for message in _exchange(row)]
+    runs = await core.engine.update_log(chat.user_id, RECENT)
     last = next((run for run in runs if run.feedback_id and run.steps), None)
     metrics: Metrics = metrics_of(last.version or last.parent_version, last) if last else {}
     return web.json_response(responses.SessionDetails(**_head(chat), messages=said, metrics=metrics))
@@ -90,7 +91,7 @@ async def show(request: web.Request) -> web.Response:
 async def delete(request: web.Request) -> web.Response:
     """`DELETE /api/sessions/{id}`: the conversation is gone; its answers stay behind what they taught."""
     chat = await _chat(request)
-    await request.app[SERVICES].database.write(lambda s: chats.remove(s, chat.id))
+    await request.app[CORE].database.write(lambda s: chats.remove(s, chat.id))
     return web.json_response(responses.SessionDeleted(deleted=True))
 
 
@@ -98,21 +99,21 @@ async def delete(request: web.Request) -> web.Response:
 async def clear(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/clear`: the conversation starts anew."""
     chat = await _chat(request)
-    await request.app[SERVICES].database.write(lambda s: chats.reset(s, chat.id))
+    await request.app[CORE].database.write(lambda s: chats.reset(s, chat.id))
     return web.json_response(responses.Cleared(**_head(chat), messages=[]))
 
 
 @gives(responses.Prompted, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def prompt(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/prompt` `{text}`: the next turn."""
-    services, chat = request.app[SERVICES], await _chat(request)
+    core, chat = request.app[CORE], await _chat(request)
     body = await bodies.read(request, PromptBody)
-    services.gateway.require_ready()
+    core.gateway.require_ready()
     if not body.text.strip():
         raise InvalidField("the text is empty", "text")
-    turn = await services.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
+    turn = await core.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
     await spend(request, "messages")
-    answer = await services.gateway.answer(turn)
+    answer = await core.gateway.answer(turn)
     given = responses.Prompted(response=answer.text, completion_id=answer.id, session_id=_id(chat))
     return web.json_response(given)
 
@@ -120,14 +121,14 @@ async def prompt(request: web.Request) -> web.Response:
 @gives(responses.Revised, takes=SessionFeedbackBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def feedback(request: web.Request) -> web.Response:
     """`POST /api/sessions/{id}/feedback` `{kind, text}`: about the last answer; with the one given instead of it."""
-    services, chat = request.app[SERVICES], await _chat(request)
+    core, chat = request.app[CORE], await _chat(request)
     body = await bodies.read(request, SessionFeedbackBody)
-    services.gateway.require_ready()
-    answer = await _last(services, chat)
+    core.gateway.require_ready()
+    answer = await _last(core, chat)
     record = mapping.record(_event(body, answer.id))
     if record.kind in TRAINING:
         await spend(request, "updates")
-    lesson = await services.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
+    lesson = await core.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
     shown = lesson.retry or answer
     metrics: Metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
     given = responses.Revised(
@@ -145,8 +146,8 @@ def _event(body: SessionFeedbackBody, completion_id: str) -> FeedbackEvent:
     return Press(completion_id, "approve")
 
 
-async def _last(services: Services, chat: Chat) -> Completion:
-    turns = await services.gateway.turns(chat.id)
+async def _last(core: Core, chat: Chat) -> Completion:
+    turns = await core.gateway.turns(chat.id)
     if not turns:
         raise NotFound("nothing was said in this session yet", "id")
     return turns[-1]
@@ -158,9 +159,9 @@ def _who(request: web.Request) -> Author:
 
 async def _chat(request: web.Request) -> Chat:
     """The conversation a path names. Raises NotFound, also where it is another person's."""
-    services, wanted = request.app[SERVICES], request.match_info["id"]
-    user = await services.gateway.known(_who(request))
-    chat = await services.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))
+    core, wanted = request.app[CORE], request.match_info["id"]
+    user = await core.gateway.known(_who(request))
+    chat = await core.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))
     if chat is None:
         raise NotFound(f"there is no session {wanted}", "id")
     return chat

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from aiohttp import web
 
+from bot.core.core import Core
 from bot.core.gateway import Turn, check_text, choice_id
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
@@ -21,10 +22,10 @@ from bot.http.openai import responses
 from bot.http.openai.models import asker
 from bot.http.openai.tools import tools_of
 from bot.http.protocol import bodies
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import spend
 from bot.http.protocol.errors import body_of
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES, Services
 from engine.requests import Delta, GenerateResult, Sampling
 
 T = TypeVar("T")
@@ -43,16 +44,16 @@ async def embeddings(_: web.Request) -> web.Response:
 @gives(responses.ChatCompletion, takes=bodies.ChatBody, streams=responses.ChatPiece, refuses=ANSWERING)
 async def chat_completions(request: web.Request) -> web.StreamResponse:
     """`POST /v1/chat/completions`: an answer to a conversation, whole or as a stream of events."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.ChatBody)
-    services.gateway.require_ready()
-    return await answered(request, ChatCall(services, body, await turns_of(services, body, await asker(request, body))))
+    core.gateway.require_ready()
+    return await answered(request, ChatCall(core, body, await turns_of(core, body, await asker(request, body))))
 
 
 async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse:
     """The response to a call: a stream of events, or everything at once."""
     await spend(request, "messages", len(call.turns))
-    streams = [call.services.gateway.stream(turn) for turn in call.turns]
+    streams = [call.core.gateway.stream(turn) for turn in call.turns]
     if call.body.stream:
         async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:
             return await _stream(request, call, pieces)
@@ -69,7 +70,7 @@ class ChatCall:
     kind: ClassVar[str] = "chat.completion"
     piece_kind: ClassVar[str] = "chat.completion.chunk"
 
-    services: Services
+    core: Core
     body: bodies.ChatBody
     turns: list[Turn]
     created: int = field(default_factory=lambda: int(time.time()))
@@ -229,9 +230,9 @@ async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerat
         await asyncio.gather(*tasks, everything, return_exceptions=True)
 
 
-async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> list[Turn]:
+async def turns_of(core: Core, body: bodies.ChatBody, who: Author) -> list[Turn]:
     """The turns a call asks for, one for each choice. Raises InvalidField."""
-    turn = await _first_turn(services, body, who)
+    turn = await _first_turn(core, body, who)
     seed = turn.sampling.seed
     return [
         replace(
@@ -244,8 +245,8 @@ async def turns_of(services: Services, body: bodies.ChatBody, who: Author) -> li
     ]
 
 
-async def _first_turn(services: Services, body: bodies.ChatBody, who: Author) -> Turn:
-    gateway = services.gateway
+async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
+    gateway = core.gateway
     tools = tools_of(body, gateway.settings.text_limit_chars)
     wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
     wanted = sampling(body, gateway.sampling())

@@ -15,8 +15,8 @@ from bot.http.openai import responses
 from bot.http.openai.chat import ANSWERING, ChatCall, answered, turns_of
 from bot.http.openai.models import asker
 from bot.http.protocol import bodies
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES
 from engine.requests import Delta
 
 Json = dict[str, Any]
@@ -25,12 +25,12 @@ Json = dict[str, Any]
 @gives(responses.TextCompletion, takes=bodies.TextBody, streams=responses.TextCompletion, refuses=ANSWERING)
 async def completions(request: web.Request) -> web.StreamResponse:
     """`POST /v1/completions`: the older form of an answer, whole or as a stream of events."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.TextBody)
-    services.gateway.require_ready()
-    chat = chat_of(body, services.gateway.settings.text_limit_chars)
-    turns = await turns_of(services, chat, await asker(request, body))
-    return await answered(request, TextCall(services, chat, turns))
+    core.gateway.require_ready()
+    chat = chat_of(body, core.gateway.settings.text_limit_chars)
+    turns = await turns_of(core, chat, await asker(request, body))
+    return await answered(request, TextCall(core, chat, turns))
 
 
 def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:

@@ -14,10 +14,10 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author
 from bot.http.claas.adapters import canonical, names_of
 from bot.http.openai import responses
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder
 from bot.http.protocol.bodies import OWN_MODELS, ModelBody
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES
 
 
 @gives(responses.Models)
@@ -71,5 +71,5 @@ def as_in_vllm(name: str) -> str:
 
 
 def _model(request: web.Request, name: str) -> responses.Model:
-    owner = request.app[SERVICES].settings.model_name
+    owner = request.app[CORE].settings.model_name
     return responses.Model(id=name, object="model", created=0, owned_by=owner)

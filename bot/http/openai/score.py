@@ -7,25 +7,25 @@ from bot.http.openai import responses
 from bot.http.openai.chat import messages_of
 from bot.http.openai.models import asker
 from bot.http.protocol import bodies
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import spend
 from bot.http.protocol.openapi import gives
-from bot.http.protocol.services import SERVICES
 from engine.requests import GenerateRequest
 
 
 @gives(responses.Score, takes=bodies.ScoreBody)
 async def score(request: web.Request) -> web.Response:
     """Log-probabilities in nats, under the person's adapter or the base model; the answer's end is not among them."""
-    services = request.app[SERVICES]
+    core = request.app[CORE]
     body = await bodies.read(request, bodies.ScoreBody)
-    services.gateway.require_ready()
-    limit_chars = services.gateway.settings.text_limit_chars
+    core.gateway.require_ready()
+    limit_chars = core.gateway.settings.text_limit_chars
     messages = messages_of(body.messages, limit_chars)
     check_text(body.completion, limit_chars, "completion")
     await spend(request, "messages")
-    user_id = await services.gateway.person(await asker(request, body))
+    user_id = await core.gateway.person(await asker(request, body))
     asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
-    found = await services.engine.score(asked, body.completion)
+    found = await core.engine.score(asked, body.completion)
     return web.json_response(
         responses.Score(
             logprobs=found.logprobs,

@@ -13,10 +13,11 @@ from aiohttp.typedefs import Handler
 
 from bot.access.api_keys import LOCAL_USER, OPERATOR, Holder
 from bot.config import HttpSettings
+from bot.core.core import Core
 from bot.errors import InvalidField, NotAuthorised, OriginRefused
 from bot.events import Author
 from bot.http.protocol import scopes
-from bot.http.protocol.services import PLATFORMS, SERVICES, Services
+from bot.http.protocol.app_keys import CORE, PLATFORMS
 from storage.people.api_keys import Spending
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -29,10 +30,10 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse other sites' pages, and callers without a key where keys are needed."""
     if any(request.path == route.path for route in request.app[PLATFORMS].routes):
         return await handler(request)  # a platform's call: it comes under a public name, with a secret of its own
-    services = request.app[SERVICES]
-    await _check_host(request, services)
-    _check_origin(request, services.settings.http)
-    if request.path.startswith(GUARDED) and await services.keys.is_needed():
+    core = request.app[CORE]
+    await _check_host(request, core)
+    _check_origin(request, core.settings.http)
+    if request.path.startswith(GUARDED) and await core.keys.is_needed():
         request[_HOLDER] = await _key_holder(request)
         scopes.check(request, request[_HOLDER])
     return await handler(request)
@@ -57,7 +58,7 @@ def author(request: web.Request, user: str = "", param: str = "user") -> Author:
 
 async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
     """Count messages or updates of the key a call came with: all of them, or none. Raises QuotaUsed."""
-    await request.app[SERVICES].keys.spend(holder(request), what, number)
+    await request.app[CORE].keys.spend(holder(request), what, number)
 
 
 def _check_name(name: str, param: str) -> str:
@@ -68,18 +69,18 @@ def _check_name(name: str, param: str) -> str:
 
 async def _key_holder(request: web.Request) -> Holder:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    found = await request.app[SERVICES].keys.holder(given.strip())
+    found = await request.app[CORE].keys.holder(given.strip())
     if found is None or scheme.lower() != "bearer":
         raise NotAuthorised("an API key is needed: send it as `Authorization: Bearer <key>`")
     return found
 
 
-async def _check_host(request: web.Request, services: Services) -> None:
-    settings = services.settings.http
+async def _check_host(request: web.Request, core: Core) -> None:
+    settings = core.settings.http
     name = _hostname(f"//{request.host}")
     if name in LOOPBACK_NAMES | {settings.host.lower()} | {host.lower() for host in settings.allowed_hosts}:
         return
-    if settings.allowed_hosts or not await services.keys.is_needed():  # where keys are, a rebound page has none
+    if settings.allowed_hosts or not await core.keys.is_needed():  # where keys are, a rebound page has none
         raise OriginRefused("heed does not answer to this host name; add it to HEED_HTTP_ALLOWED_HOSTS")
 
 

@@ -9,8 +9,8 @@ from aiohttp.typedefs import Handler
 
 from bot.errors import BotError, QuotaUsed, RequestError
 from bot.http.protocol import responses
+from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.request_ids import request_id
-from bot.http.protocol.services import SERVICES
 from bot.monitoring import logs
 from engine.adapters.undo import NothingToUndo
 from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
@@ -63,7 +63,7 @@ def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refu
         status = 503 if error.retryable else 500
         return status, _body("server_error", str(error), None)
     logger.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
-    request.app[SERVICES].metrics.errors.labels("http").inc()
+    request.app[CORE].metrics.errors.labels("http").inc()
     return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
 
 
@@ -77,7 +77,7 @@ def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
     messages = {
         404: f"there is nothing at {request.path[:200]}",
         405: f"{request.method} is not possible at {request.path[:200]}",
-        413: f"the request is larger than {request.app[SERVICES].settings.http.body_limit_bytes} bytes",
+        413: f"the request is larger than {request.app[CORE].settings.http.body_limit_bytes} bytes",
     }
     body = _body("not_found_error" if error.status == 404 else "invalid_request_error", "", None)
     body["error"]["message"] = messages.get(error.status, error.reason)
@@ -97,5 +97,5 @@ def _note(request: web.Request, status: int, took_s: float) -> None:
     """Count a call and log it by its route: a path may name people."""
     resource = request.match_info.route.resource
     route = resource.canonical if resource is not None else "none"
-    request.app[SERVICES].metrics.requests.labels(route, str(status)).inc()
+    request.app[CORE].metrics.requests.labels(route, str(status)).inc()
     logger.info("%s %s: %d in %.0f ms", request.method, route, status, took_s * 1e3)

@@ -10,14 +10,13 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
+from aiohttp import web
 from discord.http import Route
 
-from bot.channel import Gone, NotOffered, Post, Rows, Take
-from bot.commands.spec import CommandMenu
+from bot.channel import CommandMenu, Gone, NotOffered, Post, Rows, Take
 from bot.config import DiscordSettings
 from bot.errors import StartError
-from bot.events import Place
-from bot.inbound import Inbound
+from bot.events import Inbound, Place
 from bot.monitoring.redaction import hide
 from bot.platforms.discord.commands import CommandSync
 from bot.platforms.discord.events import PLATFORM, Json
@@ -81,6 +80,10 @@ class DiscordChannel:
         Route.BASE = self._api_base
         await self._intake.open(take)
         await self._gateway.start()
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return no routes: Discord is listened to, it does not call."""
+        return []
 
     async def stop(self) -> None:
         """Take nothing new; what was heard is committed, and messages can still be sent."""

@@ -8,8 +8,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.channel import ChannelError
-from bot.commands.spec import CommandMenu
+from bot.channel import ChannelError, CommandMenu
 from bot.platforms.discord.events import Json
 from bot.platforms.discord.rest import DiscordRest
 

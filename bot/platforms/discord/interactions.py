@@ -12,8 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from bot.channel import Gone, Post
-from bot.commands.spec import CommandMenu
+from bot.channel import CommandMenu, Gone, Post
 from bot.platforms.discord.commands import completions
 from bot.platforms.discord.components import form_payload, opens_form
 from bot.platforms.discord.events import AUTOCOMPLETE, COMMAND, FORM, PRESS, Json

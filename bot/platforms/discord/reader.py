@@ -2,14 +2,15 @@
 
 import re
 
-from bot.events import Author, Place
-from bot.inbound import (
+from bot.events import (
+    Author,
     ButtonPressed,
     CommandReceived,
     FormSubmitted,
     Inbound,
     MessageEdited,
     MessageReceived,
+    Place,
     ReactionChanged,
 )
 from bot.platforms.discord.events import CREATED, INTERACTION, MALFORMED, PLATFORM, REACTED, UPDATED, Json

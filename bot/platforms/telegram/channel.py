@@ -22,12 +22,10 @@ from telegram.constants import ChatAction, FileSizeLimit, InlineKeyboardButtonLi
 from telegram.error import TelegramError
 
 from bot.backoff import backoff_s
-from bot.channel import ChannelError, File, Gone, Limits, NotOffered, Post, Refused, Rows, Take
-from bot.commands.spec import CommandMenu
+from bot.channel import ChannelError, CommandMenu, File, Gone, Limits, NotOffered, Post, Refused, Rows, Take
 from bot.config import TelegramSettings
 from bot.errors import StartError
-from bot.events import Place
-from bot.inbound import Inbound
+from bot.events import Inbound, Place
 from bot.monitoring.redaction import hide, redact
 from bot.platforms.telegram.arrivals import Arrivals
 from bot.platforms.telegram.client import PollClient, TelegramClient, formatted, message_id

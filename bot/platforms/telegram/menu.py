@@ -17,7 +17,7 @@ from telegram import (
 from telegram.constants import BotCommandLimit
 from telegram.error import BadRequest
 
-from bot.commands.spec import CommandMenu
+from bot.channel import CommandMenu
 
 _NAME = re.compile(r"[a-z0-9_]{1,32}")
 

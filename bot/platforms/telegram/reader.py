@@ -1,4 +1,4 @@
-"""What a raw Telegram update says, as `bot.inbound` records.
+"""What a raw Telegram update says, as `bot.events` records.
 
 Pure: an update carries everything that is needed (`ME` is the bot's username when it arrived), so that one that was
 kept over a restart reads as it did before. Never raises: what is malformed, or of no use to heed, reads as nothing.
@@ -20,14 +20,15 @@ from telegram import (
     User,
 )
 
-from bot.events import Author, Place
-from bot.inbound import (
+from bot.events import (
+    Author,
     ButtonPressed,
     ChatMigrated,
     CommandReceived,
     Inbound,
     MessageEdited,
     MessageReceived,
+    Place,
     ReactionChanged,
 )
 from bot.platforms.telegram.markup import plain

@@ -44,7 +44,7 @@ def start(start_heed: StartHeed, clock: Clock) -> StartAccess:
 
     async def begin(heed: Heed | None = None, **settings: Any) -> tuple[AccessPolicy, Heed]:
         running = heed or await start_heed(access={"admins": ("telegram:1",), **settings})
-        return AccessPolicy(running.services.database, running.services.settings, clock), running
+        return AccessPolicy(running.core.database, running.core.settings, clock), running
 
     return begin
 
@@ -59,7 +59,7 @@ async def test_a_stranger_may_do_nothing(start: StartAccess, what: What) -> None
     """Messages, commands, presses, reactions and forms are all refused before pairing, and make nobody known."""
     access, heed = await start()
     assert not (await access.authorise(EVE, HOME, what)).is_allowed
-    assert (await heed.services.gateway.known(EVE)).id == ""
+    assert (await heed.core.gateway.known(EVE)).id == ""
 
 
 @pytest.mark.parametrize("what", WHATS)
@@ -126,7 +126,7 @@ async def test_with_api_keys_a_web_user_is_no_admin(start_heed: StartHeed) -> No
     """Where others can reach the page, only those the settings name are admins."""
     keys = {"ana": "a long random text", "ben": "another random text"}
     heed = await start_heed(http={"api_keys": keys}, access={"admins": ("http:ana",)})
-    access = heed.services.core.access
+    access = heed.core.access
     assert access.is_admin(Author("http", "ana"))
     assert not access.is_admin(Author("http", "ben"))
     assert not access.is_admin(Author("http", "ana/local"))
@@ -253,10 +253,10 @@ async def test_updates_have_a_limit_of_their_own(start: StartAccess, clock: Cloc
 async def test_limits_survive_a_restart(start_heed: StartHeed) -> None:
     """What was answered in the last hour counts although the process is new."""
     heed = await start_heed(access={"mode": "open", "messages_per_hour": 1})
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     await gateway.answer(await gateway.turn(Message(EVE, HOME, "bees")))
     later = await start_heed(access={"mode": "open", "messages_per_hour": 1})
-    assert not (await later.services.core.access.authorise(EVE, HOME, "message")).is_allowed
+    assert not (await later.core.access.authorise(EVE, HOME, "message")).is_allowed
 
 
 async def test_a_clock_set_back_locks_nobody_out(start: StartAccess, clock: Clock) -> None:
@@ -270,7 +270,7 @@ async def test_a_clock_set_back_locks_nobody_out(start: StartAccess, clock: Cloc
 async def test_a_decision_during_a_look_up_is_not_missed(start: StartAccess, monkeypatch: pytest.MonkeyPatch) -> None:
     """What storage said before a block is not remembered after it."""
     access, heed = await start(mode="open")
-    read, blocked = heed.services.database.read, []
+    read, blocked = heed.core.database.read, []
 
     async def read_slowly(work: Callable[..., Any]) -> Any:
         found = await read(work)
@@ -279,5 +279,5 @@ async def test_a_decision_during_a_look_up_is_not_missed(start: StartAccess, mon
             await access.block("telegram", "5", "operator")
         return found
 
-    monkeypatch.setattr(heed.services.database, "read", read_slowly)
+    monkeypatch.setattr(heed.core.database, "read", read_slowly)
     assert not (await access.authorise(EVE, HOME, "message")).is_allowed

@@ -20,26 +20,26 @@ PERMISSION = {"training_permission": "granted by Discord on 1 May, ticket 123"}
 
 async def meet(heed: Heed, author: Author = EVE) -> str:
     """Somebody writes for the first time."""
-    return await heed.services.gateway.person(author, is_learning=False)
+    return await heed.core.gateway.person(author, is_learning=False)
 
 
 async def is_learning(heed: Heed, user_id: str) -> bool:
     """Whether corrections train."""
-    return (await heed.services.gateway.user(user_id)).is_learning
+    return (await heed.core.gateway.user(user_id)).is_learning
 
 
 async def correct(heed: Heed, author: Author = EVE) -> str:
     """An answer and a correction of it; what became of it."""
-    gateway, place = heed.services.gateway, Place(author.platform, author.account)
+    gateway, place = heed.core.gateway, Place(author.platform, author.account)
     answer = await gateway.answer(await gateway.turn(Message(author, place, "bees")))
     record = FeedbackRecord(FeedbackKind.CORRECTION, answer.id, "too long")
-    return (await heed.services.lessons.teach(answer.user_id, record)).outcome.status
+    return (await heed.core.lessons.teach(answer.user_id, record)).outcome.status
 
 
 @pytest.fixture
 def consent(heed: Heed) -> ConsentFlow:
     """The consent of a heed with default settings."""
-    return heed.services.core.consent
+    return heed.core.consent
 
 
 async def test_the_greeting_asks_and_says_what_is_kept(consent: ConsentFlow) -> None:
@@ -57,7 +57,7 @@ async def test_everybody_is_greeted_once(heed: Heed, consent: ConsentFlow, start
     await consent.record(user_id, ConsentChoice.ASKED, HOME)
     assert not await consent.needs_greeting(user_id)
     later = await start_heed()
-    assert not await later.services.core.consent.needs_greeting(user_id)
+    assert not await later.core.consent.needs_greeting(user_id)
     assert not await is_learning(heed, user_id)
 
 
@@ -66,7 +66,7 @@ async def test_new_words_are_asked_again(heed: Heed, consent: ConsentFlow, monke
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
     monkeypatch.setattr(wording, "WORDING", "2")
-    again = ConsentFlow(heed.services.database, heed.services.engine, heed.services.settings)
+    again = ConsentFlow(heed.core.database, heed.core.engine, heed.core.settings)
     assert await again.needs_greeting(user_id)
     await again.record(user_id, ConsentChoice.ASKED, HOME)
     assert not await again.needs_greeting(user_id)
@@ -76,21 +76,21 @@ async def test_new_words_are_asked_again(heed: Heed, consent: ConsentFlow, monke
 async def test_a_teacher_elsewhere_is_told_of_and_asked_about(heed: Heed, start_heed: StartHeed) -> None:
     """Whoever said yes before is asked anew, and learning goes on meanwhile; /privacy names the place, too."""
     user_id = await meet(heed)
-    before = heed.services.core.consent
+    before = heed.core.consent
     assert "Nothing is sent anywhere else" in before.greeting("telegram").text
     await before.choose(user_id, "yes", HOME)
     later = await start_heed(curriculum={"url": "https://teacher.example/v1", "model": "m"})
-    consent = later.services.core.consent
+    consent = later.core.consent
     assert "teacher.example" in consent.greeting("telegram").text
     assert "Nothing is sent anywhere else" not in consent.greeting("telegram").text
     assert await consent.needs_greeting(user_id)
     assert await is_learning(later, user_id)
-    assert not await later.services.database.read(lambda s: steps.may_be_sent(s, user_id))
+    assert not await later.core.database.read(lambda s: steps.may_be_sent(s, user_id))
     await consent.choose(user_id, "yes", HOME)
-    assert await later.services.database.read(lambda s: steps.may_be_sent(s, user_id))
+    assert await later.core.database.read(lambda s: steps.may_be_sent(s, user_id))
     assert not await consent.needs_greeting(user_id)
     without = await start_heed()
-    assert not await without.services.core.consent.needs_greeting(user_id)
+    assert not await without.core.consent.needs_greeting(user_id)
 
 
 async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: ConsentFlow) -> None:
@@ -99,7 +99,7 @@ async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: Conse
     assert await correct(heed) == "kept"
     assert "learning is on" in (await consent.choose(user_id, "yes", HOME)).text
     assert await correct(heed) == "learned"
-    (step,) = await heed.services.database.read(lambda s: steps.history(s, user_id))
+    (step,) = await heed.core.database.read(lambda s: steps.history(s, user_id))
     assert (step.choice, step.wording, step.platform, step.place) == ("yes", wording.WORDING, "telegram", "5")
     assert step.created_at > 0
 
@@ -121,7 +121,7 @@ async def test_no_after_yes_asks_for_confirmation(heed: Heed, consent: ConsentFl
     assert [button.action for button in notice.rows[0]] == ["learn:withdraw", "learn:keep"]
     assert "learning is on" in (await consent.choose(user_id, "keep", HOME)).text
     assert await is_learning(heed, user_id)
-    assert len(await heed.services.database.read(lambda s: steps.history(s, user_id))) == 1
+    assert len(await heed.core.database.read(lambda s: steps.history(s, user_id))) == 1
 
 
 async def test_withdrawing_removes_examples_and_adapter(heed: Heed, consent: ConsentFlow) -> None:
@@ -130,14 +130,14 @@ async def test_withdrawing_removes_examples_and_adapter(heed: Heed, consent: Con
     await consent.choose(user_id, "yes", HOME)
     assert await correct(heed) == "learned"
     note = FeedbackRecord(FeedbackKind.NOTE, None, "call me Eve")
-    await heed.services.lessons.teach(user_id, note)
+    await heed.core.lessons.teach(user_id, note)
     await consent.choose(user_id, "withdraw", HOME)
-    read = heed.services.database.read
+    read = heed.core.database.read
     assert [row.text for row in await read(lambda s: feedback.history(s, user_id, 9))] == ["call me Eve"]
     assert [row.text for row in await read(lambda s: notes.live(s, user_id))] == ["call me Eve"]
     assert await read(lambda s: versions.history(s, user_id)) == []
     assert len(await read(lambda s: completions.recent(s, user_id, 9))) == 1
-    user = await heed.services.gateway.user(user_id)
+    user = await heed.core.gateway.user(user_id)
     assert (user.is_learning, user.active_version) == (False, 0)
     assert await correct(heed) == "kept"
 
@@ -149,7 +149,7 @@ async def test_a_withdrawal_cut_short_is_finished_at_the_start(heed: Heed, conse
     await correct(heed)
     await consent.record(user_id, ConsentChoice.WITHDRAWN, HOME)
     await consent.start()
-    assert await heed.services.database.read(lambda s: versions.history(s, user_id)) == []
+    assert await heed.core.database.read(lambda s: versions.history(s, user_id)) == []
 
 
 async def test_discord_learns_only_with_the_operators_permission(heed: Heed, consent: ConsentFlow) -> None:
@@ -167,23 +167,23 @@ async def test_the_permission_is_applied_at_the_start(start_heed: StartHeed) -> 
     """Once it is there people are asked; when it goes, learning stops, and comes back with it."""
     without = await start_heed()
     user_id = await meet(without, Author("discord", "5"))
-    await without.services.core.consent.record(user_id, ConsentChoice.ASKED, CHANNEL)
+    await without.core.consent.record(user_id, ConsentChoice.ASKED, CHANNEL)
     heed = await start_heed(discord=PERMISSION)
-    consent = heed.services.core.consent
+    consent = heed.core.consent
     assert await consent.needs_greeting(user_id)
     await consent.choose(user_id, "yes", CHANNEL)
     assert await is_learning(heed, user_id)
     later = await start_heed()
-    await later.services.core.consent.start()
+    await later.core.consent.start()
     assert not await is_learning(heed, user_id)
-    assert not await later.services.core.consent.needs_greeting(user_id), "nothing to ask about"
+    assert not await later.core.consent.needs_greeting(user_id), "nothing to ask about"
     await consent.start()
     assert await is_learning(heed, user_id)
 
 
 async def test_the_start_leaves_other_platforms_alone(heed: Heed, consent: ConsentFlow) -> None:
     """Local people learn as they did."""
-    user_id = await heed.services.gateway.person(Author("http", "local"))
+    user_id = await heed.core.gateway.person(Author("http", "local"))
     await consent.start()
     assert await is_learning(heed, user_id)
 
@@ -192,7 +192,7 @@ async def test_an_old_button_of_somebody_forgotten_makes_nobody(heed: Heed, cons
     """After /forget the person is new, is greeted again, and learning is off."""
     user_id = await meet(heed)
     await consent.choose(user_id, "yes", HOME)
-    await heed.services.gateway.forget(user_id)
+    await heed.core.gateway.forget(user_id)
     again = await meet(heed)
     assert again != user_id
     assert await consent.needs_greeting(again)

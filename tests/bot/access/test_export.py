@@ -17,17 +17,17 @@ async def person(heed: Heed) -> User:
     """Somebody who asked, corrected and has an adapter on disk."""
     first = await heed.ask("bees 🙂 and <wasps>", user="ana")
     await heed.correct(first["id"], "too long", user="ana")
-    database = heed.services.database
+    database = heed.core.database
     user = await database.read(lambda s: people.find(s, "http", "ana"))
     assert user is not None
     version = await database.read(lambda s: versions.get(s, user.id, 1))
-    atomic.write_directory(heed.services.settings.data_dir / version.path, {"adapter.safetensors": b"w" * 5000})
+    atomic.write_directory(heed.core.settings.data_dir / version.path, {"adapter.safetensors": b"w" * 5000})
     return user
 
 
 async def opened(heed: Heed, user: User, **options: Any) -> tuple[dict[str, bytes], export.Archive]:
     """The files of the archive."""
-    made = await export.archive(heed.services.database, heed.services.settings.data_dir, user, **options)
+    made = await export.archive(heed.core.database, heed.core.settings.data_dir, user, **options)
     with zipfile.ZipFile(io.BytesIO(made.content)) as archived:
         return {name: archived.read(name) for name in archived.namelist()}, made
 
@@ -64,6 +64,6 @@ async def test_token_ids_go_before_words_do(heed: Heed) -> None:
 async def test_missing_weights_stop_nothing(heed: Heed) -> None:
     """A version whose files are gone is still a row in the archive."""
     user = await person(heed)
-    atomic.remove_directory(heed.services.settings.data_dir / "adapters")
+    atomic.remove_directory(heed.core.settings.data_dir / "adapters")
     files, _ = await opened(heed, user)
     assert json.loads(files["adapter_versions.json"])[0]["number"] == 1

@@ -54,7 +54,7 @@ async def test_an_error_in_mid_stream_is_raised(
     async def fails(*_: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(heed.services.gateway, "_store", fails)
+    monkeypatch.setattr(heed.core.gateway, "_store", fails)
     with pytest.raises(ServerRefused):
         _ = [chunk async for chunk in client.ask("bees")]
 

@@ -89,9 +89,9 @@ async def test_what_drift_audits_found_is_shown(heed: Heed, tmp_path: Path) -> N
     await heed.client.start_server()
     settings = on(heed.client.make_url("/").port or 0, tmp_path)
     assert (await examine(settings))["drift"] == Finding("drift", "0 people audited", is_hint=True)
-    user_id = await heed.services.gateway.person(Author("http", "ana"))
+    user_id = await heed.core.gateway.person(Author("http", "ana"))
     row = UpdateRun(user_id=user_id, kind=drift_audits.KIND, status="critical", error="drift 2.30, above 2")
-    await heed.services.database.write(lambda s: updates.start(s, row))
+    await heed.core.database.write(lambda s: updates.start(s, row))
     found = (await examine(settings))["drift"]
     assert (found.state, "/updates" in found.remedy) == ("1 person audited, 1 critical", True)
 

@@ -144,9 +144,9 @@ async def test_pause_and_resume_stop_and_start_learning(heed: Heed, port: str, m
     """Through the running heed."""
     monkeypatch.setenv("HEED_HTTP_PORT", port)
     assert "paused" in (await invoke("pause")).stdout
-    assert heed.services.lessons.is_paused
+    assert heed.core.lessons.is_paused
     assert "learning goes on" in (await invoke("resume")).stdout
-    assert not heed.services.lessons.is_paused
+    assert not heed.core.lessons.is_paused
 
 
 async def test_adapters_go_out_and_come_in(
@@ -184,7 +184,7 @@ async def test_pair_lets_in_who_was_shown_the_code(heed: Heed, port: str, monkey
     """Through the running heed; a wrong code is one line and exit code 2."""
     monkeypatch.setenv("HEED_HTTP_PORT", port)
     eve, home = Author("telegram", "5", "Eve"), Place("telegram", "5")
-    access = heed.services.core.access
+    access = heed.core.access
     code = (await access.authorise(eve, home, "message")).notice.partition("Your code is ")[2][:8]
     wrong = await invoke("pair", "ABCDEFGH")
     assert (wrong.exit_code, "nobody waits" in wrong.stderr) == (2, True)
@@ -216,8 +216,8 @@ async def test_keys_and_passwords_are_made_beside_a_running_heed(
 ) -> None:
     """Shown once and in force at once; commands use the key that HEED_HTTP_KEY names."""
     monkeypatch.setenv("HEED_HTTP_PORT", port)
-    monkeypatch.setenv("HEED_DATA_DIR", str(heed.services.settings.data_dir))
-    with DataDirectoryLock(heed.services.settings.data_dir):
+    monkeypatch.setenv("HEED_DATA_DIR", str(heed.core.settings.data_dir))
+    with DataDirectoryLock(heed.core.settings.data_dir):
         made = await invoke("keys", "add", "ana", "--messages-per-day", "3")
         token, about = made.stdout.splitlines()
         assert token.startswith("heed_")
@@ -232,7 +232,7 @@ async def test_keys_and_passwords_are_made_beside_a_running_heed(
         assert "is revoked" in (await invoke("keys", "revoke", about.split()[0])).stdout
         assert (await invoke("keys", "revoke", "key-none")).exit_code == 2
         password = (await invoke("admin-password")).stdout.strip()
-    assert await admin_password.current(heed.services.database) == admin_password.digest(password)
+    assert await admin_password.current(heed.core.database) == admin_password.digest(password)
 
 
 async def test_doctor_reports_a_running_heed(port: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,13 +26,13 @@ async def do(heed: Heed, text: str, author: Author = BOSS) -> CommandReply:
     """Have a command done in private."""
     given = person.parse(text)
     assert given is not None
-    user_id = await heed.services.gateway.person(author, is_learning=False)
-    return await person.run(heed.services.core, user_id, home(author), given, author)
+    user_id = await heed.core.gateway.person(author, is_learning=False)
+    return await person.run(heed.core, user_id, home(author), given, author)
 
 
 async def teach(heed: Heed, text: str = "too long", author: Author = EVE) -> str:
     """Somebody asks and corrects; what became of it."""
-    gateway, core = heed.services.gateway, heed.services.core
+    gateway, core = heed.core.gateway, heed.core
     user_id = await gateway.person(author, is_learning=False)
     await core.consent.choose(user_id, "yes", home(author))
     await gateway.answer(await gateway.turn(Message(author, home(author), WORDS)))
@@ -60,9 +60,9 @@ async def test_for_anybody_else_there_is_no_such_command(heed: Heed, name: str) 
 
 async def test_without_an_author_nobody_is_an_admin(heed: Heed) -> None:
     """A caller that does not say who is asking gets nothing."""
-    user_id = await heed.services.gateway.person(BOSS)
+    user_id = await heed.core.gateway.person(BOSS)
     with pytest.raises(InvalidField, match="no command"):
-        await person.run(heed.services.core, user_id, home(BOSS), Command("users"))
+        await person.run(heed.core, user_id, home(BOSS), Command("users"))
 
 
 async def test_stats_have_figures_and_a_picture(heed: Heed) -> None:
@@ -81,7 +81,7 @@ async def test_stats_have_figures_and_a_picture(heed: Heed) -> None:
 async def test_pairing_by_command(start_heed: StartHeed) -> None:
     """/pair lists who waits without the codes, and lets in who was shown this one."""
     heed = await start_heed(access={"admins": ("telegram:1",)})
-    access = heed.services.core.access
+    access = heed.core.access
     notice = (await access.authorise(EVE, home(EVE), "message")).notice
     code = notice.partition("Your code is ")[2][:8]
     listed = (await do(heed, "/pair")).text
@@ -97,7 +97,7 @@ async def test_pairing_by_command(start_heed: StartHeed) -> None:
 
 async def test_allowing_and_blocking(heed: Heed) -> None:
     """By number on the same platform, or with the other platform's name; a block is lifted by /allow."""
-    access = heed.services.core.access
+    access = heed.core.access
     await do(heed, "/block 5")
     assert not (await access.authorise(EVE, home(EVE), "message")).is_allowed
     assert (await do(heed, "/allow telegram:5")).text == "telegram:5 is let in"
@@ -128,12 +128,12 @@ async def test_pause_keeps_corrections_and_resume_learns_them(heed: Heed) -> Non
     await do(heed, "/pause")
     assert await teach(heed) == "queued"
     await do(heed, "/note call me Eve", EVE)
-    eve = await heed.services.gateway.person(EVE)
-    assert len(await heed.services.database.read(lambda s: notes.live(s, eve))) == 1
+    eve = await heed.core.gateway.person(EVE)
+    assert len(await heed.core.database.read(lambda s: notes.live(s, eve))) == 1
     assert "learning is paused; 1 waiting" in (await do(heed, "/updates")).text
     assert "learning is paused" in (await do(heed, "/stats")).text
     assert "corrections that waited: 1" in (await do(heed, "/resume")).text
-    assert (await heed.services.gateway.user(eve)).active_version == 1
+    assert (await heed.core.gateway.user(eve)).active_version == 1
     assert "learning is running; 0 waiting" in (await do(heed, "/updates")).text
 
 
@@ -142,13 +142,13 @@ async def test_a_pause_survives_a_restart(heed: Heed, start_heed: StartHeed) -> 
     await do(heed, "/pause")
     await teach(heed)
     later = await start_heed(access={"admins": ("telegram:1",), "mode": "open"})
-    assert await later.services.lessons.start() == 0
-    assert later.services.lessons.is_paused
+    assert await later.core.lessons.start() == 0
+    assert later.core.lessons.is_paused
     await do(later, "/resume")
-    assert (await later.services.gateway.user(await later.services.gateway.person(EVE))).active_version == 1
+    assert (await later.core.gateway.user(await later.core.gateway.person(EVE))).active_version == 1
     last = await start_heed()
-    await last.services.lessons.start()
-    assert not last.services.lessons.is_paused
+    await last.core.lessons.start()
+    assert not last.core.lessons.is_paused
 
 
 async def test_resuming_twice_learns_once(heed: Heed) -> None:
@@ -165,8 +165,8 @@ async def test_rollback_is_of_one_person(heed: Heed) -> None:
     """An earlier version answers them; unknown accounts and versions are named."""
     await teach(heed)
     assert (await do(heed, "/rollback telegram:5 v0")).text == "v0 answers telegram:5 now"
-    eve = await heed.services.gateway.person(EVE)
-    assert (await heed.services.gateway.user(eve)).active_version == 0
+    eve = await heed.core.gateway.person(EVE)
+    assert (await heed.core.gateway.user(eve)).active_version == 0
     assert (await do(heed, "/rollback 5 1")).text == "v1 answers telegram:5 now"
     with pytest.raises(NotFound):
         await do(heed, "/rollback telegram:6 1")
@@ -182,8 +182,8 @@ async def test_an_admins_own_adapter_needs_no_account(heed: Heed) -> None:
     await teach(heed)
     await teach(heed, author=BOSS)
     assert "untrained answers now" in (await do(heed, "/rollback 0")).text
-    eve = await heed.services.gateway.person(EVE)
-    assert (await heed.services.gateway.user(eve)).active_version == 1
+    eve = await heed.core.gateway.person(EVE)
+    assert (await heed.core.gateway.user(eve)).active_version == 1
     with pytest.raises(InvalidField, match="/rollback takes a version"):
         await do(heed, "/rollback telegram:1 1", EVE)
     assert "/rollback <account> <version>" in (await do(heed, "/help")).text
@@ -203,9 +203,9 @@ async def test_adapters_and_updates_are_listed(heed: Heed) -> None:
 
 async def test_in_a_group_an_admins_command_shows_nothing(heed: Heed) -> None:
     """On Telegram others would read it; Discord shows it to the asker alone."""
-    user_id = await heed.services.gateway.person(BOSS)
+    user_id = await heed.core.gateway.person(BOSS)
     group = Place("telegram", "-100", is_private=False)
-    said = await person.run(heed.services.core, user_id, group, Command("users"), BOSS)
+    said = await person.run(heed.core, user_id, group, Command("users"), BOSS)
     assert "in private" in said.text
     assert "people:" not in said.text
 
@@ -230,17 +230,17 @@ async def test_a_rebuild_is_of_the_person_named_or_of_the_admin(heed: Heed) -> N
 
 async def test_a_parked_consolidation_is_seen_by_an_admin(heed: Heed) -> None:
     """Among the updates, by its person and its end."""
-    eve = await heed.services.gateway.person(EVE)
+    eve = await heed.core.gateway.person(EVE)
     row = UpdateRun(user_id=eve, kind=signals.CONSOLIDATION, status="parked", error="gone")
-    await heed.services.database.write(lambda s: updates.start(s, row))
+    await heed.core.database.write(lambda s: updates.start(s, row))
     assert "Eve: consolidation parked" in (await do(heed, "/updates")).text
 
 
 async def test_an_audit_is_seen_with_what_it_found(heed: Heed) -> None:
     """Among the updates with its words; in /stats by how many people; it counts as no update."""
-    eve = await heed.services.gateway.person(EVE)
+    eve = await heed.core.gateway.person(EVE)
     row = UpdateRun(user_id=eve, kind=drift_audits.KIND, status="critical", error="drift 2.30, above 2")
-    await heed.services.database.write(lambda s: updates.start(s, row))
+    await heed.core.database.write(lambda s: updates.start(s, row))
     assert "Eve: audit critical (drift 2.30, above 2)" in (await do(heed, "/updates")).text
     said = (await do(heed, "/stats")).text
     assert "drift: 1 person audited, 1 critical" in said

@@ -26,7 +26,7 @@ ISSUED = (
 
 async def talk(heed: Heed, text: str) -> str:
     """Say something at home; the answer's id."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     return (await gateway.answer(await gateway.turn(Message(ANA, HOME, text)))).id
 
 
@@ -34,7 +34,7 @@ async def do(heed: Heed, text: str) -> CommandReply:
     """Have a command done at home."""
     given = person.parse(text)
     assert given is not None
-    return await person.run(heed.services.core, await heed.services.gateway.person(ANA), HOME, given)
+    return await person.run(heed.core, await heed.core.gateway.person(ANA), HOME, given)
 
 
 def test_a_command_is_parsed() -> None:
@@ -60,7 +60,7 @@ async def test_an_unknown_command_is_refused(heed: Heed) -> None:
 async def test_a_strange_name_is_not_repeated(heed: Heed, name: str) -> None:
     """Nothing that forges lines, turns text around or cannot be sent comes back."""
     with pytest.raises(InvalidField, match=r"^there is no such command; /help lists them$"):
-        await person.run(heed.services.core, await heed.services.gateway.person(ANA), HOME, Command(name))
+        await person.run(heed.core, await heed.core.gateway.person(ANA), HOME, Command(name))
 
 
 async def test_feedback_teaches_the_last_answer(heed: Heed) -> None:
@@ -141,13 +141,13 @@ async def test_a_version_that_is_gone_names_those_that_are_left(heed: Heed) -> N
     await talk(heed, "bees")
     for text in ("too long", "no emoji", "a question"):
         await do(heed, f"/feedback {text}")
-    ana = await heed.services.gateway.person(ANA)
-    await heed.services.database.write(lambda s: versions.prune(s, ana, 2))
+    ana = await heed.core.gateway.person(ANA)
+    await heed.core.database.write(lambda s: versions.prune(s, ana, 2))
     with pytest.raises(NotFound, match=r'version 1 is not kept any more(.|\n)*v3 +"a question"  <- answers now'):
         await do(heed, "/rollback 1")
     with pytest.raises(NotFound, match=r'no adapter version 9(.|\n)*"no emoji"'):
         await do(heed, "/rollback 9")
-    assert (await heed.services.gateway.user(ana)).active_version == 3
+    assert (await heed.core.gateway.user(ana)).active_version == 3
 
 
 async def test_history_and_reset(heed: Heed) -> None:
@@ -202,10 +202,10 @@ async def test_next_messages_are_learned_from_where_somebody_says_so(heed: Heed)
     assert "your next messages do not" in (await do(heed, "/learning")).text
     assert "may be learned from" in (await do(heed, "/learning follow-ups on")).text
     assert "your next messages, too" in (await do(heed, "/learning")).text
-    user_id = await heed.services.gateway.person(ANA)
-    (step,) = await heed.services.database.read(lambda s: steps.history(s, user_id))
+    user_id = await heed.core.gateway.person(ANA)
+    (step,) = await heed.core.database.read(lambda s: steps.history(s, user_id))
     assert (step.choice, step.wording) == (ConsentChoice.FOLLOW_UPS, "1")
-    assert (await heed.services.gateway.user(user_id)).is_learning
+    assert (await heed.core.gateway.user(user_id)).is_learning
     await do(heed, "/learning Follow-ups OFF")
     assert "your next messages do not" in (await do(heed, "/learning")).text
 
@@ -214,9 +214,9 @@ async def test_forget_asks_first(heed: Heed) -> None:
     """/forget alone erases nothing; /forget everything erases the person."""
     await talk(heed, "bees")
     assert "/forget everything" in (await do(heed, "/forget")).text
-    assert len(await heed.services.database.read(people.all_ids)) == 1
+    assert len(await heed.core.database.read(people.all_ids)) == 1
     await do(heed, "/forget everything")
-    assert await heed.services.database.read(people.all_ids) == []
+    assert await heed.core.database.read(people.all_ids) == []
 
 
 async def test_privacy_is_stated(heed: Heed) -> None:
@@ -228,8 +228,8 @@ async def on_telegram(heed: Heed, text: str, place: Place = PRIVATE, author: Aut
     """Have a command done on a chat platform."""
     given = person.parse(text)
     assert given is not None
-    user_id = await heed.services.gateway.person(author, is_learning=False)
-    return await person.run(heed.services.core, user_id, place, given, author)
+    user_id = await heed.core.gateway.person(author, is_learning=False)
+    return await person.run(heed.core, user_id, place, given, author)
 
 
 def test_the_menu_has_every_command() -> None:
@@ -265,23 +265,23 @@ async def test_start_greets_and_asks(heed: Heed) -> None:
     said = await on_telegram(heed, "/start")
     assert "May I learn from your corrections?" in said.text
     assert [button.action for button in said.buttons[0]] == ["learn:yes", "learn:no"]
-    eve = await heed.services.gateway.person(EVE)
-    (step,) = await heed.services.database.read(lambda s: steps.history(s, eve))
+    eve = await heed.core.gateway.person(EVE)
+    (step,) = await heed.core.database.read(lambda s: steps.history(s, eve))
     assert step.choice == ConsentChoice.ASKED
     assert "/help" in (await do(heed, "/start")).text
 
 
 async def test_learning_needs_consent_on_a_platform(heed: Heed) -> None:
     """On records a yes; off asks first, and taking it back removes what was learned."""
-    eve = await heed.services.gateway.person(EVE, is_learning=False)
+    eve = await heed.core.gateway.person(EVE, is_learning=False)
     assert "learning is off" in (await on_telegram(heed, "/learning")).text
     await on_telegram(heed, "/learning on")
     assert "learning is on" in (await on_telegram(heed, "/learning")).text
     asked = await on_telegram(heed, "/learning off")
     assert [button.action for button in asked.buttons[0]] == ["learn:withdraw", "learn:keep"]
-    assert (await heed.services.gateway.user(eve)).is_learning
+    assert (await heed.core.gateway.user(eve)).is_learning
     assert "is removed" in (await on_telegram(heed, "/learning off yes")).text
-    assert not (await heed.services.gateway.user(eve)).is_learning
+    assert not (await heed.core.gateway.user(eve)).is_learning
 
 
 @pytest.mark.parametrize("name", ["notes", "history", "metrics", "export", "persona"])
@@ -292,9 +292,9 @@ async def test_in_a_group_nothing_of_ones_own_is_shown(heed: Heed, name: str) ->
     assert said.files == ()
     channel, on_discord = Place("discord", "7", is_private=False), Author("discord", "5")
     assert "in private" in (await on_telegram(heed, f"/{name}", channel, on_discord)).text
-    user_id = await heed.services.gateway.person(on_discord, is_learning=False)
+    user_id = await heed.core.gateway.person(on_discord, is_learning=False)
     given = Command(name)
-    said = await person.run(heed.services.core, user_id, channel, given, on_discord, is_interaction=True)
+    said = await person.run(heed.core, user_id, channel, given, on_discord, is_interaction=True)
     assert "in private" not in said.text
     assert said.is_private
 
@@ -311,20 +311,20 @@ async def test_export_is_a_file(heed: Heed) -> None:
 async def test_forgetting_on_a_platform_is_confirmed_by_a_button(start_heed: StartHeed) -> None:
     """The button's command erases the person, their consent and their being let in."""
     heed = await start_heed(access={"mode": "allow"})
-    access = heed.services.core.access
+    access = heed.core.access
     await access.allow("telegram", "5", "operator")
     asked = await on_telegram(heed, "/forget")
     assert [button.action for button in asked.buttons[0]] == ["forget:yes", "forget:no"]
     await on_telegram(heed, "/learning on")
     await on_telegram(heed, "/forget everything")
-    assert await heed.services.database.read(people.all_ids) == []
+    assert await heed.core.database.read(people.all_ids) == []
     assert not (await access.authorise(EVE, PRIVATE, "message")).is_allowed
 
 
 async def test_lessons_and_answers_by_command_are_counted(start_heed: StartHeed) -> None:
     """Somebody at their limit is told when it resets; locally there is none."""
     heed = await start_heed(access={"mode": "open", "updates_per_hour": 1, "messages_per_hour": 1})
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     await gateway.answer(await gateway.turn(Message(EVE, PRIVATE, "bees")))
     assert (await on_telegram(heed, "/feedback too long")).lesson is not None
     said = await on_telegram(heed, "/feedback too short")

@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from bot.commands import spec
-from bot.commands.spec import CommandContext, CommandMenu, CommandReply, CommandSpec, Core
+from bot.channel import CommandMenu
+from bot.commands.spec import CommandContext, CommandReply, CommandSpec
+from bot.core.core import Core
 from bot.events import Command
 from tests.bot.conftest import Heed
 
@@ -20,7 +21,7 @@ def test_records_cannot_be_changed(kind: type) -> None:
 @pytest.mark.parametrize(("written", "argument"), [("", ""), ("  too long ", "too long"), ("\n5\t", "5")])
 async def test_an_argument_has_no_blanks_around_it(heed: Heed, written: str, argument: str) -> None:
     """However it was typed."""
-    core = heed.services.core
+    core = heed.core
     given = {entry.name: None for entry in dataclasses.fields(CommandContext)}
     known = CommandContext(**(given | {"core": core, "command": Command("feedback", written)}))  # type: ignore[arg-type]
     assert known.argument == argument
@@ -29,4 +30,3 @@ async def test_an_argument_has_no_blanks_around_it(heed: Heed, written: str, arg
 def test_what_is_said_is_public_and_plain_unless_it_says_otherwise() -> None:
     """No files, no buttons, no lesson."""
     assert CommandReply("yes") == CommandReply("yes", None, None, (), (), is_private=False)
-    assert spec.CommandMenu("help", "this list") == CommandMenu("help", "this list", "", False, False, ())

@@ -26,14 +26,14 @@ def said(text: str) -> Message:
 
 async def answered(heed: Heed, text: str) -> Completion:
     """One turn of Ana's conversation."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     return await gateway.answer(await gateway.turn(said(text)))
 
 
 async def test_the_next_turn_sees_the_conversation(heed: Heed) -> None:
     """A kept conversation is sent with every message, newest last."""
     first = await answered(heed, "bees")
-    turn = await heed.services.gateway.turn(said("and wasps"))
+    turn = await heed.core.gateway.turn(said("and wasps"))
     assert turn.messages == [
         {"role": "user", "content": "bees"},
         {"role": "assistant", "content": first.text},
@@ -43,7 +43,7 @@ async def test_the_next_turn_sees_the_conversation(heed: Heed) -> None:
 
 async def test_a_retried_answer_takes_its_place(heed: Heed) -> None:
     """After a retry of an older turn the model sees the new answer, where the old one stood."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     first = await answered(heed, "bees")
     await answered(heed, "wasps")
     again = await gateway.answer(gateway.again(first, Sampling(temperature=1.0, seed=3)))
@@ -54,7 +54,7 @@ async def test_a_retried_answer_takes_its_place(heed: Heed) -> None:
 
 async def test_history_keeps_what_was_replaced(heed: Heed) -> None:
     """A turn's history has all its answers, the one that counts last, also after two retries."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     first = await answered(heed, "bees")
     second = await gateway.answer(gateway.again(first, gateway.varied(first)))
     third = await gateway.answer(gateway.again(second, gateway.varied(second)))
@@ -64,29 +64,29 @@ async def test_history_keeps_what_was_replaced(heed: Heed) -> None:
 
 async def test_a_persona_comes_first(heed: Heed) -> None:
     """The person's persona is the system message of kept conversations."""
-    user_id = await heed.services.gateway.person(ANA)
-    await heed.services.database.write(lambda s: people.set_persona(s, user_id, "You are a pirate."))
-    turn = await heed.services.gateway.turn(said("bees"))
+    user_id = await heed.core.gateway.person(ANA)
+    await heed.core.database.write(lambda s: people.set_persona(s, user_id, "You are a pirate."))
+    turn = await heed.core.gateway.turn(said("bees"))
     assert turn.messages[0] == {"role": "system", "content": "You are a pirate."}
 
 
 async def test_reset_starts_anew(heed: Heed) -> None:
     """After a reset no earlier turn is sent."""
     first = await answered(heed, "bees")
-    await heed.services.database.write(lambda s: chats.reset(s, first.chat_id or ""))
-    assert len((await heed.services.gateway.turn(said("wasps"))).messages) == 1
+    await heed.core.database.write(lambda s: chats.reset(s, first.chat_id or ""))
+    assert len((await heed.core.gateway.turn(said("wasps"))).messages) == 1
 
 
 async def test_people_do_not_share_a_conversation(heed: Heed) -> None:
     """Two people at a place of the same name have two conversations."""
     await answered(heed, "bees")
-    turn = await heed.services.gateway.turn(Message(Author("http", "bob"), HOME, "hello"))
+    turn = await heed.core.gateway.turn(Message(Author("http", "bob"), HOME, "hello"))
     assert [message["content"] for message in turn.messages] == ["hello"]
 
 
 async def test_who_speaks_at_the_same_moment_gets_their_own_conversation(heed: Heed) -> None:
     """Conversations that are read together are not mixed up, and one that is new stands beside one that is not."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     await answered(heed, "bees")
     authors = [Author("http", "bob"), ANA, Author("http", "cy")]
     turns = await asyncio.gather(*(gateway.turn(Message(author, HOME, author.account)) for author in authors))
@@ -98,7 +98,7 @@ async def test_who_speaks_at_the_same_moment_gets_their_own_conversation(heed: H
 
 async def test_an_answer_is_stored_before_it_ends(heed: Heed) -> None:
     """When the piece with the result comes out, the turn is already in storage with its token ids."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     turn = await gateway.turn(said("bees"))
     async for delta in gateway.stream(turn):
         if delta.result is not None:
@@ -111,7 +111,7 @@ async def test_an_answer_is_stored_before_it_ends(heed: Heed) -> None:
 
 async def test_closing_a_stream_aborts_it(heed: Heed) -> None:
     """A stream that is closed early ends the generation and stores nothing."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     turn = await gateway.turn(said("bees"))
     stream = gateway.stream(turn)
     await anext(stream)
@@ -123,7 +123,7 @@ async def test_closing_a_stream_aborts_it(heed: Heed) -> None:
 async def test_too_many_answers_at_once_are_refused(start_heed: StartHeed) -> None:
     """Above http.max_streams the next answer is refused; when one ends, there is room again."""
     heed = await start_heed(http=HttpSettings(max_streams=1))
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     stream = gateway.stream(await gateway.turn(said("bees")))
     await anext(stream)
     with pytest.raises(Overloaded):
@@ -150,7 +150,7 @@ async def test_no_answer_before_the_engine_is_ready(heed: Heed) -> None:
 
 async def test_a_person_is_made_once(heed: Heed) -> None:
     """Ten calls at the same time for a new account give one person, who learns from the start."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     ids = await asyncio.gather(*(gateway.person(ANA) for _ in range(10)))
     assert len(set(ids)) == 1
     assert (await gateway.user(ids[0])).is_learning
@@ -158,13 +158,13 @@ async def test_a_person_is_made_once(heed: Heed) -> None:
 
 async def test_looking_makes_nobody(heed: Heed) -> None:
     """`known` of a stranger is an unstored row, and leaves no person behind."""
-    assert (await heed.services.gateway.known(ANA)).id == ""
-    assert await heed.services.database.read(people.all_ids) == []
+    assert (await heed.core.gateway.known(ANA)).id == ""
+    assert await heed.core.database.read(people.all_ids) == []
 
 
 async def test_after_forgetting_a_person_is_new(heed: Heed) -> None:
     """The remembered id goes with the person."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     before = await gateway.person(ANA)
     await gateway.forget(before)
     assert await gateway.person(ANA) != before
@@ -172,7 +172,7 @@ async def test_after_forgetting_a_person_is_new(heed: Heed) -> None:
 
 async def test_a_retry_is_varied(heed: Heed) -> None:
     """An answer asked for once more is sampled warm enough to differ, with a seed of its own."""
-    gateway = heed.services.gateway
+    gateway = heed.core.gateway
     first = await answered(heed, "bees")
     varied = gateway.varied(first)
     assert varied.temperature >= gateway.settings.retry_temperature

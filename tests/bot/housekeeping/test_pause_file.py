@@ -13,17 +13,17 @@ from tests.patience import until
 
 def file_of(heed: Heed) -> Path:
     """Where the file would lie."""
-    return heed.services.settings.data_dir / PAUSE_FILE
+    return heed.core.settings.data_dir / PAUSE_FILE
 
 
 def watching(heed: Heed) -> PauseFile:
     """What looks for it."""
-    return PauseFile(file_of(heed), heed.services.lessons)
+    return PauseFile(file_of(heed), heed.core.lessons)
 
 
 async def test_the_file_pauses_and_its_going_resumes(heed: Heed) -> None:
     """Corrections wait meanwhile, consolidations are held, and what waited is learned."""
-    lessons, looks = heed.services.lessons, watching(heed)
+    lessons, looks = heed.core.lessons, watching(heed)
     file_of(heed).touch()
     await looks.look()
     assert (lessons.is_paused, heed.engine.is_consolidation_paused) == (True, True)
@@ -37,23 +37,23 @@ async def test_the_file_pauses_and_its_going_resumes(heed: Heed) -> None:
 
 async def test_what_an_admin_paused_the_file_does_not_resume(heed: Heed) -> None:
     """It comes and goes, and learning stays paused."""
-    await heed.services.lessons.pause()
+    await heed.core.lessons.pause()
     for act in (file_of(heed).touch, file_of(heed).unlink):
         act()
         await watching(heed).look()
-        assert heed.services.lessons.is_paused
+        assert heed.core.lessons.is_paused
 
 
 async def test_a_heed_that_starts_with_the_file_learns_nothing(heed: Heed, start_heed: StartHeed) -> None:
     """Not even what an earlier one left; and when the file is taken away while none runs, the next one resumes."""
     file_of(heed).touch()
     await watching(heed).look()
-    later = (await start_heed()).services.lessons
+    later = (await start_heed()).core.lessons
     await PauseFile(file_of(heed), later).look()
     await later.start()
     assert (later.is_paused, later.is_paused_by_file) == (True, True)
     file_of(heed).unlink()
-    last = (await start_heed()).services.lessons
+    last = (await start_heed()).core.lessons
     await last.start()
     await PauseFile(file_of(heed), last).look()
     assert not last.is_paused
@@ -65,7 +65,7 @@ async def test_resuming_by_command_needs_the_file_away(heed: Heed) -> None:
     await watching(heed).look()
     status, body = await heed.post("/v1/users/local/commands", {"text": "/resume"})
     assert (status, PAUSE_FILE in body["error"]["message"]) == (422, True)
-    assert heed.services.lessons.is_paused
+    assert heed.core.lessons.is_paused
 
 
 async def test_a_look_that_fails_is_taken_again(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,4 +80,4 @@ async def test_a_look_that_fails_is_taken_again(heed: Heed, monkeypatch: pytest.
         with pytest.raises(StorageFull):
             await watching(heed).look()
     await watching(heed).look()
-    assert heed.services.lessons.is_paused
+    assert heed.core.lessons.is_paused

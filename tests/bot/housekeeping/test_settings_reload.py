@@ -118,10 +118,10 @@ async def test_the_environment_wins(toml: Path, settings: Settings, monkeypatch:
 async def test_the_next_answer_follows_the_file(start_heed: StartHeed, toml: Path) -> None:
     """The gateway samples as the file says now."""
     heed = await start_heed(chat={"top_p": 1.0})
-    looks = SettingsFile(heed.services.settings)
+    looks = SettingsFile(heed.core.settings)
     edit(toml, "[chat]\nmax_tokens = 3\n")
     await looks.look()
-    turn = await heed.services.gateway.turn(Message(Author("http", "ana", "ana"), Place("http", "web"), "bees"))
+    turn = await heed.core.gateway.turn(Message(Author("http", "ana", "ana"), Place("http", "web"), "bees"))
     assert turn.sampling.max_tokens == 3
 
 

@@ -3,7 +3,7 @@
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.http.protocol.services import Platforms
+from bot.http.protocol.app_keys import Platforms
 from bot.http.server import application
 from tests.bot.conftest import Heed, StartHeed
 
@@ -36,7 +36,7 @@ async def test_platforms_call_under_any_name(heed: Heed) -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(text="taken")
 
-    app = application(heed.services, Platforms(routes=(web.post("/hook", handle),)))
+    app = application(heed.core, Platforms(routes=(web.post("/hook", handle),)))
     async with TestClient(TestServer(app)) as client:
         public = {"Host": "heed.example"}
         assert (await client.post("/hook", headers=public)).status == 200

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.events import Author, Place
-from bot.inbound import (
+from bot.events import (
+    Author,
     ButtonPressed,
     ChatMigrated,
     CommandReceived,
@@ -16,6 +16,7 @@ from bot.inbound import (
     Inbound,
     MessageEdited,
     MessageReceived,
+    Place,
     ReactionChanged,
 )
 from bot.messaging.dispatcher import Dispatcher

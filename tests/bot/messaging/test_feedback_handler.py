@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbound import ButtonPressed, CommandReceived, MessageReceived, ReactionChanged
+from bot.events import ButtonPressed, CommandReceived, MessageReceived, ReactionChanged
 from bot.messaging.feedback_handler import CHIP_REASONS, CHIP_ROWS
 from bot.messaging.inbox import Done
 from storage.database import Session

@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import NotReady
 from bot.messaging import inbox as taking
-from bot.messaging.inbox import Done, Handle, InboxWorker
+from bot.messaging.inbox import Done, Handle, InboxWorker, Slots
 from bot.monitoring.metrics import Metrics
 from storage import settings
 from storage.conversations import inbox
@@ -298,3 +298,52 @@ async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Da
     async with running(database, handler):
         await until(lambda: handler.order == ["2"])
     assert await database.read(inbox.num_waiting) == 1
+
+
+class WorkInSlots:
+    """Tasks that say which of them run at the same time."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.at_work: set[str] = set()
+        self.seen: list[set[str]] = []
+
+    async def run(self, name: str, *, alone: bool = False) -> None:
+        async with self.slots.all() if alone else self.slots.one():
+            self.at_work.add(name)
+            await asyncio.sleep(0)
+            self.seen.append(set(self.at_work))
+            await asyncio.sleep(0)
+            self.at_work.remove(name)
+
+
+@pytest.fixture
+def slots_work() -> WorkInSlots:
+    """Two places."""
+    return WorkInSlots(Slots(2))
+
+
+async def test_as_many_as_there_are_places_work_side_by_side(slots_work: WorkInSlots) -> None:
+    """And not one more."""
+    await asyncio.gather(*(slots_work.run(name) for name in "abc"))
+    assert max(map(len, slots_work.seen)) == 2
+
+
+async def test_who_works_alone_sees_nobody(slots_work: WorkInSlots) -> None:
+    """Two that want to be alone do not wait for each other, and whoever comes later is served, too."""
+    await asyncio.gather(*(slots_work.run(name, alone=name in "bc") for name in "abcd"))
+    assert {"b"} in slots_work.seen
+    assert {"c"} in slots_work.seen
+    assert all(len(seen) == 1 for seen in slots_work.seen if seen & {"b", "c"})
+    assert len(slots_work.seen) == 4
+
+
+async def test_giving_up_leaves_every_place_free(slots_work: WorkInSlots) -> None:
+    """A cancelled wait for all of them gives back what it had."""
+    async with slots_work.slots.one():
+        waiting = asyncio.create_task(slots_work.run("a", alone=True))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    await slots_work.run("b", alone=True)
+    assert slots_work.seen == [{"b"}]

@@ -1,6 +1,6 @@
 """bot.messaging.request: answers go where they belong, under keys that survive a restart."""
 
-from bot.inbound import MessageReceived
+from bot.events import MessageReceived
 from bot.messaging.inbox import Done
 from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from tests.bot.fake_channel import ANA, GROUP, HOME, FakeChannel, FakePlatform

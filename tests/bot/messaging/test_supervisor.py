@@ -9,15 +9,13 @@ from typing import Any
 
 import aiohttp
 import pytest
-from pydantic import SecretStr
 
 from bot.channel import Unreachable
-from bot.commands.spec import Core
 from bot.config import Settings
+from bot.core.core import Core
 from bot.errors import StartError
-from bot.events import Author, Place
-from bot.inbound import MessageReceived
-from bot.messaging.supervisor import ChannelSupervisor, switched_on
+from bot.events import Author, MessageReceived, Place
+from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from storage.conversations import inbox
 from storage.database import Session
@@ -192,14 +190,3 @@ async def test_readiness_tells_each_platform(settings: Settings) -> None:
     started.app.stop()
     await asyncio.wait_for(task, PATIENCE_S)
     assert fake.events == ["start", "stop", "close"]
-
-
-def test_a_token_switches_its_platform_on(tmp_path: Path) -> None:
-    """Without tokens there are no bots."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"):
-            patch.delenv(name, raising=False)
-        assert switched_on(Settings(data_dir=tmp_path), None) == []  # type: ignore[arg-type]
-        on = Settings(data_dir=tmp_path, telegram={"token": SecretStr("123456:ABC-DEF")})
-        (channel,) = switched_on(on, None)  # type: ignore[arg-type]
-        assert (channel.platform, channel.bot_id) == ("telegram", "123456")

@@ -58,7 +58,7 @@ def test_every_figure_is_said() -> None:
 
 async def test_an_idle_heed_has_zeros(heed: Heed) -> None:
     """Before anybody came nothing divides by nothing."""
-    text = stats.words(await stats.collect(heed.services.database, NOW_S))
+    text = stats.words(await stats.collect(heed.core.database, NOW_S))
     assert "users: 0 / 0 / 0" in text
     assert "first token: p50 0 ms, p95 0 ms" in text
     assert "queue: 0 waiting\n" in text
@@ -68,7 +68,7 @@ async def test_figures_are_those_of_the_rows(heed: Heed) -> None:
     """One question and one correction are one message, two answers' tokens, one update and one adapter."""
     first = await heed.ask("bees", user="ana")
     await heed.correct(first["id"], "too long", user="ana")
-    figures = await stats.collect(heed.services.database, time.time())
+    figures = await stats.collect(heed.core.database, time.time())
     assert figures.users == Windows({"http": 1}, {"http": 1}, {"http": 1})
     assert figures.messages.today == {"http": 1}
     assert figures.feedback.today == {"correction on http": 1}

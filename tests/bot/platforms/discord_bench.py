@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.commands.spec import CommandMenu
+from bot.channel import CommandMenu
 from bot.config import DiscordSettings
-from bot.inbound import Inbound
+from bot.events import Inbound
 from bot.platforms.discord.channel import DiscordChannel
 from bot.platforms.discord.gateway import Pace
 from storage.conversations import inbox

@@ -7,8 +7,7 @@ from typing import Any
 
 from bot.channel import Channel
 from bot.config import TelegramSettings
-from bot.events import Place
-from bot.inbound import Inbound
+from bot.events import Inbound, Place
 from bot.platforms.telegram.channel import TelegramChannel
 from bot.platforms.telegram.client import PollClient
 from storage.tables import Inbox

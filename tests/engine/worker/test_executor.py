@@ -22,7 +22,7 @@ def test_settling_in_comes_before_the_worker(
     """
     order: list[Any] = []
     monkeypatch.setattr(executor, "settle_in", order.append)
-    monkeypatch.setattr(executor.waiting, "install", lambda: order.append("asleep"))
+    monkeypatch.setattr(executor.queue_wait, "install", lambda: order.append("asleep"))
     monkeypatch.setattr(executor, "fork_workers", lambda _config: order.append("forked"))
     monkeypatch.setattr(getattr(executor, vllms), "_init_executor", lambda _self: order.append("worker"))
     instance = object.__new__(getattr(executor, ours))

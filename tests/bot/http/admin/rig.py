@@ -44,7 +44,7 @@ class Operator:
 
     async def sign_in(self, password: str | None = None, next_page: str = "") -> ClientResponse:
         """Fill in the page to sign in; without a password, with a new one that is right."""
-        password = password or await admin_password.another(self.heed.services.database)
+        password = password or await admin_password.another(self.heed.core.database)
         form = await self.text(f"/admin/login?next={next_page}")
         fields = {"csrf": TOKEN.findall(form)[0], "password": password, "next": next_page}
         response = await self.post("/admin/login", fields)

@@ -23,10 +23,10 @@ async def pupil(heed: Heed, name: str = "ana", said: str = "bees", correction: s
     """One answer, one correction, the answer once more, and every figure that an update can have."""
     answer = await heed.ask(said, user=name)
     await heed.correct(answer["id"], correction, user=name, retry=True)
-    found = await heed.services.database.read(lambda s: people.find(s, "http", name))
+    found = await heed.core.database.read(lambda s: people.find(s, "http", name))
     assert found is not None
     user_id = found.id
-    run = (await heed.services.database.read(lambda s: updates.recent(s, user_id, 1)))[0]
+    run = (await heed.core.database.read(lambda s: updates.recent(s, user_id, 1)))[0]
     figures: dict[str, Any] = {"curves": CURVES, "notes": [f"a note of {name}"], "gate": GATE}
-    await heed.services.database.write(lambda s: updates.finish(s, run.id, **figures))
+    await heed.core.database.write(lambda s: updates.finish(s, run.id, **figures))
     return Pupil(user_id, run.id)

@@ -9,8 +9,8 @@ async def test_a_look_is_in_the_persons_export(operator: Operator) -> None:
     """And goes with them."""
     known = await pupil(operator.heed)
     await operator.text(f"/admin/updates/{known.update_id}")
-    database = operator.heed.services.database
+    database = operator.heed.core.database
     rows = (await database.read(lambda s: personal_data.everything(s, known.id)))["looked_at_by_the_operator"]
     assert [(row["page"], row["about"]) for row in rows] == [("updates", known.update_id)]
-    await operator.heed.services.gateway.forget(known.id)
+    await operator.heed.core.gateway.forget(known.id)
     assert (await operator.get(f"/admin/updates/{known.update_id}")).status == 404

@@ -16,7 +16,7 @@ async def talk(heed: Heed, name: str, *texts: str) -> str:
     """Say something in a kept conversation; the person's id."""
     for text in texts:
         await heed.ask(text, user=name, heed={"chat": "web"})
-    found = await heed.services.database.read(lambda s: people.find(s, "http", name))
+    found = await heed.core.database.read(lambda s: people.find(s, "http", name))
     assert found is not None
     return found.id
 
@@ -30,7 +30,7 @@ async def test_a_conversation_opens_and_the_look_is_on_record(
     page = await operator.text("/admin/conversations")
     assert "bees" not in page
     link = page.split('href="/admin/conversations/')[1].split('"')[0]
-    database = operator.heed.services.database
+    database = operator.heed.core.database
     assert await database.read(lambda s: admin_views.recent(s, user_id, 9)) == []
     shown = await operator.text(f"/admin/conversations/{link}")
     assert shown.index("wasps") < shown.index("bees")
@@ -43,7 +43,7 @@ async def test_without_consent_there_is_nothing(operator: Operator) -> None:
     """Not in the list, not in the file, not by its address."""
     user_id = await talk(operator.heed, "ana", "bees")
     link = (await operator.text("/admin/conversations")).split('href="/admin/conversations/')[1].split('"')[0]
-    await operator.heed.services.database.write(lambda s: people.set_learning(s, user_id, False))
+    await operator.heed.core.database.write(lambda s: people.set_learning(s, user_id, False))
     for path in ("/admin/conversations", f"/admin/conversations/{link}", "/admin/conversations?format=csv",
                  f"/admin/conversations/{link}?format=csv"):  # fmt: skip
         page = await operator.text(path)

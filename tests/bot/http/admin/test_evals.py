@@ -49,7 +49,7 @@ GOOD: dict[str, Any] = {"config": {}, "figures": [{"name": "a", "unit": "%", "me
 async def test_what_is_no_summary_is_refused(operator: Operator, content: bytes) -> None:
     """And nothing is stored."""
     assert (await hand_over(operator, content)).status == 422
-    assert await operator.heed.services.database.read(lambda s: eval_runs.recent(s, 9)) == []
+    assert await operator.heed.core.database.read(lambda s: eval_runs.recent(s, 9)) == []
 
 
 async def test_the_least_that_is_one_is_taken_in(operator: Operator) -> None:

@@ -24,14 +24,14 @@ async def taught(heed: Heed) -> str:
     """The id of a person with version 1 active."""
     answer = await heed.ask("bees", user="ana")
     await heed.correct(answer["id"], "too long", user="ana")
-    found = await heed.services.database.read(lambda s: people.find(s, "http", "ana"))
+    found = await heed.core.database.read(lambda s: people.find(s, "http", "ana"))
     assert found is not None
     return found.id
 
 
 async def active(heed: Heed, user_id: str) -> int:
     """The version that answers."""
-    return (await heed.services.database.read(lambda s: people.get(s, user_id))).active_version
+    return (await heed.core.database.read(lambda s: people.get(s, user_id))).active_version
 
 
 async def test_without_a_session_there_is_only_the_way_in(heed: Heed) -> None:

@@ -113,7 +113,7 @@ def answer(user_id: str, text: str, **fields: Any) -> Completion:
 async def signed_in(heed: Heed, browser: Browser) -> Page:
     """A page of somebody who is signed in, with an eye on what it reports."""
     await heed.client.start_server()
-    password = await admin_password.another(heed.services.database)
+    password = await admin_password.another(heed.core.database)
     page = await browser.new_page()
     page.set_default_timeout(PATIENCE_MS)
     await page.add_init_script(WATCH)
@@ -143,7 +143,7 @@ async def test_whatever_is_stored_stays_text(
         seen: list[dict[str, tuple[int, str]]] = []
         for start, texts in ((start_other, HARMLESS), (start_heed, HOSTILE)):
             heed = await start()
-            pages = await heed.services.database.write(lambda s, texts=texts: fill(s, texts))  # type: ignore[misc]
+            pages = await heed.core.database.write(lambda s, texts=texts: fill(s, texts))  # type: ignore[misc]
             page = await signed_in(heed, browser)
             seen.append({name: await looked_at(page, heed, path) for name, path in pages.items()})
         harmless, hostile = seen
@@ -177,7 +177,7 @@ async def test_a_page_works_in_a_browser(start_heed: StartHeed, browser: Browser
     await page.click("text=ana")
     await page.click("text=Let v0 answer")
     await page.wait_for_selector("text=Let v1 answer")
-    ana = await heed.services.database.read(lambda s: people.find(s, "http", "ana"))
+    ana = await heed.core.database.read(lambda s: people.find(s, "http", "ana"))
     assert ana is not None
     assert ana.active_version == 0
     await page.click("text=Sign out")

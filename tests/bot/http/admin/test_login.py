@@ -4,7 +4,7 @@ import pytest
 
 from bot.access import admin_password
 from bot.http.admin import login
-from bot.http.protocol.services import ADMIN_ATTEMPTS
+from bot.http.admin.attempts import ADMIN_ATTEMPTS
 from tests.bot.conftest import Heed
 from tests.bot.http.admin.rig import TOKEN, Operator
 
@@ -22,7 +22,7 @@ async def test_the_right_password_opens_the_page_that_was_wanted(heed: Heed) -> 
 
 async def test_behind_https_the_cookie_is_for_https(heed: Heed) -> None:
     """As the proxy in front says."""
-    password = await admin_password.another(heed.services.database)
+    password = await admin_password.another(heed.core.database)
     operator = Operator(heed)
     token = TOKEN.findall(await operator.text("/admin/login"))[0]
     fields = {"csrf": token, "password": password}
@@ -39,7 +39,7 @@ async def test_signing_out_ends_the_session(operator: Operator, heed: Heed) -> N
 
 async def test_another_password_signs_everybody_out(operator: Operator, heed: Heed) -> None:
     """At once, and the one before opens nothing."""
-    await admin_password.another(heed.services.database)
+    await admin_password.another(heed.core.database)
     assert (await operator.get("/admin")).headers["Location"] == "/admin/login?next=%2Fadmin"
 
 
@@ -50,7 +50,7 @@ async def test_before_a_password_was_made_none_is_right(heed: Heed) -> None:
 
 async def test_too_many_tries_have_to_wait(heed: Heed) -> None:
     """Then even the right password is not looked at."""
-    password = await admin_password.another(heed.services.database)
+    password = await admin_password.another(heed.core.database)
     operator = Operator(heed)
     heed.client.server.app[ADMIN_ATTEMPTS]._clock = lambda: 1.0  # type: ignore[attr-defined]
     assert [(await operator.sign_in("wrong")).status for _ in range(4)] == [403, 403, 403, 429]

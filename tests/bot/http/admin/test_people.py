@@ -28,7 +28,7 @@ async def test_each_version_shows_what_taught_it(operator: Operator) -> None:
 async def test_the_way_back(operator: Operator) -> None:
     """Another version answers; one that is not there is refused and changes nothing."""
     known = await pupil(operator.heed)
-    database = operator.heed.services.database
+    database = operator.heed.core.database
     path = f"/admin/people/{known.id}/rollback"
     for version, status in (("7", 404), ("x", 422), ("-1", 422), ("0", 303)):
         assert (await database.read(lambda s: people.get(s, known.id))).active_version == 1
@@ -43,7 +43,7 @@ async def test_two_versions_side_by_side(operator: Operator) -> None:
     assert "<del>" in page
     assert "bees" in page
     assert "No question was answered by both" in await operator.text(f"/admin/people/{known.id}/diff?first=1&second=2")
-    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 9))
+    looked = await operator.heed.core.database.read(lambda s: admin_views.recent(s, known.id, 9))
     assert [look.about for look in looked] == ["v1 v2", "v0 v1"]
 
 
@@ -70,7 +70,7 @@ async def test_a_version_goes_out_as_a_file(operator: Operator) -> None:
     known = await pupil(operator.heed)
     response = await operator.get(f"/admin/people/{known.id}/adapters/1")
     assert zipfile.is_zipfile(io.BytesIO(await response.read()))
-    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 9))
+    looked = await operator.heed.core.database.read(lambda s: admin_views.recent(s, known.id, 9))
     assert [(look.page, look.about) for look in looked] == [("export", "v1")]
     assert (await operator.get(f"/admin/people/{known.id}/adapters/9")).status == 404
 
@@ -86,6 +86,6 @@ async def test_lists_as_files_and_in_pages(operator: Operator, monkeypatch: pyte
     after = first.split("/admin/people?after=")[1].split('"')[0]
     assert ">More<" not in await operator.text(f"/admin/people?after={after}")
     assert "too long" in await operator.text(f"/admin/people/{known.id}?format=csv")
-    await operator.heed.services.database.write(lambda s: people.set_learning(s, known.id, False))
+    await operator.heed.core.database.write(lambda s: people.set_learning(s, known.id, False))
     for form in ("", "?format=csv"):
         assert "too long" not in await operator.text(f"/admin/people/{known.id}{form}")

@@ -18,20 +18,20 @@ async def test_an_update_opens_to_everything(operator: Operator) -> None:
                   "<polyline", "<span>publish</span>", "34 ms", "is_finite", "update_norm", "0.5", "down heat-",
                   "1.5000 nats per token before, 0.0200 after"):  # fmt: skip
         assert words in page, words
-    looked = await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 5))
+    looked = await operator.heed.core.database.read(lambda s: admin_views.recent(s, known.id, 5))
     assert [(look.page, look.about) for look in looked] == [("updates", known.update_id)]
 
 
 async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(operator: Operator) -> None:
     """Figures stay; then there is nothing to write down either."""
     known = await pupil(operator.heed)
-    await operator.heed.services.database.write(lambda s: people.set_learning(s, known.id, False))
+    await operator.heed.core.database.write(lambda s: people.set_learning(s, known.id, False))
     page = await operator.text(f"/admin/updates/{known.update_id}")
     assert "what they wrote is not shown" in page
     assert "<polyline" in page
     for words in ("bees", "too long", "a note of ana", "subject"):
         assert words not in page, words
-    assert await operator.heed.services.database.read(lambda s: admin_views.recent(s, known.id, 5)) == []
+    assert await operator.heed.core.database.read(lambda s: admin_views.recent(s, known.id, 5)) == []
 
 
 async def test_the_list_goes_on_by_key(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:

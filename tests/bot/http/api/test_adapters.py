@@ -158,7 +158,7 @@ async def test_what_is_not_kept_cannot_go_out(heed: Heed) -> None:
     assert (await heed.get("/v1/users/eve/adapters/1/export"))[0] == 404
     first = await heed.ask("bees")
     await heed.correct(first["id"], "a question")
-    database = heed.services.database
+    database = heed.core.database
     user = await database.read(lambda s: people.find(s, "http", "local"))
     assert user is not None
     await database.write(lambda s: versions.prune(s, user.id, 2))

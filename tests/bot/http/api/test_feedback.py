@@ -185,12 +185,12 @@ async def test_feedback_survives_a_restart(start_heed: Any) -> None:
 
 async def material(heed: Heed) -> Material:
     """What a consolidation of the local user would be made of."""
-    user_id = await heed.services.gateway.person(Author("http", "local"))
+    user_id = await heed.core.gateway.person(Author("http", "local"))
 
     def gathered(s: Session) -> Material:
         return with_follow_ups(s, user_id, gather(s, user_id, SleepConfig()), SleepConfig())
 
-    return await heed.services.database.read(gathered)
+    return await heed.core.database.read(gathered)
 
 
 async def test_a_thumb_down_without_words_reaches_a_consolidation(heed: Heed) -> None:

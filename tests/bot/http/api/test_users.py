@@ -36,16 +36,16 @@ async def test_history_survives_a_restart(start_heed: StartHeed) -> None:
 async def test_a_better_answer_is_shown_with_whom_it_is_from(heed: Heed) -> None:
     """In the summary, beside the answer in the history, and in /history."""
     first = await heed.ask("bees", heed={"chat": "web"})
-    user_id = await heed.services.gateway.person(Author("http", "local"))
+    user_id = await heed.core.gateway.person(Author("http", "local"))
     row = BetterAnswer(
         user_id=user_id, completion_id=first["id"], text="Bees.", source="base model", notes=[], state="accepted"
     )
-    stored = await heed.services.database.write(lambda s: better_answers.add(s, row))
+    stored = await heed.core.database.write(lambda s: better_answers.add(s, row))
     _, history = await heed.get(f"{ME}/history")
     assert history["data"][0][0]["better"]["text"] == "Bees."
     _, said = await heed.post(f"{ME}/commands", {"text": "/history"})
     assert said["text"].endswith("better, by base model: Bees.")
-    await heed.services.database.write(lambda s: better_answers.take_in(s, user_id, "upd-1", [stored.id]))
+    await heed.core.database.write(lambda s: better_answers.take_in(s, user_id, "upd-1", [stored.id]))
     _, summary = await heed.get(ME)
     (shown,) = summary["better_answers"]
     assert (shown["source"], shown["state"], shown["completion_id"]) == ("base model", "taken in", first["id"])

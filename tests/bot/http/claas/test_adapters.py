@@ -64,7 +64,7 @@ async def shape_of(heed: Heed, user: str = "a") -> Any:
 
 async def test_an_adapter_has_the_shape_it_was_made_with(heed: Heed) -> None:
     """What is as set is not remembered, so that a setting changed later holds for it, too."""
-    learn = heed.services.settings.learn
+    learn = heed.core.settings.learn
     as_set = {"lora_r": learn.lora_rank, "lora_alpha": learn.lora_alpha, "target_modules": [*learn.target_modules]}
     claas = {"lora_r": 32, "lora_alpha": 64, "target_modules": ["v_proj", "q_proj"]}
     for shape, kept in (

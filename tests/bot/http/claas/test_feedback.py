@@ -184,7 +184,7 @@ async def test_an_engine_that_is_down_is_503(heed: Heed) -> None:
 async def test_what_waits_is_said_to_wait(heed: Heed) -> None:
     """While learning is paused the feedback is kept."""
     await made(heed)
-    await heed.services.lessons.pause()
+    await heed.core.lessons.pause()
     _, given = await heed.post(PATH, {"requests": [item()]})
     assert given["status"] == "queued"
     assert given["distill_result"]["metadata"]["distill_loss"] is None

@@ -252,7 +252,7 @@ async def test_an_error_in_mid_stream_is_an_event(heed: Heed, monkeypatch: pytes
     async def fails(*_: Any) -> None:
         raise EngineRestarting("the model process died")
 
-    monkeypatch.setattr(heed.services.gateway, "_store", fails)
+    monkeypatch.setattr(heed.core.gateway, "_store", fails)
     events = await stream(heed)
     assert events[-1]["error"]["message"] == "the model process died"
 

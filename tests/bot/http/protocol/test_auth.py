@@ -134,7 +134,7 @@ async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
     """The header with a new key of ana that `heed keys` would have made."""
     token = api_keys.new_token()
     row = ApiKey(account="ana", sha256=api_keys.digest(token), scopes=list(scopes), **fields)
-    await heed.services.database.write(lambda s: api_keys.add(s, row))
+    await heed.core.database.write(lambda s: api_keys.add(s, row))
     return bearer(token)
 
 
@@ -188,8 +188,8 @@ async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:
     header = await stored_key(heed, "chat")
     await stored_key(heed, "chat")
     assert (await heed.get("/v1/models", headers=header))[0] == 200
-    key = (await heed.services.database.read(api_keys.everything))[0]
-    await heed.services.database.write(lambda s: api_keys.revoke(s, key.id))
+    key = (await heed.core.database.read(api_keys.everything))[0]
+    await heed.core.database.write(lambda s: api_keys.revoke(s, key.id))
     assert (await heed.get("/v1/models", headers=header))[0] == 401
 
 

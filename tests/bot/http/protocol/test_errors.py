@@ -28,7 +28,7 @@ async def test_the_unexpected_is_a_500_without_a_trace(heed: Heed, caplog: pytes
     assert (status, body["error"]["type"]) == (500, "server_error")
     assert "secret" not in str(body)
     assert "ZeroDivisionError" in caplog.text
-    assert 'heed_unexpected_errors_total{edge="http"} 1.0' in heed.services.metrics.render().decode()
+    assert 'heed_unexpected_errors_total{edge="http"} 1.0' in heed.core.metrics.render().decode()
 
 
 @pytest.mark.parametrize(("failure", "status"), [(DatabaseBusy("a long read"), 503), (StorageBroken("the disk"), 500)])

@@ -34,7 +34,7 @@ async def test_the_log_names_it(heed: Heed, monkeypatch: pytest.MonkeyPatch, cap
     async def fails(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(heed.services.gateway, "person", fails)
+    monkeypatch.setattr(heed.core.gateway, "person", fails)
     with caplog.at_level(logging.ERROR, "bot.http.protocol.errors"):
         response = await heed.client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
     assert response.status == 500

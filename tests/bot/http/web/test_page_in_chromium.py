@@ -181,7 +181,7 @@ async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: P
     await ask(page, "bees")
     completion_id = await page.locator(".answer").get_attribute("data-completion")
     assert completion_id
-    user_id = await heed.services.gateway.person(Author("http", "local"))
+    user_id = await heed.core.gateway.person(Author("http", "local"))
     better = BetterAnswer(
         user_id=user_id,
         completion_id=completion_id,
@@ -190,7 +190,7 @@ async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: P
         notes=[],
         state="accepted",
     )
-    await heed.services.database.write(lambda s: better_answers.add(s, better))
+    await heed.core.database.write(lambda s: better_answers.add(s, better))
     await page.reload()
     await expect(page.locator(".better .said-why")).to_have_text(
         "A better answer, written by base model; waits to be learned from"

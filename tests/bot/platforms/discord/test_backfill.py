@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from bot.channel import Post
-from bot.events import Place
-from bot.inbound import MessageEdited, MessageReceived, ReactionChanged
+from bot.events import MessageEdited, MessageReceived, Place, ReactionChanged
 from bot.platforms.discord.events import CREATED, message_row
 from storage.conversations import chats
 from storage.people import people

@@ -9,8 +9,16 @@ import pytest_asyncio
 
 from bot.channel import Button, File, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.errors import StartError
-from bot.events import Author, Place
-from bot.inbound import ButtonPressed, CommandReceived, FormSubmitted, MessageEdited, MessageReceived, ReactionChanged
+from bot.events import (
+    Author,
+    ButtonPressed,
+    CommandReceived,
+    FormSubmitted,
+    MessageEdited,
+    MessageReceived,
+    Place,
+    ReactionChanged,
+)
 from bot.platforms.discord.channel import account_in
 from tests.bot.platforms.discord_bench import Bench, bench
 from tests.contract.discord_server import Fault

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.spec import CommandMenu
+from bot.channel import CommandMenu
 from bot.platforms.discord.commands import completions, definition, is_same
 from tests.bot.platforms.discord_bench import bench
 from tests.contract.discord_server import Fault

@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.access.accounts import AccessPolicy
-from bot.access.consent import ConsentFlow
 from bot.commands import person
-from bot.commands.spec import Core
 from bot.config import Settings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
+from bot.core.core import Core
 from bot.messaging.live_view import CURSOR
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
@@ -87,10 +83,7 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
     engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
     await engine.start(lambda _: None)
     metrics = Metrics()
-    gateway = Gateway(engine, database, chosen, metrics)
-    lessons = LearningService(gateway, engine, database, chosen, metrics)
-    consent = ConsentFlow(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
+    core = Core.build(chosen, database, engine, metrics)
     channel = DiscordChannel(chosen.discord, person.menu(), database, pace=PACE)
     channel.limits = QUICK
     channels = ChannelSupervisor([channel], core, metrics)
@@ -100,7 +93,7 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
         yield Talk(server, channels, engine, channel, database)
     finally:
         await channels.stop(1.0)
-        await lessons.drain()
+        await core.lessons.drain()
         await database.close()
 
 

@@ -9,8 +9,7 @@ import pytest
 from discord.gateway import DiscordWebSocket
 
 from bot.channel import Post
-from bot.events import Place
-from bot.inbound import MessageReceived
+from bot.events import MessageReceived, Place
 from tests.bot.platforms.discord_bench import PACE, Bench, bench
 from tests.patience import PATIENCE_S
 

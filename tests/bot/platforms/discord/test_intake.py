@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.inbound import MessageReceived
+from bot.events import MessageReceived
 from bot.platforms.discord import intake
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox

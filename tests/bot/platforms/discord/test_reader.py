@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.inbound import CommandReceived, MessageReceived
+from bot.events import CommandReceived, MessageReceived
 from bot.platforms.discord.events import CREATED, INTERACTION, REACTED, SEEN, UPDATED, message_row
 from bot.platforms.discord.reader import read
 

@@ -12,8 +12,15 @@ from aiohttp.test_utils import TestServer
 from bot.channel import Button, ChannelError, File, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.config import TelegramSettings
 from bot.errors import StartError
-from bot.events import Place
-from bot.inbound import ButtonPressed, ChatMigrated, CommandReceived, MessageEdited, MessageReceived, ReactionChanged
+from bot.events import (
+    ButtonPressed,
+    ChatMigrated,
+    CommandReceived,
+    MessageEdited,
+    MessageReceived,
+    Place,
+    ReactionChanged,
+)
 from bot.platforms.telegram import client
 from bot.platforms.telegram.channel import TelegramChannel, bot_id
 from bot.platforms.telegram.markup import measure

@@ -10,13 +10,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.access.accounts import AccessPolicy
-from bot.access.consent import ConsentFlow
 from bot.commands import person
-from bot.commands.spec import Core
 from bot.config import Settings, TelegramSettings
-from bot.core.gateway import Gateway
-from bot.core.lessons import LearningService
+from bot.core.core import Core
 from bot.messaging.live_view import CURSOR
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
@@ -93,10 +89,7 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
     engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
     await engine.start(lambda _: None)
     metrics = Metrics()
-    gateway = Gateway(engine, database, chosen, metrics)
-    lessons = LearningService(gateway, engine, database, chosen, metrics)
-    consent = ConsentFlow(database, engine, chosen)
-    core = Core(gateway, lessons, engine, database, chosen, AccessPolicy(database, chosen), consent)
+    core = Core.build(chosen, database, engine, metrics)
     admins = [admin.partition(":")[2] for admin in chosen.access.admins]
     channel = TelegramChannel(chosen.telegram, person.menu(), admins=admins)
     channel.limits = QUICK
@@ -107,7 +100,7 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
     finally:
         server.release()
         await channels.stop(1.0)
-        await lessons.drain()
+        await core.lessons.drain()
         await database.close()
 
 

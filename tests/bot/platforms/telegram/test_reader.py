@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.events import Author, Place
-from bot.inbound import (
+from bot.events import (
+    Author,
     ButtonPressed,
     ChatMigrated,
     CommandReceived,
     Inbound,
     MessageEdited,
     MessageReceived,
+    Place,
     ReactionChanged,
 )
 from bot.platforms.telegram.reader import Reader, labelled, sender_and_chat
