@@ -55,6 +55,21 @@ class Verdict:
             "figures": {k: v if math.isfinite(v) else None for k, v in self.figures.items()},
         }
 
+    def and_checks(
+        self, checks: Mapping[str, bool], reasons: Mapping[str, str], figures: Mapping[str, float | None]
+    ) -> "Verdict":
+        """Return this verdict with further checks. The reason stays that of the first check that failed.
+
+        `reasons` has a text for every name in `checks`; a figure that is None is left out.
+        """
+        failed = next((name for name, is_passed in checks.items() if not is_passed), None)
+        return Verdict(
+            self.is_accepted and failed is None,
+            self.reason or (reasons[failed] if failed else ""),
+            {**self.checks, **checks},
+            {**self.figures, **{name: value for name, value in figures.items() if value is not None}},
+        )
+
 
 def is_finite(m: Measurements, _config: GateConfig) -> bool:
     """Every weight, loss and gradient was a number, and so is everything measured."""

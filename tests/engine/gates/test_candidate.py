@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import ConfigError, GateConfig
-from engine.gates.candidate import DIVERGENCE_FLOOR, GATES, Measurements, judge
+from engine.gates.candidate import DIVERGENCE_FLOOR, GATES, Measurements, Verdict, judge
 
 CONFIG = GateConfig(
     max_update_norm=10.0,
@@ -149,6 +149,25 @@ def test_a_verdict_is_plain_values() -> None:
     assert plain["figures"]["drift"] is None
     assert plain["figures"]["update_norm"] == 3.0
     assert "self_rouge" not in plain["figures"]
+
+
+REASONS = {"preserved": "Something was lost.", "compliant": "The form was lost."}
+
+
+def test_further_checks_that_pass_leave_a_verdict_accepted() -> None:
+    """Checks and figures are added, and a figure that was not measured is left out."""
+    verdict = Verdict(True, "", {"finite": True}, {"drift": 0.1})
+    more = verdict.and_checks({"preserved": True}, REASONS, {"preserved": 1.0, "fabricated": None})
+    assert more == Verdict(True, "", {"finite": True, "preserved": True}, {"drift": 0.1, "preserved": 1.0})
+
+
+def test_the_first_failing_check_of_several_verdicts_is_named() -> None:
+    """A further check that fails refuses with its reason; an earlier refusal keeps its own."""
+    checks = {"preserved": True, "compliant": False}
+    assert Verdict(True).and_checks(checks, REASONS, {}) == Verdict(False, "The form was lost.", checks)
+    refused = Verdict(False, "The lesson broke the numbers.", {"finite": False})
+    assert refused.and_checks(checks, REASONS, {}).reason == refused.reason
+    assert not refused.and_checks({"preserved": True}, REASONS, {}).is_accepted
 
 
 @pytest.mark.parametrize(
