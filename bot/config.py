@@ -32,11 +32,11 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 from bot.errors import SettingsError
 from engine.config import (
     AuditConfig,
-    CurriculumConfig,
+    BetterAnswersConfig,
+    ConsolidationConfig,
     GateConfig,
     HostConfig,
     LearnConfig,
-    SleepConfig,
     VersionConfig,
 )
 
@@ -238,8 +238,8 @@ class Settings(BaseSettings):
     host: HostConfig = HostConfig()
     learn: LearnConfig = LearnConfig()
     gate: GateConfig = GateConfig()
-    sleep: SleepConfig = SleepConfig()
-    curriculum: CurriculumConfig = CurriculumConfig()
+    sleep: ConsolidationConfig = ConsolidationConfig()
+    curriculum: BetterAnswersConfig = BetterAnswersConfig()
     audit: AuditConfig = AuditConfig()
     versions: VersionConfig = VersionConfig()
 

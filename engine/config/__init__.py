@@ -1,30 +1,28 @@
 """Every default of the engine, once, with its unit and its source."""
 
-from engine.config.engine import (
+from engine.config.checks import ConfigError
+from engine.config.engine import EngineConfig
+from engine.config.host import VLLM_LORA_RANKS, HostConfig
+from engine.config.learning import (
     LORA_TARGET_MODULES,
-    VLLM_LORA_RANKS,
-    AuditConfig,
-    ConfigError,
-    CurriculumConfig,
     Divergence,
-    EngineConfig,
     FactConfig,
     GateConfig,
-    HostConfig,
     LearnConfig,
     NoteConfig,
     Schedule,
-    SleepConfig,
     Teacher,
     VersionConfig,
 )
+from engine.config.nightly import AuditConfig, BetterAnswersConfig, ConsolidationConfig
 
 __all__ = [
     "LORA_TARGET_MODULES",
     "VLLM_LORA_RANKS",
     "AuditConfig",
+    "BetterAnswersConfig",
     "ConfigError",
-    "CurriculumConfig",
+    "ConsolidationConfig",
     "Divergence",
     "EngineConfig",
     "FactConfig",
@@ -33,7 +31,6 @@ __all__ = [
     "LearnConfig",
     "NoteConfig",
     "Schedule",
-    "SleepConfig",
     "Teacher",
     "VersionConfig",
 ]

@@ -1,4 +1,4 @@
-"""The nightly window: from when to when, local time, heed may do what nobody waits for.
+"""The nightly window, in local time, in which heed may do work that no person waits for.
 
 Pure. Invariants: a window that wraps midnight is one night, named by the day it begins on, so that "once a night" is
 one comparison however often the clock is looked at; every question is answered from the moment given and nothing is
@@ -22,7 +22,7 @@ class Window:
 
     @classmethod
     def parse(cls, text: str) -> "Window":
-        """From HH:MM-HH:MM; 24:00 may be the end. Raises ValueError with what to write instead."""
+        """Parse HH:MM-HH:MM; 24:00 may be the end. Raises ValueError with what to write instead."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise ValueError("write it as HH:MM-HH:MM, such as 02:00-06:00 or 23:30-05:00")
@@ -34,7 +34,7 @@ class Window:
         return cls(begin, end)
 
     def night(self, at: datetime) -> date | None:
-        """The night a local moment lies in, by the day on which it began; None outside the window."""
+        """Return the night a local moment lies in, named by the day it began on. Return None outside the window."""
         minute = at.hour * 60 + at.minute
         if self.begin < self.end:
             return at.date() if self.begin <= minute < self.end else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.config import CurriculumConfig, EngineConfig
+from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.grades import Evidence, worst_first
 from engine.consolidation.material import DISLIKED, Material, Signal
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, Teacher
@@ -188,7 +188,7 @@ def refusal(answer: str, draft: Draft, min_preserved: float) -> str:
     return ""
 
 
-def is_rested(s: Session, user_id: str, now_s: float, config: CurriculumConfig) -> bool:
+def is_rested(s: Session, user_id: str, now_s: float, config: BetterAnswersConfig) -> bool:
     """Whether the last cycle is long enough ago; one that lies in the future, because the clock jumped, counts not."""
     newest = next(iter(better_answers.recent(s, user_id, 1)), None)
     return newest is None or not 0 <= now_s - newest.created_at < config.cooldown_s

@@ -7,7 +7,7 @@ a next message that moves the teacher less than `follow_up_gap` trains nothing a
 
 from dataclasses import replace
 
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.material import Material, Signal, spread
 from engine.gates.texts import entities
 from engine.prompts.hindsight import Hindsight
@@ -17,7 +17,7 @@ from storage.people import consent
 from storage.tables import Completion
 
 
-def with_follow_ups(s: Session, user_id: str, material: Material, config: SleepConfig) -> Material:
+def with_follow_ups(s: Session, user_id: str, material: Material, config: ConsolidationConfig) -> Material:
     """What a consolidation is made of, with next messages of a person who allows it.
 
     Those that find no place stay new; those that are about something else are taken in and not taught.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.config import CurriculumConfig
+from engine.config import BetterAnswersConfig
 
 
 class Grade(StrEnum):
@@ -38,7 +38,7 @@ class Evidence:
     gain: float | None = None  # nats
 
 
-def grade(e: Evidence, config: CurriculumConfig) -> Grade:
+def grade(e: Evidence, config: BetterAnswersConfig) -> Grade:
     """See the module."""
     if e.is_corrected or e.is_disliked:
         return Grade.NEEDS_IMPROVEMENT
@@ -48,14 +48,14 @@ def grade(e: Evidence, config: CurriculumConfig) -> Grade:
     return Grade.GOLD if e.is_approved and is_whole else Grade.AMBIGUOUS
 
 
-def is_poor(e: Evidence, config: CurriculumConfig) -> bool:
+def is_poor(e: Evidence, config: BetterAnswersConfig) -> bool:
     """Whether a gate score speaks against the answer."""
     has_lost = e.preserved is not None and e.preserved < config.poor_preserved
     is_against = e.gain is not None and e.gain < -config.min_gain
     return not e.is_sound or has_lost or is_against
 
 
-def worst_first(evidence: Sequence[Evidence], config: CurriculumConfig) -> list[Evidence]:
+def worst_first(evidence: Sequence[Evidence], config: BetterAnswersConfig) -> list[Evidence]:
     """What needs improvement and has no correction: disliked ones first, then by EPR, then by gain."""
     poor = [e for e in evidence if not e.is_corrected and grade(e, config) == Grade.NEEDS_IMPROVEMENT]
     return sorted(poor, key=lambda e: (not e.is_disliked, 1.0 if e.preserved is None else e.preserved, e.gain or 0.0))

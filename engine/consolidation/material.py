@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from engine.config import EngineConfig, SleepConfig
+from engine.config import ConsolidationConfig, EngineConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.samples.lessons import Lesson, SampleRecord
@@ -72,7 +72,7 @@ class Material:
         return len(self.feedback_ids) + len(self.completion_ids)
 
 
-def gather(s: Session, user_id: str, config: SleepConfig) -> Material:
+def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
     """Everything new about a person that finds a place, and earlier corrections beside it."""
     fresh = signals.fresh(s, user_id)
     lessons = [found for row in fresh if (found := _rehearsal(s, row))]
@@ -104,7 +104,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
     return [items[i * len(items) // count] for i in range(count)]
 
 
-def weight_of(gap: float, config: SleepConfig, most: float | None = None, least: float | None = None) -> float:
+def weight_of(gap: float, config: ConsolidationConfig, most: float | None = None, least: float | None = None) -> float:
     """w = most * min(1, gap / full_gap), 0 below `least`; gap in nats per token that the teacher was moved.
 
     `most` is weak_weight and `least` min_gap where they are not given.

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.config.window import Window
 from engine.consolidation.waiters import Waiters
 from engine.learning.scheduler import MAX_ATTEMPTS, RETRY_AFTER_S
@@ -37,7 +37,7 @@ class ConsolidationSchedule:
 
     def __init__(
         self,
-        config: SleepConfig,
+        config: ConsolidationConfig,
         database: Database,
         consolidate: Consolidate,
         is_idle: Callable[[], bool],
@@ -137,7 +137,7 @@ class ConsolidationSchedule:
         return Window.parse(self._config.window).night(_local(self._clock())) is not None
 
 
-def against(now_s: float, runs: Sequence[UpdateRun], config: SleepConfig, *, is_asked: bool) -> str:
+def against(now_s: float, runs: Sequence[UpdateRun], config: ConsolidationConfig, *, is_asked: bool) -> str:
     """What stands against a consolidation now, in plain words, empty for nothing; `runs`: the newest first.
 
     A failure that lies in the future, because the clock has jumped, is not counted.
@@ -169,7 +169,7 @@ def attempts(runs: Sequence[UpdateRun]) -> int:
     return number
 
 
-def _failures_in_a_row(now_s: float, ended: Sequence[UpdateRun], config: SleepConfig) -> int:
+def _failures_in_a_row(now_s: float, ended: Sequence[UpdateRun], config: ConsolidationConfig) -> int:
     number = 0
     for run in ended:
         if run.status not in _FAILURES:

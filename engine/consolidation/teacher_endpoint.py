@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from engine.config import CurriculumConfig
+from engine.config import BetterAnswersConfig
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 
 ChatMessage = dict[str, str]
@@ -44,7 +44,7 @@ class Teacher(Protocol):
 class Endpoint:
     """The endpoint of `curriculum.url`."""
 
-    def __init__(self, config: CurriculumConfig) -> None:
+    def __init__(self, config: BetterAnswersConfig) -> None:
         """Nothing is asked yet."""
         self._config = config
 

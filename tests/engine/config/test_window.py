@@ -1,4 +1,4 @@
-"""engine.config.window: when it is night."""
+"""engine.config.window: the nightly window."""
 
 from datetime import date, datetime, timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.engine import ConfigError, SleepConfig
+from engine.config import ConfigError, ConsolidationConfig
 from engine.config.window import MINUTES_OF_DAY, Window
 
 minutes = st.integers(0, MINUTES_OF_DAY - 1)
@@ -15,7 +15,7 @@ windows = st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1]).ma
 
 
 def text(window: Window) -> str:
-    """A window as it is written in the settings."""
+    """Return a window as it is written in the settings."""
     return "-".join(f"{m // 60:02}:{m % 60:02}" for m in (window.begin, window.end))
 
 
@@ -30,8 +30,8 @@ def text(window: Window) -> str:
     ],
 )
 def test_the_default_window_is_from_two_to_six(at: str, night: int | None) -> None:
-    """The beginning belongs to it, the end does not."""
-    found = Window.parse(SleepConfig().window).night(datetime.fromisoformat(at))
+    """The beginning belongs to the window, the end does not."""
+    found = Window.parse(ConsolidationConfig().window).night(datetime.fromisoformat(at))
     assert found == (date(2026, 11, night) if night else None)
 
 
@@ -40,13 +40,13 @@ def test_the_default_window_is_from_two_to_six(at: str, night: int | None) -> No
     [("2026-11-20T23:30", 20), ("2026-11-21T00:00", 20), ("2026-11-21T04:59", 20), ("2026-11-21T05:00", None)],
 )
 def test_a_window_over_midnight_is_one_night(at: str, night: int | None) -> None:
-    """It is named by the day on which it began."""
+    """The night is named by the day on which it began."""
     found = Window.parse("23:30-05:00").night(datetime.fromisoformat(at))
     assert found == (date(2026, 11, night) if night else None)
 
 
 def test_the_whole_day_may_be_night() -> None:
-    """00:00-24:00 has no gap."""
+    """The window 00:00-24:00 has no gap."""
     window = Window.parse("00:00-24:00")
     assert window.night(datetime.fromisoformat("2026-11-20T23:59")) == date(2026, 11, 20)
 
@@ -59,7 +59,7 @@ def test_the_whole_day_may_be_night() -> None:
 def test_a_window_that_makes_no_sense_is_refused_by_its_name(written: str) -> None:
     """The error names the setting, shows what was written and says how to write it."""
     with pytest.raises(ConfigError, match=r"^sleep\.window is ") as refused:
-        SleepConfig(window=written)
+        ConsolidationConfig(window=written)
     assert repr(written) in str(refused.value)
     assert "HH:MM-HH:MM" in str(refused.value) or "00:00-24:00" in str(refused.value)
 
@@ -72,14 +72,14 @@ def test_what_is_written_is_what_is_read(window: Window) -> None:
 
 @given(windows, moments)
 def test_every_moment_is_in_a_window_or_in_the_one_that_fills_the_day(window: Window, at: datetime) -> None:
-    """Begin and end exchanged give the rest of the day, no more and no less."""
+    """Begin and end exchanged give exactly the rest of the day."""
     rest = Window(window.end, window.begin)
     assert (window.night(at) is None) != (rest.night(at) is None)
 
 
 @given(windows, moments)
 def test_a_night_has_one_name_and_the_length_of_its_window(window: Window, at: datetime) -> None:
-    """Minute by minute through two days: each night's minutes are the window's."""
+    """Each night has as many minutes as its window."""
     start = at.replace(hour=12, minute=0) if window.begin > window.end else at.replace(hour=0, minute=0)
     names = [window.night(start + timedelta(minutes=m)) for m in range(MINUTES_OF_DAY)]
     length = (window.end - window.begin) % MINUTES_OF_DAY

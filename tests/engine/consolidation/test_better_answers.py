@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.config import CurriculumConfig, EngineConfig, SleepConfig
+from engine.config import BetterAnswersConfig, ConsolidationConfig, EngineConfig
 from engine.consolidation.better_answers import (
     BASE_MODEL,
     BetterAnswers,
@@ -136,7 +136,7 @@ def test_cycles_are_apart_also_where_the_clock_jumps(tmp_path: Path, age_s: floa
     def work(s: Session) -> bool:
         ana = person(s)
         row = written(s, answered(s, ana))
-        return is_rested(s, ana, row.created_at + age_s, CurriculumConfig())
+        return is_rested(s, ana, row.created_at + age_s, BetterAnswersConfig())
 
     assert in_storage(tmp_path, work) is expected
 
@@ -150,7 +150,7 @@ def test_a_better_answer_takes_the_place_of_the_thumb_down(tmp_path: Path) -> No
         disliked(s, ana, bad)
         disliked(s, ana, worse)
         row = written(s, bad)
-        return with_better_answers(s, ana, gather(s, ana, SleepConfig()), CONFIG), row.id, worse.id
+        return with_better_answers(s, ana, gather(s, ana, ConsolidationConfig()), CONFIG), row.id, worse.id
 
     found, better, worse = in_storage(tmp_path, work)
     assert (found.num_new, found.better_ids) == (2, [better])
@@ -174,7 +174,7 @@ def test_what_does_not_hold_any_more_is_taken_in_and_not_taught(tmp_path: Path, 
             notes.set_state(s, note.id, NoteState.DELETED)
         else:
             feedback.add(s, Feedback(user_id=ana, completion_id=answer.id, kind="correction", text="too long"))
-        return with_better_answers(s, ana, gather(s, ana, SleepConfig()), CONFIG)
+        return with_better_answers(s, ana, gather(s, ana, ConsolidationConfig()), CONFIG)
 
     found = in_storage(tmp_path, work)
     assert (found.weak, len(found.better_ids)) == ([], 1)
@@ -195,7 +195,7 @@ def on_the_engine(test: T) -> T:
 def curriculum(live: Live, **fields: Any) -> BetterAnswers:
     """One with the parts of the running engine and settings of its own."""
     engine = live.engine
-    config = replace(engine.config, curriculum=CurriculumConfig(**fields))
+    config = replace(engine.config, curriculum=BetterAnswersConfig(**fields))
     return BetterAnswers(config, live.database, live.host, engine._prompts, engine._rollouts)
 
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
@@ -280,7 +280,7 @@ async def test_at_night_it_begins_by_itself_once_nobody_talks(
     for number in range(6):
         await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
     sleep = live.engine._sleep
-    monkeypatch.setattr(sleep, "_config", SleepConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
+    monkeypatch.setattr(sleep, "_config", ConsolidationConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
     assert await sleep.due() is None
     monkeypatch.setattr(live.engine, "_answered_s", -math.inf)
     assert await sleep.due() == pupil

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.follow_ups import is_about, with_follow_ups
 from engine.consolidation.material import Material, Signal, gather, weight_of
 from engine.prompts.hindsight import Hindsight
@@ -20,7 +20,7 @@ from tests.engine.live import Live
 from tests.engine.rows import completion, opened, person
 
 T = TypeVar("T")
-CONFIG = SleepConfig()
+CONFIG = ConsolidationConfig()
 
 
 def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
@@ -53,7 +53,7 @@ def talk(s: Session, user_id: str, *texts: str) -> list[Completion]:
 
 def gathered(s: Session, user_id: str, **fields: Any) -> Material:
     """What a consolidation is made of."""
-    return with_follow_ups(s, user_id, gather(s, user_id, CONFIG), SleepConfig(**fields))
+    return with_follow_ups(s, user_id, gather(s, user_id, CONFIG), ConsolidationConfig(**fields))
 
 
 def test_only_of_people_who_allow_it(tmp_path: Path) -> None:

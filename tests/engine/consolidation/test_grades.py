@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import CurriculumConfig
+from engine.config import BetterAnswersConfig
 from engine.consolidation.grades import Evidence, Grade, grade, worst_first
 
-CONFIG = CurriculumConfig()
+CONFIG = BetterAnswersConfig()
 evidence = st.builds(
     Evidence,
     st.uuids().map(str),

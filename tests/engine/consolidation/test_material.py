@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import EngineConfig, SleepConfig
+from engine.config import ConsolidationConfig, EngineConfig
 from engine.consolidation.material import DISLIKED, Material, gather, mix, spread, steps_of, weight_of
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import completions
@@ -19,7 +19,7 @@ from storage.tables import Chat, Completion, Feedback, FeedbackStatus, NoteState
 from tests.engine.rows import completion, opened, person, said, taught
 
 T = TypeVar("T")
-CONFIG = SleepConfig()
+CONFIG = ConsolidationConfig()
 ENGINE = EngineConfig(model="m", data_dir=Path("data"))
 lists = st.lists(st.integers(), max_size=60)
 
@@ -150,7 +150,7 @@ def test_what_finds_no_place_stays_new(tmp_path: Path) -> None:
         ana = person(s)
         for number in range(5):
             taught(s, ana, f"wish {number}", is_local=True)
-        config = SleepConfig(num_lessons=2)
+        config = ConsolidationConfig(num_lessons=2)
         first = gather(s, ana, config)
         signals.take_in(s, ana, "upd-1", first.feedback_ids, first.completion_ids)
         return first, gather(s, ana, config)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.material import Material, Signal
 from engine.consolidation.rehearsal import Rehearsals
 from engine.prompts.hindsight import Hindsight
@@ -83,4 +83,4 @@ async def test_only_what_moves_the_teacher_weighs_anything(live: Live) -> None:
     user_id = await live.person()
     telling, empty = await signal(live, user_id), await signal(live, user_id, "thank you")
     found = await rehearsals(live).weighed([telling, empty], [])
-    assert [(weighed, weight) for weighed, weight in found] == [(telling, SleepConfig().weak_weight)]
+    assert [(weighed, weight) for weighed, weight in found] == [(telling, ConsolidationConfig().weak_weight)]

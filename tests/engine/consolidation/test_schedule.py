@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.schedule import ConsolidationSchedule, against, attempts
 from engine.errors import EngineRestarting, TrainerError
 from engine.learning.scheduler import MAX_ATTEMPTS
@@ -23,7 +23,7 @@ from tests.engine.rows import opened, person, taught
 
 NIGHT_S = datetime(2026, 11, 20, 3, 0).timestamp()  # noqa: DTZ001 - local time
 DAY_S = 86_400.0
-CONFIG = SleepConfig(min_new=2)
+CONFIG = ConsolidationConfig(min_new=2)
 CAN_BE_CONSOLIDATED = ConsolidationOutcome("learned", 2)
 
 
@@ -113,7 +113,7 @@ class Night:
         self.consolidated: list[str] = []
         self.sleep = self.made()
 
-    def made(self, config: SleepConfig = CONFIG) -> ConsolidationSchedule:
+    def made(self, config: ConsolidationConfig = CONFIG) -> ConsolidationSchedule:
         """A sleep that knows nothing but what is stored."""
         return ConsolidationSchedule(
             config, self.database, self.consolidate, lambda: self.is_idle, clock=lambda: self.now_s, retry_after_s=0.0
@@ -184,7 +184,7 @@ async def test_everybody_has_one_a_night(night: Night) -> None:
 @pytest.mark.parametrize("why", ["day", "talking", "paused", "few", "learning off", "switched off"])
 async def test_nobody_is_due(night: Night, why: str) -> None:
     """By day, while somebody is answered, while paused, below the threshold, without leave, and where it is off."""
-    sleep = night.made(SleepConfig(min_new=2, is_nightly=why != "switched off"))
+    sleep = night.made(ConsolidationConfig(min_new=2, is_nightly=why != "switched off"))
     await night.someone("ana", 1 if why == "few" else 2, is_learning=why != "learning off")
     night.now_s += 12 * 3600 if why == "day" else 0
     night.is_idle = why != "talking"
@@ -290,7 +290,7 @@ async def test_nobody_waits_for_one_that_cannot_even_be_looked_up(night: Night) 
 async def test_a_look_that_fails_is_not_the_last(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is counted, and the next one finds who is due."""
     user_id = await night.someone("ana")
-    sleep = night.made(SleepConfig(min_new=2, look_every_s=0.05))
+    sleep = night.made(ConsolidationConfig(min_new=2, look_every_s=0.05))
     looks: list[Callable[[], object]] = [lambda: 1 / 0, sleep.due]
 
     async def due() -> str | None:

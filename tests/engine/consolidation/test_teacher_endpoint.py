@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.config import CurriculumConfig
+from engine.config import BetterAnswersConfig
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, draft
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer
@@ -20,7 +20,7 @@ def reply(content: Any, **fields: Any) -> bytes:
 
 def of(server: TeacherServer, **fields: Any) -> Endpoint:
     """heed's side of it."""
-    return Endpoint(CurriculumConfig(**server.settings(**fields)))
+    return Endpoint(BetterAnswersConfig(**server.settings(**fields)))
 
 
 async def test_an_answer_comes_with_whom_it_is_from() -> None:

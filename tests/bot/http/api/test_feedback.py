@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.events import Author
-from engine.config import SleepConfig
+from engine.config import ConsolidationConfig
 from engine.consolidation.follow_ups import with_follow_ups
 from engine.consolidation.material import DISLIKED, Material, gather
 from storage.database import Session
@@ -188,7 +188,7 @@ async def material(heed: Heed) -> Material:
     user_id = await heed.core.gateway.person(Author("http", "local"))
 
     def gathered(s: Session) -> Material:
-        return with_follow_ups(s, user_id, gather(s, user_id, SleepConfig()), SleepConfig())
+        return with_follow_ups(s, user_id, gather(s, user_id, ConsolidationConfig()), ConsolidationConfig())
 
     return await heed.core.database.read(gathered)
 

@@ -1,0 +1,237 @@
+"""How one update trains, which candidates become active, and what is kept: every default once, with its source.
+
+Values marked [learning 0] come from the project's own measurements on models of this kind; the evaluation harness is
+what may move them.
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from engine.config.checks import require, require_choice, require_range, require_type
+
+Divergence = Literal["forward_kl", "reverse_kl", "jsd", "sampled_token", "hard_label"]
+Schedule = Literal["constant", "linear"]
+Teacher = Literal["base", "current", "ema", "trust_region", "external"]
+
+LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """The settings of one update, sent to the worker as a plain dictionary."""
+
+    steps: int = 22  # optimizer steps, the first over all samples (ADR 10)
+    mini_batch_samples: int = 4  # samples of every later step (ADR 10)
+    learning_rate: float = 1e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
+    parent_rate: float = 0.33  # times learning_rate where an update goes on from a parent (docs/LOG.md)
+    parent_share: float = 0.75  # of its parent's B that an update goes on from: what it broke fades, too
+    schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0  # over all LoRA gradients together
+    divergence: Divergence = "forward_kl"  # the others saturate on a confident student [learning 0]
+    jsd_alpha: float = 0.5  # weight of the teacher in the mixture, 0 < alpha < 1
+    top_k: int | None = None  # None: full vocabulary; otherwise the student's k likeliest tokens
+    has_tail: bool = True  # with top_k: one more bucket for the rest; otherwise renormalise
+    is_clip: float = 2.0  # cap of the truncated importance weight (SDPO, arXiv 2601.20802)
+    teacher: Teacher = "base"  # sees the standing notes instead of carrying them [learning 0]; external: another model
+    reads_notes: bool = True  # the teacher reads the standing notes beside the new feedback
+    keeps_optimizer: bool = False  # an update goes on with the optimizer that made its parent, while it is in memory
+    ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
+    trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
+    stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
+    stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
+    anchor_weight: float = 1.5  # times each anchor sample's weight: fewer skills lost than at 1, names still learned
+    kl_to_parent_weight: float = 0.0  # KL(student || parent) on correction and counterfactual samples
+    kl_to_base_weight: float = 0.0  # KL(student || base) on the same
+    lora_rank: int = 16
+    lora_alpha: int = 32
+    target_modules: tuple[str, ...] = LORA_TARGET_MODULES
+    seed: int = 0  # of the fresh adapter's A matrices
+    micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
+    max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
+    min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
+    rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
+    max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
+    num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
+    num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
+
+    def __post_init__(self) -> None:
+        """Refuse values that would train nothing, everything, or the wrong way."""
+        require_range("learn.steps", self.steps, 1, 1000)
+        require_range("learn.mini_batch_samples", self.mini_batch_samples, 1, 1000)
+        require(0 < self.learning_rate <= 1, f"learn.learning_rate is {self.learning_rate}: set it in (0, 1]")
+        require(len(self.adam_betas) == 2, "learn.adam_betas needs two numbers")
+        require(all(0 <= beta < 1 for beta in self.adam_betas), f"learn.adam_betas is {self.adam_betas}: use [0, 1)")
+        require_range("learn.weight_decay", self.weight_decay, 0, 1)
+        require(self.max_grad_norm > 0, "learn.max_grad_norm must be above 0")
+        require_choice("learn.schedule", self.schedule, get_args(Schedule))
+        require_choice("learn.divergence", self.divergence, get_args(Divergence))
+        require_choice("learn.teacher", self.teacher, get_args(Teacher))
+        require(0 < self.jsd_alpha < 1, f"learn.jsd_alpha is {self.jsd_alpha}: use forward_kl or reverse_kl for 0, 1")
+        require(self.top_k is None or self.top_k >= 2, "learn.top_k must be at least 2, or left out")
+        require_range("learn.is_clip", self.is_clip, 1, 20)
+        require_range("learn.stop_quantile", self.stop_quantile, 0, 1)
+        require_range("learn.ema_rate", self.ema_rate, 0, 1)
+        require_range("learn.parent_rate", self.parent_rate, 0, 1)
+        require_range("learn.parent_share", self.parent_share, 0, 1)
+        require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
+        for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
+            require(getattr(self, name) >= 0, f"learn.{name} must not be negative")
+        require_range("learn.lora_rank", self.lora_rank, 1, 512)
+        require(set(self.target_modules) <= set(LORA_TARGET_MODULES), f"learn.target_modules: {LORA_TARGET_MODULES}")
+        require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
+        require_range("learn.max_sequence_tokens", self.max_sequence_tokens, 16, 1 << 20)
+        require_range("learn.max_rollout_tokens", self.max_rollout_tokens, 1, 1 << 14)
+        require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
+        for name in ("num_counterfactuals", "num_teacher_rollouts", "num_anchors"):
+            require_range(f"learn.{name}", getattr(self, name), 0, 1000)
+        require(0 <= self.seed < 1 << 63, "learn.seed does not fit into 63 bits")
+
+    @property
+    def is_teacher_bare(self) -> bool:
+        """Return True if the base model writes the teacher's own answers; an external teacher only scores them."""
+        return self.teacher in ("base", "external")
+
+    def learning_rate_at(self, step: int, *, has_parent: bool) -> float:
+        """Return the learning rate of a step; steps count from 0."""
+        rate = self.learning_rate * (self.parent_rate if has_parent else 1)
+        return rate * (1 - step / self.steps if self.schedule == "linear" else 1)
+
+    def merged(self, overrides: dict[str, Any] | None) -> "LearnConfig":
+        """Return a copy with a request's `overrides`. A learning rate among them holds for a parent, too.
+
+        Raises ConfigError on an unknown or bad field.
+        """
+        wanted = overrides or {}
+        implied = {"parent_rate": 1.0} if "learning_rate" in wanted else {}
+        return LearnConfig.from_dict(self.to_dict() | implied | wanted)
+
+    def gentler(self) -> "LearnConfig":
+        """Return a copy with half the learning rate, for the second try after a refused candidate."""
+        return replace(self, learning_rate=0.5 * self.learning_rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as they cross into the worker process."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "LearnConfig":
+        """Build the record from the values of `to_dict`. Raises ConfigError on an unknown or bad field."""
+        unknown = set(values) - {f.name for f in fields(cls)}
+        require(not unknown, f"unknown learning setting: {', '.join(sorted(unknown))}")
+        plain: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        for key, value in plain.items():
+            require_type(f"learn.{key}", value, getattr(cls, key))
+        return cls(**plain)
+
+
+@dataclass(frozen=True)
+class GateConfig:
+    """The limits beyond which a candidate version is refused."""
+
+    max_update_norm: float = 60.0  # Frobenius norm of the change of all LoRA tensors; far above a normal update
+    max_divergence_left: float = 0.15  # of the divergence before; a good lesson leaves less than a tenth (docs/LOG.md)
+    min_margin_gain: float = 0.0  # nats per token the corrected answer's margin must have won
+    max_anchor_divergence: float = 0.5  # nats per token between base and candidate on neutral prompts
+    max_earlier_drop: float = 2.0  # nats per token that an earlier correction's margin may lose, of 6 at most
+    max_gold_drop: float = 0.5  # nats per token that a gold answer may lose
+    max_unasked: float = 0.05  # nats per token away from the teacher, over all answers
+    max_unasked_worst: float = 0.2  # the same in any one answer
+    min_entropy_ratio: float = 0.6  # candidate against teacher (alarm of CLaaS)
+    max_self_rouge: float = 0.85  # ROUGE-L F1 between answers to different prompts (alarm of CLaaS)
+    max_drift: float = 2.0  # nats per token on the base model's answers (alarm of CLaaS)
+    min_preserved: float = 0.90  # EPR: share of a gold answer's entities kept, on average (mnemonic)
+    max_fabricated: float = 0.05  # FR: share of entities that the gold answer does not have, on average (mnemonic)
+    min_compliant: float = 0.95  # SC: share of answers in their gold answer's form (mnemonic)
+    num_watched: int = 4  # earlier corrections and gold answers looked at in one update, gold ones at most half
+    max_watched_tokens: int = 512  # of prompt and answer of each; a longer one is not looked at
+
+    def __post_init__(self) -> None:
+        """Refuse a gate that would let nothing through."""
+        require(self.max_update_norm > 0, "gate.max_update_norm must be above 0")
+        require(self.max_divergence_left > 0, "gate.max_divergence_left must be above 0")
+        for name in (
+            "max_anchor_divergence",
+            "max_earlier_drop",
+            "max_gold_drop",
+            "max_drift",
+            "max_watched_tokens",
+            "max_unasked",
+            "max_unasked_worst",
+        ):
+            require(getattr(self, name) >= 0, f"gate.{name} must not be negative")
+        for name in ("max_self_rouge", "min_preserved", "max_fabricated", "min_compliant"):
+            require_range(f"gate.{name}", getattr(self, name), 0, 1)
+        require_range("gate.min_entropy_ratio", self.min_entropy_ratio, 0, 1)
+        require_range("gate.num_watched", self.num_watched, 0, 64)
+
+
+@dataclass(frozen=True)
+class NoteConfig:
+    """When a standing note leaves the prompt and when a newer one has replaced it (`engine.samples.notes`)."""
+
+    max_notes: int = 16  # said at once, in the prompt or to the teacher: as many as the pocket model was made for
+    prompt_share: float = 0.25  # of the context that they may take together; what does not fit waits, newest first
+    standing_share: float = 0.1  # of the move on the corrected prompt that must show on other prompts too
+    probe_rollouts: int = 4  # fresh answers a note is judged on
+    long_probe_rollouts: int = 16  # and those that decide where it fails on so few
+    min_gain: float = 0.5  # nats per answer; a smaller log-likelihood ratio says nothing
+    max_gain: float = 5.0  # nats per answer; a larger one says no more
+    held_share: float = 0.85  # of the sum of all ratios, the share that must speak for the note (docs/LOG.md)
+    inert_effect: float = 0.02  # nats per token; a note that changes less beside the others is inert
+    moving_effect: float = 0.05  # nats per token; a note that changes more by itself has something to say
+
+    def __post_init__(self) -> None:
+        """Refuses shares outside 0 to 1."""
+        require_range("note.max_notes", self.max_notes, 1, 1000)
+        require_range("note.prompt_share", self.prompt_share, 0, 0.5)
+        require_range("note.standing_share", self.standing_share, 0, 1)
+        require_range("note.held_share", self.held_share, 0, 1)
+        require_range("note.probe_rollouts", self.probe_rollouts, 1, 64)
+        require_range("note.long_probe_rollouts", self.long_probe_rollouts, self.probe_rollouts, 256)
+        require(self.max_gain > self.min_gain, "note.max_gain must be above note.min_gain")
+
+
+@dataclass(frozen=True)
+class FactConfig:
+    """Notes that show only when a question asks for them (`engine.samples.questions`, ADR 13)."""
+
+    num_written: int = 4  # questions the model is asked to write about a note
+    num_questions: int = 8  # of those, and of those made of its words, that are kept
+    min_gap: float = 0.5  # nats per token that the note must move the answer to a question; what says nothing: < .2
+    max_questions: int = 80  # asked in one consolidation
+    min_steps: int = 100  # of a consolidation that asks for any: one fact alone has to be told from what was not told
+    num_rehearsed: int = 8  # facts that the weights hold, asked for once more in every lesson
+    num_untold: int = 6  # questions for what was never told, on which the student is held to the base
+    passes: float = 12.0  # over the questions of a consolidation, where other samples have `sleep.passes`
+
+    def __post_init__(self) -> None:
+        """Refuse values that would keep nothing."""
+        require_range("fact.num_written", self.num_written, 0, 64)
+        require_range("fact.num_questions", self.num_questions, 1, 64)
+        require_range("fact.min_gap", self.min_gap, 0, 100)
+        require_range("fact.max_questions", self.max_questions, 1, 10_000)
+        require_range("fact.min_steps", self.min_steps, 1, 1000)
+        require_range("fact.num_rehearsed", self.num_rehearsed, 0, 1000)
+        require_range("fact.num_untold", self.num_untold, 0, 1000)
+        require_range("fact.passes", self.passes, 0.1, 1000)
+
+
+@dataclass(frozen=True)
+class VersionConfig:
+    """How many versions of a person's adapter are kept, what comes in, and how long the newest is on probation."""
+
+    keep: int = 5  # accepted versions of one person whose files stay; the active one and the one below it among them
+    max_import_bytes: int = 256 << 20  # of an adapter that comes as a file, unpacked; 87 MB for an 8B model at rank 16
+    keeps_batches: bool = True  # what each version was trained on, beside its files (`engine.adapters.training_batch`)
+    probation_answers: int = 10  # first answers of a version whose feedback may take its lesson back; 0: none
+    probation_complaints: int = 2  # of those answers disliked without a reason, that take the lesson back
+
+    def __post_init__(self) -> None:
+        """Refuse a number that would leave no version to go back to."""
+        require_range("versions.keep", self.keep, 2, 10_000)
+        require_range("versions.max_import_bytes", self.max_import_bytes, 1 << 10, 1 << 36)
+        require_range("versions.probation_answers", self.probation_answers, 0, 1000)
+        require_range("versions.probation_complaints", self.probation_complaints, 1, 1000)
