@@ -25,11 +25,11 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.samples import lessons
 from engine.samples.rollouts import Rollout
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Sample, plan_batches
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base, load_training_model
 from engine.training.training_update import TrainingUpdate, open_slot
-from engine.worker.lora_registry import AdapterTensors
 
 Messages = list[dict[str, str]]
 MAX_TOKENS = 128

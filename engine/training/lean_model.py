@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lean_ops import (
     FusedLoRA,
@@ -26,7 +27,6 @@ from engine.training.lean_ops import (
     swiglu,
 )
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.worker.lora_registry import AdapterTensors
 
 FUSED = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.worker.lora_registry import AdapterTensors
+from engine.training.adapter_tensors import AdapterTensors
 
 
 @dataclass(frozen=True)

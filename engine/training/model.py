@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.worker.lora_registry import AdapterTensors
 
 LEAN_PARAMETERS = 50_000_000  # above it the copies for merged weights cost more than they save
 

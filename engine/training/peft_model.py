@@ -12,9 +12,9 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor, nn
 
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.worker.lora_registry import AdapterTensors
 
 
 class PeftTrainingModel:

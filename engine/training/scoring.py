@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from engine.training import sdpo
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Context, Sample, plan_batches
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.model import TrainingModel
-from engine.worker.lora_registry import AdapterTensors
 
 MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger than in training
 

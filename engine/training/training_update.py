@@ -28,13 +28,13 @@ from torch import Tensor
 
 from engine.config import LearnConfig
 from engine.training import sdpo
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch, Context, Sample, check_samples, plan_batches
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.measuring import PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
 from engine.training.model import Role, TrainingModel
 from engine.training.targets import Targets
-from engine.worker.lora_registry import AdapterTensors
 
 OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]

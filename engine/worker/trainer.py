@@ -22,6 +22,7 @@ from safetensors.torch import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
+from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
 from engine.training.batching import Sample
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
@@ -30,14 +31,7 @@ from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import punica, queue_wait
-from engine.worker.lora_registry import (
-    AdapterTensors,
-    LoraRegistry,
-    check_servable,
-    install,
-    require_fitting,
-    require_whole,
-)
+from engine.worker.lora_registry import LoraRegistry, check_servable, install
 from engine.worker.watchdog import ProcessId, family, watch
 
 MAX_OPTIMIZERS = 64  # each twice the size of an adapter

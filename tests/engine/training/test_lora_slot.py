@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.worker.lora_registry import AdapterTensors
 
 SHAPE = LoraShape(2, 4, ("q_proj",))
 SIZES = {"m.q_proj.lora_A.weight": (2, 5), "m.q_proj.lora_B.weight": (3, 2)}

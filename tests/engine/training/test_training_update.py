@@ -9,12 +9,12 @@ import torch
 
 from engine.config import LearnConfig
 from engine.training import training_update
+from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
 from engine.training.model import load_base
 from engine.training.scoring import score_samples
 from engine.training.training_update import TrainingUpdate
-from engine.worker.lora_registry import AdapterTensors
 from tests.engine.updates_of import correction_with_company, run_update, sample
 from tests.tiny_model import save_tiny_model
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from engine.config import LORA_TARGET_MODULES, LearnConfig
+from engine.training.adapter_tensors import read_directory
 from engine.worker import lora_registry, trainer
-from engine.worker.lora_registry import read_directory
 from engine.worker.trainer import TrainerExtension
 from engine.worker.watchdog import ProcessId
 from tests.engine.updates_of import token_ids

@@ -1,0 +1,81 @@
+"""One adapter's tensors in memory, read from a PEFT directory and written as one, and the checks on them.
+
+Invariant: tensors are float32; no adapter that holds a value that is not a number is ever read.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_safetensors
+from safetensors.torch import save as save_safetensors
+from torch import Tensor
+
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+
+
+@dataclass(frozen=True)
+class AdapterTensors:
+    """One adapter in memory: PEFT configuration and PEFT-named tensors, float32."""
+
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+    is_on_disk: bool = False
+
+    @property
+    def is_finite(self) -> bool:
+        """Return True if every value is a number."""
+        return all(bool(torch.isfinite(t).all()) for t in self.tensors.values())
+
+    def cloned(self) -> dict[str, Tensor]:
+        """Return copies of the tensors, which may be changed in place."""
+        return {name: tensor.detach().clone() for name, tensor in self.tensors.items()}
+
+    def files(self) -> dict[str, bytes]:
+        """Return the two files of a PEFT directory by name."""
+        contiguous = {name: tensor.detach().contiguous() for name, tensor in self.tensors.items()}
+        return {
+            CONFIG_FILE: json.dumps(self.config, indent=2, sort_keys=True).encode(),
+            TENSORS_FILE: save_safetensors(contiguous, metadata={"format": "pt"}),
+        }
+
+
+def read_directory(path: Path) -> AdapterTensors:
+    """Read a PEFT directory. Raises OSError or ValueError if it is missing, broken or not finite."""
+    config = json.loads((path / CONFIG_FILE).read_text())
+    try:
+        tensors = load_safetensors((path / TENSORS_FILE).read_bytes())
+    except SafetensorError as error:
+        raise ValueError(f"{path / TENSORS_FILE} is not a safetensors file: {error}") from error
+    adapter = AdapterTensors(config, {name: t.float() for name, t in tensors.items()}, is_on_disk=True)
+    if not adapter.is_finite:
+        raise ValueError(f"{path} holds a value that is not a number")
+    return adapter
+
+
+def require_fitting(adapter: AdapterTensors, zero: AdapterTensors, max_rank: int) -> None:
+    """Raise ValueError if the adapter does not fit the model of `zero`, or its rank is above `max_rank`."""
+    if not adapter.tensors:
+        raise ValueError("the adapter holds no tensors")
+    for name, tensor in adapter.tensors.items():
+        if name not in zero.tensors:
+            raise ValueError(f"the model has no {name}")
+        rank_axis = 0 if ".lora_A." in name else 1
+        if tensor.dim() != 2 or tensor.shape[1 - rank_axis] != zero.tensors[name].shape[1 - rank_axis]:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, which does not fit the model")
+        if tensor.shape[rank_axis] > max_rank:
+            raise ValueError(f"{name} has rank {tensor.shape[rank_axis]}, above host.max_lora_rank {max_rank}")
+
+
+def require_whole(adapter: AdapterTensors, zero: AdapterTensors) -> None:
+    """Raise ValueError unless the adapter has exactly the tensors of the modules that its configuration names."""
+    targets = set(adapter.config["target_modules"])
+    modules = {name: name.rpartition(".lora_")[0].rpartition(".")[2] for name in zero.tensors}
+    if unknown := sorted(targets - set(modules.values())):
+        raise ValueError(f"the modules {', '.join(unknown)[:200]} are not trained here")
+    wanted = {name for name, module in modules.items() if module in targets}
+    if differing := sorted(wanted ^ set(adapter.tensors)):
+        raise ValueError(f"its tensors are not those of its modules: {differing[0][:120]}")
