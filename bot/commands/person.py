@@ -352,7 +352,7 @@ def learned_line(lesson: LessonResult) -> str:
         case "queued":
             return outcome.reason or "noted; heed will learn it as soon as it can"
         case "rejected":
-            return f"not learned: {outcome.reason or 'the new version did worse and was dropped'}"
+            return f"Not learned. {outcome.reason or 'The new version did worse and was dropped.'}"
     return lesson.ask or outcome.reason or "noted"
 
 

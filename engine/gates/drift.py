@@ -1,4 +1,4 @@
-"""How far a person's adapter has gone from what it should be: figures over their last answers, with two lines each.
+"""How far a person's adapter has gone from what it should be: figures over their last answers, with two limits each.
 
 Pure. Notation: p is the active version as it answers now, q the base model that reads the standing notes (without them
 everything a person asked for would count as drift); y_i are the last answers given, x_i the prompts that both have
@@ -9,7 +9,7 @@ answered again, H the entropy of the next token.
     length   mean tokens of p's answers to x_i / mean tokens of q's
     ROUGE    self-ROUGE-L of p's answers to different x_i; q's beside it, for a base model may repeat itself, too
 
-The critical lines of drift, entropy and ROUGE are CLaaS's alarms, 100 answers and 20 at least mnemonic's. Invariant: a
+The critical limits of drift, entropy and ROUGE are CLaaS's alarms, 100 answers and 20 at least mnemonic's. Invariant: a
 figure that was not measured is None and raises no alarm.
 """
 
@@ -22,12 +22,12 @@ from engine.config import AuditConfig
 from engine.gates.texts import self_rouge_l
 
 Level = Literal["ok", "warn", "critical"]
-ENTROPY_FLOOR = 0.05  # nats, as in `engine.gates.candidate`: where nobody is unsure a ratio says nothing
+ENTROPY_FLOOR = 0.05  # nats, as in `engine.gates.candidate`: a ratio of two near-zero entropies says nothing
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One answer that was given, under both: means over its tokens, in nats."""
+    """One past answer, read by both models: means over its tokens, in nats."""
 
     logprob_now: float
     logprob_base: float
@@ -37,7 +37,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """One prompt answered again by both: token ids."""
+    """One prompt answered again by both models: token ids."""
 
     now: list[int]
     base: list[int]
@@ -45,7 +45,7 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class Audit:
-    """The figures and what they mean."""
+    """The figures of one audit, their level and the reasons for it."""
 
     num_answers: int
     drift: float | None
@@ -57,12 +57,12 @@ class Audit:
     reasons: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for storage."""
+        """Return plain values for storage."""
         return asdict(self)
 
 
 def audit(scored: Sequence[Scored], rewritten: Sequence[Rewritten], config: AuditConfig) -> Audit:
-    """See the module. Blocking: ROUGE compares every pair of answers."""
+    """Compute the figures and compare them with their limits. Blocking: ROUGE reads each pair of answers."""
     figures = {
         "drift": abs(fmean([s.logprob_now - s.logprob_base for s in scored])) if scored else None,
         "entropy_ratio": _ratio([s.entropy_now for s in scored], [s.entropy_base for s in scored], floor=ENTROPY_FLOOR),
@@ -76,7 +76,7 @@ def audit(scored: Sequence[Scored], rewritten: Sequence[Rewritten], config: Audi
 
 
 def _beyond(figures: dict[str, float | None], lines: dict[str, tuple[float, float]]) -> list[str]:
-    """Which figures are outside their lines, in words."""
+    """Describe the figures that are outside their limits."""
     found = []
     for name, (low, high) in lines.items():
         value = figures[name]

@@ -1,6 +1,6 @@
 """Gates on whole texts, for consolidations: entities kept, entities invented, form kept; and how alike answers are.
 
-Pure. Every function reads texts or tokens that somebody else generated. The definitions are those of the earlier
+Pure. No function generates a text. The definitions are those of the earlier
 systems: entity preservation (EPR), fabrication (FR) and compliance with the expected form (SC) of mnemonic,
 self-ROUGE-L of CLaaS; here a gold answer takes the place of mnemonic's raw input, and its form that of the schema.
 """
@@ -27,35 +27,35 @@ _ECHO = re.compile(r"<\|[a-z_]+\|>|Notes about this person|\[Feedback of this pe
 
 @dataclass(frozen=True)
 class Written:
-    """An answer the person approved, and the candidate's answer to the same prompt."""
+    """An answer that the person approved, and the candidate's answer to the same prompt."""
 
     gold: str
     text: str
-    is_ended: bool = True  # it ended by itself; False where it ran into the limit of tokens
+    is_ended: bool = True  # it ended by itself; False if it ran into the limit of tokens
 
 
 @dataclass(frozen=True)
 class TextVerdict:
-    """The three figures over a gold set and whether they pass."""
+    """The three figures over a set of approved answers, and their checks."""
 
-    preserved: float  # EPR, 1 where nothing was to be kept
+    preserved: float  # EPR, 1 if there was nothing to keep
     fabricated: float  # FR
     compliant: float  # SC
     checks: dict[str, bool]
 
     @property
     def is_accepted(self) -> bool:
-        """Whether all three pass."""
+        """Return True if all three checks pass."""
         return all(self.checks.values())
 
 
 def entities(text: str) -> set[str]:
-    """Numbers, versions, paths, mentions, CamelCase and proper nouns of a text, in lower case."""
+    """Return the numbers, versions, paths, mentions, CamelCase and proper nouns of a text, in lower case."""
     return {found.lower() for found in _ENTITY.findall(text)}
 
 
 def preserved_share(gold: str, text: str) -> float:
-    """EPR = #{entities of the gold answer that the text contains} / #{entities of the gold answer}; 1 without any.
+    """Return EPR = #{entities of the gold answer in the text} / #{entities of the gold answer}; 1 without any.
 
     A number must stand by itself: the 4 of "14" is not kept.
     """
@@ -64,7 +64,7 @@ def preserved_share(gold: str, text: str) -> float:
 
 
 def fabricated_share(gold: str, text: str) -> float:
-    """FR = #{entities of the text that the gold answer does not contain} / #{entities of the text}; 0 without any.
+    """Return FR = #{entities of the text that are not in the gold answer} / #{entities of the text}; 0 without any.
 
     A word counts as contained in any capitals: mnemonic's own measure took a sentence's first word for an invention.
     """
@@ -73,12 +73,12 @@ def fabricated_share(gold: str, text: str) -> float:
 
 
 def is_sound(text: str) -> bool:
-    """Whether a text can be an answer at all: it says something, echoes no prompt and closes what it opens."""
+    """Return True if a text is not empty, echoes no prompt and closes its code blocks."""
     return bool(text.strip()) and not _ECHO.search(text) and text.count("```") % 2 == 0
 
 
 def is_compliant(written: Written) -> bool:
-    """Whether a text has its gold answer's form: it ends, echoes no prompt, and is JSON, a list or prose as that is."""
+    """Return True if a text ends, echoes no prompt, and is JSON, a list or prose like its gold answer."""
     text = written.text.strip()
     if not text or not written.is_ended or (_ECHO.search(text) and not _ECHO.search(written.gold)):
         return False
@@ -87,7 +87,10 @@ def is_compliant(written: Written) -> bool:
 
 
 def judge_texts(written: Sequence[Written], config: GateConfig) -> TextVerdict:
-    """mean EPR >= min_preserved, mean FR <= max_fabricated, SC >= min_compliant. Raises ValueError without answers."""
+    """Check mean EPR >= min_preserved, mean FR <= max_fabricated and SC >= min_compliant.
+
+    Raises ValueError without answers.
+    """
     if not written:
         raise ValueError("an empty gold set says nothing about a candidate")
     preserved = _mean([preserved_share(w.gold, w.text) for w in written])
@@ -102,7 +105,10 @@ def judge_texts(written: Sequence[Written], config: GateConfig) -> TextVerdict:
 
 
 def rouge_l(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """ROUGE-L F1 = 2 LCS / (m + n), LCS the longest common subsequence (Lin 2004, section 3); 1 for two empty ones."""
+    """Return ROUGE-L F1 = 2 LCS / (m + n) (Lin 2004, section 3); 1 for two empty sequences.
+
+    LCS is the length of the longest common subsequence.
+    """
     if not first and not second:
         return 1.0
     row = [0] * (len(second) + 1)
@@ -114,7 +120,7 @@ def rouge_l(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
 
 
 def self_rouge_l(texts: Sequence[Sequence[Hashable]]) -> float | None:
-    """Mean ROUGE-L F1 over all pairs; None for fewer than two."""
+    """Return the mean ROUGE-L F1 over all pairs, or None for fewer than two texts."""
     pairs = [rouge_l(a, b) for a, b in combinations(texts, 2)]
     return _mean(pairs) if pairs else None
 

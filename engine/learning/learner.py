@@ -347,8 +347,8 @@ class Learner:
 
 def _refused(update: _Update, verdict: Verdict) -> str:
     """Why nothing was learned, in the person's words."""
-    kept = "; it stays as a note in the prompt" if update.note else ""
-    return f"{verdict.reason}, and a gentler try did no better{kept}"
+    kept = " It stays as a note in the prompt." if update.note else ""
+    return f"{verdict.reason} A gentler second try did no better.{kept}"
 
 
 def _number(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""engine.gates.candidate: which candidates become active."""
+"""engine.gates.candidate: the candidates that become active and the reasons for those that do not."""
 
 import json
 import math
@@ -49,7 +49,7 @@ anything = st.floats(allow_nan=True, allow_infinity=True)
 
 
 def test_a_good_candidate_passes_every_gate() -> None:
-    """Accepted, without a reason, with a line per gate."""
+    """A candidate that passes is accepted without a reason, with the result of each gate."""
     verdict = judge(GOOD, CONFIG)
     assert verdict.is_accepted
     assert verdict.reason == ""
@@ -86,14 +86,14 @@ def test_each_gate_refuses_on_its_own(gate: str, change: dict[str, float | bool 
 
 
 def test_a_divergence_rounded_below_zero_is_none_to_be_made_larger() -> None:
-    """Half of a negative one is the larger one."""
+    """Half of a negative divergence is larger than the divergence, so the candidate has to come below it."""
     assert not judge(replace(GOOD, divergence_before=-4e-9, divergence_after=-3e-9), CONFIG).checks["learned"]
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 @pytest.mark.parametrize("name", MEASURED)
 def test_what_is_not_a_number_is_never_accepted(name: str, value: float) -> None:
-    """NaN and the infinities in any figure fail the first gate, also where their sign would please another one."""
+    """NaN and the infinities in any figure fail the first gate, even if their sign would please another one."""
     verdict = judge(replace(GOOD, **{name: value}), CONFIG)
     assert not verdict.is_accepted
     assert not verdict.checks["finite"]
@@ -101,7 +101,7 @@ def test_what_is_not_a_number_is_never_accepted(name: str, value: float) -> None
 
 @given(figures=st.fixed_dictionaries({name: anything | st.none() for name in MEASURED}), is_finite=st.booleans())
 def test_an_accepted_candidate_meets_every_limit(figures: dict[str, Any], is_finite: bool) -> None:
-    """Whatever was measured, acceptance means that all conditions hold."""
+    """Acceptance means that all conditions hold, for any figures."""
     m = Measurements(is_finite, steps=1, **figures | {"update_norm": figures["update_norm"] or 0.0})
     if not judge(m, CONFIG).is_accepted:
         return
@@ -141,7 +141,7 @@ def test_the_first_failing_gate_is_named() -> None:
 
 
 def test_a_verdict_is_plain_values() -> None:
-    """It can be stored and sent as JSON, also where a figure is no number, and says what was measured."""
+    """A verdict can be stored and sent as JSON, even if a figure is no number."""
     plain = json.loads(
         json.dumps(judge(replace(GOOD, drift=math.nan, self_rouge=None), CONFIG).to_dict(), allow_nan=False)
     )

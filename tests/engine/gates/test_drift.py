@@ -1,4 +1,4 @@
-"""engine.gates.drift: the four figures and their two lines."""
+"""engine.gates.drift: the figures of an audit and their two limits."""
 
 import math
 from typing import Any
@@ -18,12 +18,12 @@ rewritten = st.lists(st.builds(Rewritten, tokens, tokens), max_size=5)
 
 
 def one(now: float = -0.5, base: float = -0.5, entropies: tuple[float, float] = (0.4, 0.4), texts: Any = ()) -> Audit:
-    """The audit of twenty answers that are all alike in what is scored."""
+    """Return the audit of twenty answers with equal scores."""
     return audit([Scored(now, base, *entropies)] * 20, list(texts), CONFIG)
 
 
 def test_a_version_that_speaks_like_its_base_is_well() -> None:
-    """Nothing has drifted, no ratio is off."""
+    """An adapter that answers like the base model has no drift, and its ratios are 1."""
     texts = [Rewritten([i, i + 1, i + 2], [i, i + 1, i + 2]) for i in range(0, 30, 10)]
     found = one(texts=texts)
     assert (found.level, found.reasons) == ("ok", [])
@@ -47,19 +47,19 @@ def test_a_version_that_speaks_like_its_base_is_well() -> None:
 def test_each_figure_has_a_line_to_warn_and_one_that_is_critical(
     fields: dict[str, Any], level: str, words: str
 ) -> None:
-    """Both ways where both are bad; where nobody is unsure the entropies' ratio says nothing."""
+    """A figure beyond its limit raises the level; near-zero entropies raise none."""
     found = one(**fields)
     assert (found.level, words in ", ".join(found.reasons)) == (level, True)
 
 
 def test_what_is_critical_is_not_buried_among_warnings() -> None:
-    """The reasons are those of the level."""
+    """A critical figure is named and a warning beside it is not."""
     found = one(now=-2.6, entropies=(0.28, 0.4))
     assert (found.level, len(found.reasons)) == ("critical", 1)
 
 
 def test_nothing_measured_raises_no_alarm() -> None:
-    """No answers, no figures."""
+    """Without answers every figure is None and the level is ok."""
     found = audit([], [], CONFIG)
     assert (found.level, found.drift, found.entropy_ratio, found.length_ratio, found.self_rouge) == (
         "ok", None, None, None, None,
@@ -68,7 +68,7 @@ def test_nothing_measured_raises_no_alarm() -> None:
 
 @given(scored, rewritten)
 def test_figures_are_finite_and_reasons_belong_to_a_level(some: list[Scored], texts: list[Rewritten]) -> None:
-    """Whatever was measured; and they can be stored."""
+    """Any measured values give figures that can be stored."""
     found = audit(some, texts, CONFIG)
     values = [value for value in found.to_dict().values() if isinstance(value, float)]
     assert all(math.isfinite(value) and value >= 0 for value in values)

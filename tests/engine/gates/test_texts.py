@@ -32,12 +32,12 @@ GOLD = "The koala lives in Australia and weighs 10 kg. Ask @zookeeper."
     ],
 )
 def test_entities_are_numbers_paths_versions_mentions_and_names(text: str, expected: set[str]) -> None:
-    """A capital at the beginning of a text is grammar, within a sentence it is a name."""
+    """A capitalised word within a sentence is a name, at the beginning of a text it is none."""
     assert entities(text) == expected
 
 
 def test_the_share_of_entities_kept() -> None:
-    """Of a number, a place and a mention two are kept: two thirds; a longer number is another one."""
+    """With two of three entities kept the share is two thirds; a longer number is another entity."""
     assert preserved_share(GOLD, "in australia, 10 kg, @zookeeper") == 1.0
     assert preserved_share(GOLD, "It weighs 10 kg in Australia.") == pytest.approx(2 / 3)
     assert preserved_share(GOLD, "It weighs 100 kg.") == 0.0
@@ -45,7 +45,7 @@ def test_the_share_of_entities_kept() -> None:
 
 
 def test_the_share_of_entities_invented() -> None:
-    """What the gold answer says in any capitals is no invention."""
+    """A word of the gold answer is no invention, however it is capitalised."""
     assert fabricated_share(GOLD, "It weighs 10 kg in Australia.") == 0.0
     assert fabricated_share(GOLD, "It weighs 12 kg in Australia.") == 0.5
     assert fabricated_share(GOLD, "It weighs little.") == 0.0
@@ -69,17 +69,17 @@ def test_the_share_of_entities_invented() -> None:
     ],
 )
 def test_the_form_is_that_of_the_gold_answer(gold: str, text: str, expected: bool) -> None:
-    """Lists stay lists, JSON stays JSON, nothing is empty, and no part of a prompt is repeated."""
+    """A text keeps the form if it is a list or JSON like its gold answer, is not empty and repeats no prompt."""
     assert is_compliant(Written(gold, text)) is expected
 
 
 def test_an_answer_that_never_ends_has_not_kept_the_form() -> None:
-    """It ran into the limit of tokens."""
+    """An answer that ran into the limit of tokens does not keep the form."""
     assert not is_compliant(Written("Yes.", "Yes, yes, yes,", is_ended=False))
 
 
 def test_each_figure_has_its_bound() -> None:
-    """Kept, nothing invented, form kept: each check follows its own figure."""
+    """Each of the three checks follows its own figure."""
     same = Written(GOLD, GOLD)
     assert judge_texts([same], GateConfig()).is_accepted
     lost = judge_texts([same, Written(GOLD, "The koala is shy.")], GateConfig())
@@ -91,14 +91,14 @@ def test_each_figure_has_its_bound() -> None:
 
 
 def test_an_empty_gold_set_is_no_proof() -> None:
-    """Nothing measured is an error here, not a pass."""
+    """Without any answer there is nothing to judge, which is an error and no pass."""
     with pytest.raises(ValueError, match="empty gold set"):
         judge_texts([], GateConfig())
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_shares_are_shares(gold: str, text: str) -> None:
-    """Between 0 and 1 for any texts, and perfect for a copy."""
+    """Every share lies between 0 and 1, and a copy of the gold answer is perfect."""
     assert 0 <= preserved_share(gold, text) <= 1
     assert 0 <= fabricated_share(gold, text) <= 1
     assert preserved_share(gold, gold) == 1.0
@@ -107,20 +107,20 @@ def test_shares_are_shares(gold: str, text: str) -> None:
 
 @given(words, words)
 def test_rouge_l_is_symmetric_and_one_for_equals(first: list[str], second: list[str]) -> None:
-    """2 LCS / (m + n)."""
+    """ROUGE-L F1 is 2 LCS / (m + n)."""
     assert rouge_l(first, second) == rouge_l(second, first)
     assert 0 <= rouge_l(first, second) <= 1
     assert rouge_l(first, first) == 1.0
 
 
 def test_rouge_l_takes_the_longest_common_subsequence() -> None:
-    """The example of Lin (2004), section 3: "police killed the gunman" against "police kill the gunman"."""
+    """Lin (2004), section 3, gives 0.75 for "police killed the gunman" against "police kill the gunman"."""
     assert rouge_l(["police", "killed", "the", "gunman"], ["police", "kill", "the", "gunman"]) == 0.75
     assert rouge_l("abc", "xyz") == 0.0
 
 
 def test_answers_that_are_all_the_same_have_self_rouge_one() -> None:
-    """One answer alone says nothing."""
+    """The variety of a single answer is not measured."""
     assert self_rouge_l(["same words", "same words", "same words"]) == 1.0
     assert self_rouge_l(["abc", "abd"]) == pytest.approx(2 / 3)
     assert self_rouge_l(["alone"]) is None

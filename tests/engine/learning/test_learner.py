@@ -176,7 +176,7 @@ async def test_a_refused_lesson_is_tried_once_more_and_gently(live: Live) -> Non
     outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please", training=FAR_TOO_FAR)
     second, first = await live.engine.update_log(user_id, 9)
     assert (second.id, first.status, second.status) == (outcome.update_id, "rejected", "rejected")
-    assert "a gentler try did no better" in outcome.reason
+    assert "A gentler second try did no better." in outcome.reason
     assert "stays as a note" in outcome.reason
     assert second.gate["figures"]["update_norm"] < first.gate["figures"]["update_norm"]  # type: ignore[index]
     assert first.error

@@ -215,7 +215,7 @@ export class Answer {
 function lessonLine(given) {
   if (given.state === "undone") return "taken back";
   if (given.status === "learned") return `learned: v${given.adapter_version} in ${seconds(given.update?.duration_ms ?? 0)}`;
-  if (given.status === "rejected") return `not learned: ${given.reason || "the new version did worse, so it was dropped"}`;
+  if (given.status === "rejected") return `Not learned. ${given.reason || "The new version did worse and was dropped."}`;
   if (given.status === "queued") return given.reason || "noted; it will be learned as soon as possible";
   return given.ask || given.reason || "noted";
 }
