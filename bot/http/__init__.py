@@ -1,1 +1,1 @@
-"""heed over HTTP: OpenAI's chat calls, feedback, what was learned, health, and the web page."""
+"""heed over HTTP: OpenAI's calls, feedback, adapters, health, the web page and the dashboards."""

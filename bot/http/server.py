@@ -17,9 +17,54 @@ from bot.http.protocol import auth, errors, openapi, request_ids
 from bot.http.protocol.app_keys import CORE, PLATFORMS, Platforms
 from bot.http.web import page
 
+ROUTES = (
+    web.get("/", page.page),
+    web.get("/healthz", health.healthz),
+    web.get("/readyz", health.readyz),
+    web.get("/health", health.health),
+    web.get("/v1/health", health.health),
+    web.get("/metrics", health.metrics),
+    web.get("/v1/models", models.list_models),
+    web.get("/v1/models/{model:.+}", models.one_model),
+    web.post("/v1/completions", completions.completions),
+    web.post("/v1/score", score.score),
+    web.post("/v1/embeddings", chat.embeddings),
+    web.post("/v1/chat/completions", chat.chat_completions),
+    web.post("/v1/feedback", feedback.give),
+    web.get("/v1/lora", lora.list_loras),
+    web.delete("/v1/lora", lora.delete),
+    web.post("/v1/lora/init", lora.init),
+    web.get("/v1/lora/export", lora.export),
+    web.get("/api/profiles", sessions.profiles),
+    web.get("/api/sessions", sessions.list_sessions),
+    web.post("/api/sessions", sessions.create),
+    web.get("/api/sessions/{id}", sessions.show),
+    web.delete("/api/sessions/{id}", sessions.delete),
+    web.post("/api/sessions/{id}/clear", sessions.clear),
+    web.post("/api/sessions/{id}/prompt", sessions.prompt),
+    web.post("/api/sessions/{id}/feedback", sessions.feedback),
+    web.get("/v1/users/{user:[^/]+}", users.summary),
+    web.delete("/v1/users/{user:[^/]+}", users.forget),
+    web.get("/v1/users/{user:[^/]+}/history", users.history),
+    web.get("/v1/users/{user:[^/]+}/export", users.export),
+    web.post("/v1/users/{user:[^/]+}/commands", users.command),
+    web.get("/v1/users/{user:[^/]+}/adapters", adapters.list_versions),
+    web.post("/v1/users/{user:[^/]+}/adapters", adapters.import_version),
+    web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/export", adapters.export),
+    web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/batch", adapters.export_batch),
+    web.post("/v1/users/{user:[^/]+}/rollback", adapters.roll_back),
+    web.post("/v1/users/{user:[^/]+}/consolidate", adapters.consolidate),
+    web.post("/v1/users/{user:[^/]+}/rebuild", adapters.rebuild),
+    web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
+    web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
+    web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),
+    web.get("/static/{name}", page.file),
+    web.get("/openapi.json", openapi.openapi),
+)
+
 
 def application(core: Core, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
-    """The whole HTTP side over the given parts; a platform's routes check their callers themselves."""
+    """Build the HTTP application over the given parts. A platform's routes check their callers themselves."""
     limit = core.settings.http.body_limit_bytes
     app = web.Application(middlewares=[errors.as_json, auth.guard, gate], client_max_size=limit)
     app[CORE] = core
@@ -28,53 +73,7 @@ def application(core: Core, platforms: Platforms = Platforms()) -> web.Applicati
     app.add_routes(platforms.routes)
     app.on_response_prepare.append(page.harden)
     app.on_response_prepare.append(request_ids.sign)
-    app.add_routes(
-        [
-            web.get("/", page.page),
-            web.get("/healthz", health.healthz),
-            web.get("/readyz", health.readyz),
-            web.get("/health", health.health),
-            web.get("/v1/health", health.health),
-            web.get("/metrics", health.metrics),
-            web.get("/v1/models", models.list_models),
-            web.get("/v1/models/{model:.+}", models.one_model),
-            web.post("/v1/completions", completions.completions),
-            web.post("/v1/score", score.score),
-            web.post("/v1/embeddings", chat.embeddings),
-            web.post("/v1/chat/completions", chat.chat_completions),
-            web.post("/v1/feedback", feedback.give),
-            web.get("/v1/lora", lora.list_loras),
-            web.delete("/v1/lora", lora.delete),
-            web.post("/v1/lora/init", lora.init),
-            web.get("/v1/lora/export", lora.export),
-            web.get("/api/profiles", sessions.profiles),
-            web.get("/api/sessions", sessions.list_sessions),
-            web.post("/api/sessions", sessions.create),
-            web.get("/api/sessions/{id}", sessions.show),
-            web.delete("/api/sessions/{id}", sessions.delete),
-            web.post("/api/sessions/{id}/clear", sessions.clear),
-            web.post("/api/sessions/{id}/prompt", sessions.prompt),
-            web.post("/api/sessions/{id}/feedback", sessions.feedback),
-            web.get("/v1/users/{user:[^/]+}", users.summary),
-            web.delete("/v1/users/{user:[^/]+}", users.forget),
-            web.get("/v1/users/{user:[^/]+}/history", users.history),
-            web.get("/v1/users/{user:[^/]+}/export", users.export),
-            web.post("/v1/users/{user:[^/]+}/commands", users.command),
-            web.get("/v1/users/{user:[^/]+}/adapters", adapters.list_versions),
-            web.post("/v1/users/{user:[^/]+}/adapters", adapters.import_version),
-            web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/export", adapters.export),
-            web.get("/v1/users/{user:[^/]+}/adapters/{version:[0-9]{1,9}}/batch", adapters.export_batch),
-            web.post("/v1/users/{user:[^/]+}/rollback", adapters.roll_back),
-            web.post("/v1/users/{user:[^/]+}/consolidate", adapters.consolidate),
-            web.post("/v1/users/{user:[^/]+}/rebuild", adapters.rebuild),
-            web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
-            web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
-            web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),
-            web.get("/static/{name}", page.file),
-            web.get("/openapi.json", openapi.openapi),
-        ]
-    )
-    app.add_routes(admin.ROUTES)
+    app.add_routes([*ROUTES, *admin.ROUTES])
     live.prepare(app)
     app.on_shutdown.append(live.end)
     return app

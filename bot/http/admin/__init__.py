@@ -1,1 +1,1 @@
-"""The operator's dashboards below /admin: rendered here, signed in to with a password, never without."""
+"""The operator's dashboards below /admin: rendered on the server, shown only after signing in with the password."""

@@ -1,4 +1,4 @@
-"""Every look at what a person wrote is on record: in the log, and in storage where the person's own export shows it."""
+"""A record of every page that shows a person's words to the operator: in the log, and in the person's own export."""
 
 import logging
 
@@ -11,6 +11,6 @@ logger = logging.getLogger(__name__)
 
 
 async def record_view(request: web.Request, user_id: str, page: str, about: str) -> None:
-    """Note that a page is about to show words of this person."""
+    """Record that a page is about to show words of this person."""
     await request.app[CORE].database.write(lambda s: admin_views.note(s, user_id, page, about))
     logger.info("the operator looks at %s %s of %s from %s", page, about, user_id, request.remote)

@@ -1,6 +1,6 @@
-"""How often somebody may try to sign in: a few tries at once, then pauses that grow.
+"""A limit on tries to sign in: a few at once, then growing pauses.
 
-By address, so that a stranger's tries do not keep the operator out; in memory, and of a bounded number of addresses.
+Counted by address, so that a stranger's tries do not keep the operator out; in memory, for at most KNOWN_ADDRESSES.
 """
 
 import time
@@ -22,14 +22,14 @@ class _Tries:
 
 
 class Attempts:
-    """The tries of everybody."""
+    """The sign-in tries of all addresses."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: OrderedDict[str, _Tries] = OrderedDict()
 
     def begin(self, address: str) -> float:
-        """Count a try before it is looked at; the seconds to wait where it comes too early, and is not counted."""
+        """Count a try. Return the seconds to wait if it comes too early; then it is not counted."""
         tries = self._known.setdefault(address, _Tries())
         self._known.move_to_end(address)
         while len(self._known) > KNOWN_ADDRESSES:
@@ -43,7 +43,7 @@ class Attempts:
         return 0.0
 
     def passed(self, address: str) -> None:
-        """The last try was right: the next one is the first again."""
+        """Forget the tries of an address after a right password."""
         self._known.pop(address, None)
 
 

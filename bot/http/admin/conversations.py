@@ -1,4 +1,4 @@
-"""`GET /admin/conversations` and one of them: only of people who let heed learn from them, every look on record."""
+"""`GET /admin/conversations` and one conversation, only of people who let heed learn; each view is recorded."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ CSV_HEAD = ("id", "created_at", "question", "answer", "version", "finish_reason"
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/conversations?before=`: whichever was answered last first. No word of anybody."""
+    """List conversations, the most recently answered first, without any of their words (`GET /admin/conversations`)."""
     database, before = request.app[CORE].database, paging.before(request)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "conversations", LIST_HEAD, _list_rows(request))
@@ -30,7 +30,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def one(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/conversations/{person}/{chat}?before=`: its answers, the newest first."""
+    """Show one conversation's answers, newest first (`GET /admin/conversations/{person}/{chat}?before=`)."""
     user_id, chat = request.match_info["person"], request.match_info["chat"]
     chat_id, before = (None if chat == WITHOUT else chat), paging.before(request)
     await access_log.record_view(request, (await _person(request, user_id)).id, "conversations", chat)

@@ -1,4 +1,4 @@
-"""`GET /admin/engine`: when heed wrote answers and when it trained, what waits, and what it uses."""
+"""`GET /admin/engine`: a timeline of answers and training, the queue, and the machine's memory."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +24,7 @@ Spans = list[tuple[float, float]]
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/engine?minutes=15`."""
+    """Show the engine over the last minutes (`GET /admin/engine?minutes=15`)."""
     core, now_s, minutes = request.app[CORE], time.time(), _minutes(request)
     start_s = now_s - minutes * 60
     decoded, trained = await core.database.read(lambda s: dashboards.spans(s, start_s, MAX_SPANS))
@@ -71,7 +71,7 @@ def _figures(s: Session, now_s: float) -> tuple[Queue, list[tuple[float, float]]
 
 
 def _percentiles(answers_s: list[tuple[float, float]], updates_ms: list[float]) -> list[tuple[str, float, float]]:
-    """Each time with its median and 95th percentile in ms."""
+    """Return each duration's name, median and 95th percentile in ms."""
     measured = {
         "first token": [first_s * 1000 for first_s, _ in answers_s],
         "whole answer": [whole_s * 1000 for _, whole_s in answers_s],

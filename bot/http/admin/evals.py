@@ -1,4 +1,4 @@
-"""`GET /admin/evals` and one of them: what `heed eval` has measured, from the summary.json that it writes."""
+"""`GET /admin/evals` and one run: results of `heed eval`, read from its summary.json."""
 
 import json
 import math
@@ -20,7 +20,7 @@ LIST_HEAD = ("id", "stored_at", "finished_at", "model", "figure", "unit", "arm",
 
 @dataclass(frozen=True)
 class PlottedFigure:
-    """One figure of a run, as the page draws it: for each arm its median, its worst and the length of its bar."""
+    """One figure of a run as the page draws it: each arm's median, worst value and bar length."""
 
     name: str
     unit: str
@@ -29,7 +29,7 @@ class PlottedFigure:
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/evals`: every run, and the form that takes one in."""
+    """List the runs with an upload form (`GET /admin/evals`)."""
     runs = await request.app[CORE].database.read(lambda s: eval_runs.recent(s, MAX_RUNS))
     if paging.wants_csv(request):
         return await paging.as_csv(request, "evals", LIST_HEAD, _rows(runs))
@@ -37,7 +37,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def one(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/evals/{id}`."""
+    """Show one run (`GET /admin/evals/{id}`)."""
     run_id = request.match_info["id"]
     run = await request.app[CORE].database.read(lambda s: eval_runs.get(s, run_id))
     if paging.wants_csv(request):
@@ -46,7 +46,7 @@ async def one(request: web.Request) -> web.StreamResponse:
 
 
 async def add(request: web.Request) -> web.StreamResponse:
-    """`POST /admin/evals` with the form's file `summary`."""
+    """Store the uploaded file `summary` (`POST /admin/evals`)."""
     given = (await request.post()).get("summary")
     content = given.file.read() if isinstance(given, web.FileField) else b""
     try:
@@ -60,7 +60,7 @@ async def add(request: web.Request) -> web.StreamResponse:
 
 
 def checked(summary: dict[str, Any]) -> None:
-    """Raises ValueError, TypeError, KeyError or AttributeError on what is no summary of an evaluation."""
+    """Raise ValueError, TypeError, KeyError or AttributeError if this is no summary of an evaluation."""
     if not isinstance(summary["config"], dict):
         raise TypeError("config")
     for figure in summary["figures"]:
@@ -72,12 +72,12 @@ def checked(summary: dict[str, Any]) -> None:
 
 
 def figures(run: EvalRun) -> list[PlottedFigure]:
-    """The figures of a run."""
+    """Return the figures of a run."""
     return [_figure(entry) for entry in (run.summary or {}).get("figures", [])]
 
 
 def trends(runs: Sequence[EvalRun]) -> list[plots.Curve]:
-    """Each figure that several runs have, with the weights alone where they were measured, the oldest run first."""
+    """Return a curve for each figure that several runs share, oldest run first; the weights' arm if it was measured."""
     known: dict[str, list[float]] = {}
     for run in reversed(runs):
         for figure in figures(run):

@@ -1,7 +1,7 @@
-"""What stands before every dashboard: a session for each page, and for whatever changes something a token, too.
+"""The gate before every dashboard: a session for each page, and a form token for each change.
 
-Invariants: nothing below /admin is answered to somebody who is not signed in but the page to sign in; whatever is not a
-GET must come from a page of ours by its Origin and carry the token of its session; a refusal changes nothing.
+Invariants: without a session, only the sign-in page below /admin is answered; a request that is not a GET must come
+from heed's own page by its Origin and carry its session's token; a refused request changes nothing.
 """
 
 import hmac
@@ -27,7 +27,7 @@ LIVE_HEADER = "X-Heed-Live"  # of a page that loads itself anew: nobody need sit
 
 @web.middleware
 async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Let the operator through to the dashboards, and everybody to what is none."""
+    """Let the operator through to the dashboards, and everyone to all other paths."""
     if request.path != "/admin" and not request.path.startswith("/admin/"):
         return await handler(request)
     try:
@@ -37,14 +37,14 @@ async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 async def session_of(request: web.Request, *, is_use: bool = True) -> AdminSession | None:
-    """The open session that a request belongs to."""
+    """Return the open session of a request, if it has one."""
     password = await admin_password.current(request.app[CORE].database)
     token = request.cookies.get(COOKIE, "")
     return request.app[ADMIN_SESSIONS].find(token, password, is_use=is_use) if token else None
 
 
 async def check_token(request: web.Request, expected: str) -> None:
-    """Raises OriginRefused where a form does not carry the token it should."""
+    """Raise OriginRefused if a form does not carry the expected token."""
     given = (await request.post()).get(CSRF_FIELD, "")
     if not isinstance(given, str) or not hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode()):
         raise OriginRefused("this form is not of this session; load the page again")

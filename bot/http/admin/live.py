@@ -1,6 +1,6 @@
-"""`GET /admin/events`: tells an open dashboard that there is something new, as server-sent events without content.
+"""`GET /admin/events`: server-sent events without content, which make an open dashboard load itself anew.
 
-A stream ends with its session, and at once when heed ends.
+A stream ends with its session, and at once when heed stops.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ _WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("admin_watchers", se
 
 
 def prepare(app: web.Application) -> None:
-    """In place: nobody watches yet."""
+    """In place: start with an empty set of watchers."""
     app[_WATCHERS] = set()
 
 
 async def events(request: web.Request) -> web.StreamResponse:
-    """One event whenever an answer, a piece of feedback or an update came or ended."""
+    """Stream one event for each new or finished answer, feedback or update."""
     watchers = request.app[_WATCHERS]
     if len(watchers) >= MAX_WATCHERS:
         return web.Response(status=204, headers=HEADERS)  # tells the browser not to come back
@@ -42,7 +42,7 @@ async def events(request: web.Request) -> web.StreamResponse:
 
 
 async def end(app: web.Application) -> None:
-    """End every stream: heed ends."""
+    """End every stream when heed stops."""
     for watcher in app[_WATCHERS].copy():
         watcher.cancel()
 

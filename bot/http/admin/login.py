@@ -17,12 +17,12 @@ OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
 
 
 async def page(request: web.Request) -> web.Response:
-    """`GET /admin/login`."""
+    """Show the sign-in form (`GET /admin/login`)."""
     return _form(request, request.query.get("next", ""))
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    """`POST /admin/login`: a session for the right password; pauses grow with the tries that were wrong."""
+    """Open a session for the right password; wrong ones make the next try wait (`POST /admin/login`)."""
     sessions, attempts = request.app[ADMIN_SESSIONS], request.app[ADMIN_ATTEMPTS]
     await check_token(request, sessions.form_token(request.cookies.get(VISITOR_COOKIE, "")))
     form = await request.post()
@@ -42,7 +42,7 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def sign_out(request: web.Request) -> web.Response:
-    """`POST /admin/logout`."""
+    """Close the session (`POST /admin/logout`)."""
     request.app[ADMIN_SESSIONS].close(request.cookies.get(COOKIE, ""))
     response = render.see_other(LOGIN)
     response.del_cookie(COOKIE, path="/admin")
@@ -66,7 +66,7 @@ def _form(request: web.Request, next_page: str, message: str = "", status: int =
 
 
 def _own(address: str) -> str:
-    """An address of a dashboard, and nothing else."""
+    """Return the address if it is a dashboard's, else the overview's."""
     return address if OF_OURS.fullmatch(address) and not address.startswith(LOGIN) else "/admin"
 
 

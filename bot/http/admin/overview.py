@@ -1,4 +1,4 @@
-"""`GET /admin`: what heed has done and how its parts are."""
+"""`GET /admin`: counts, charts, queue, health and the newest updates."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -22,7 +22,7 @@ Figures = tuple[dict[str, dashboards.Counts], Queue, dict[str, int], list[dashbo
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """Counts, queue, health, and the newest updates."""
+    """Show the overview (`GET /admin`)."""
     core, now_s = request.app[CORE], time.time()
     starts_s = [stats.day_start_s(now_s, offset) for offset in range(1 - DAYS, 2)]
     days = await core.database.read(lambda s: dashboards.per_day(s, starts_s))

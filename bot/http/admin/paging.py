@@ -1,4 +1,4 @@
-"""How a list is asked for: its page by key, and all of it as CSV."""
+"""Pages of a list by key, and the whole list as CSV."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ _RUNS_AS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def before(request: web.Request) -> int | None:
-    """The key that the asked page begins below. Raises InvalidField."""
+    """Return the key that the requested page starts below. Raises InvalidField."""
     text = request.query.get("before", "")
     if not text:
         return None
@@ -30,14 +30,14 @@ def before(request: web.Request) -> int | None:
 
 
 def wants_csv(request: web.Request) -> bool:
-    """Whether the list is asked for as a file."""
+    """Return True if the list is requested as a CSV file."""
     return request.query.get("format") == "csv"
 
 
 async def as_csv(
     request: web.Request, name: str, head: Sequence[str], pages: AsyncIterator[Sequence[Sequence[Any]]]
 ) -> web.StreamResponse:
-    """A file of rows, written page by page, so that a long one needs no memory."""
+    """Stream rows as a file, page by page, so that a long list needs little memory."""
     disposition = {"Content-Disposition": f'attachment; filename="heed-{name}.csv"'}
     response = web.StreamResponse(headers={"Content-Type": "text/csv; charset=utf-8", **disposition, **HEADERS})
     await response.prepare(request)
@@ -49,7 +49,7 @@ async def as_csv(
 
 
 def lines(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows of a CSV file; a text that a spreadsheet would run as a formula gets a quote before it."""
+    """Return rows as CSV; a text that a spreadsheet would run as a formula gets a quote in front."""
     file = io.StringIO()
     csv.writer(file).writerows([_harmless(cell) for cell in row] for row in rows)
     return file.getvalue().encode("utf-8", "replace")
@@ -62,7 +62,7 @@ def _harmless(cell: Any) -> Any:
 async def every(
     request: web.Request, read: Callable[[Session, int, int | None], Page[T]]
 ) -> AsyncIterator[Sequence[T]]:
-    """All rows of a list that has pages by key, CSV_ROWS at a time."""
+    """Yield all rows of a list that has pages by key, CSV_ROWS at a time."""
     before: int | None = None
     while True:
         below = before

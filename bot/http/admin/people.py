@@ -1,4 +1,4 @@
-"""`GET /admin/people` and one of them: the tree of versions, what taught each, and the way back."""
+"""`GET /admin/people` and one person: the tree of versions, the feedback that taught each, and the way back."""
 
 import difflib
 import re
@@ -27,7 +27,7 @@ PERSON_ID = re.compile(r"[0-9a-f]{0,32}")
 
 @dataclass(frozen=True)
 class Branch:
-    """A version in the tree, the newest first; `depth` counts the versions it stands on."""
+    """A version in the tree; `depth` counts its ancestors plus one."""
 
     version: AdapterVersion
     taught: Feedback | None
@@ -36,7 +36,7 @@ class Branch:
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/people?after=`: in the order of their ids."""
+    """List people by their ids (`GET /admin/people?after=`)."""
     after = request.query.get("after", "")
     if not PERSON_ID.fullmatch(after):
         raise InvalidField("after is the id of a person", "after")
@@ -47,7 +47,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def one(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/people/{person}`."""
+    """Show one person's versions, notes and recorded views (`GET /admin/people/{person}`)."""
     user_id = request.match_info["person"]
     user, lineage, live, looked = await request.app[CORE].database.read(lambda s: _story(s, user_id))
     if user.is_learning:
@@ -61,7 +61,7 @@ async def one(request: web.Request) -> web.StreamResponse:
 
 
 async def compare(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/people/{person}/diff?first=1&second=2`: the same questions answered by two versions."""
+    """Show the same questions answered by two versions (`GET /admin/people/{person}/diff?first=1&second=2`)."""
     user_id = request.match_info["person"]
     first, second = _version(request.query.get("first", "")), _version(request.query.get("second", ""))
     user, found = await request.app[CORE].database.read(
@@ -75,7 +75,7 @@ async def compare(request: web.Request) -> web.StreamResponse:
 
 
 async def roll_back(request: web.Request) -> web.StreamResponse:
-    """`POST /admin/people/{person}/rollback` with the form's `version`."""
+    """Make the form's `version` answer again (`POST /admin/people/{person}/rollback`)."""
     user_id = request.match_info["person"]
     version = _version(str((await request.post()).get("version", "")))
     await request.app[CORE].database.read(lambda s: people.get(s, user_id))
@@ -84,7 +84,7 @@ async def roll_back(request: web.Request) -> web.StreamResponse:
 
 
 async def export(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/people/{person}/adapters/{version}`: one version as a zip file."""
+    """Send one version as a zip file (`GET /admin/people/{person}/adapters/{version}`)."""
     user_id, version = request.match_info["person"], _version(request.match_info["version"])
     await access_log.record_view(request, (await _person(request, user_id)).id, "export", f"v{version}")
     content = await request.app[CORE].engine.export_adapter(user_id, version)
@@ -93,7 +93,7 @@ async def export(request: web.Request) -> web.StreamResponse:
 
 
 def tree(lineage: versions.Lineage) -> list[Branch]:
-    """Versions with how deep each stands; what they stand on may be gone."""
+    """Return the versions with their depths, newest first; an ancestor may have been deleted."""
     depths: dict[int, int] = {0: 0}
     branches = []
     for version, taught, run in reversed(lineage):
@@ -103,7 +103,7 @@ def tree(lineage: versions.Lineage) -> list[Branch]:
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:
-    """What became of a text, word by word: ("same" | "gone" | "new", words)."""
+    """Return a word-by-word diff of two texts: ("same" | "gone" | "new", words)."""
     old, new = re.findall(r"\s+|\S+", before), re.findall(r"\s+|\S+", after)
     found: list[tuple[str, str]] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""Figures as the points and boxes of inline SVG: pure, numbers only, so that no text can get into a picture."""
+"""Figures as points and boxes of inline SVG. Pure; numbers only, so that no text can get into a picture."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Box:
 
 
 def curve(name: str, values: Sequence[float | None]) -> Curve | None:
-    """The line of some values over their places; None for fewer than two that are numbers."""
+    """Return the line through some values in order, or None if fewer than two are finite numbers."""
     finite = [value for value in values if value is not None and math.isfinite(value)]
     if len(finite) < 2:
         return None
@@ -45,7 +45,7 @@ def curve(name: str, values: Sequence[float | None]) -> Curve | None:
 
 
 def bars(values: Sequence[float]) -> list[Box]:
-    """One bar for each value, the highest as high as the box."""
+    """Return one bar for each value, the highest as high as the box."""
     most = max(values, default=0.0) or 1.0
     step = WIDTH / max(len(values), 1)
     return [
@@ -55,14 +55,14 @@ def bars(values: Sequence[float]) -> list[Box]:
 
 
 def spans(pairs: Sequence[tuple[float, float]], start_s: float, end_s: float, row: float, height: float) -> list[Box]:
-    """Spans of time in one row of a timeline; what lies outside of it is cut off."""
+    """Return spans of time as boxes in one row of a timeline, cut off at its ends."""
     scale = WIDTH / (end_s - start_s)
     inside = [(max(a, start_s), min(b, end_s)) for a, b in pairs if b > start_s and a < end_s]
     return [Box((a - start_s) * scale, row, max((b - a) * scale, 0.5), height) for a, b in inside]
 
 
 def heat_class(weight: float) -> str:
-    """The class of a token of a heat map: up or down, and how strong in five levels."""
+    """Return the CSS classes of a heat map's token: up or down, and its strength in five levels."""
     if not math.isfinite(weight) or abs(weight) < FAINTEST_NATS:
         return ""
     level = min(HEAT_LEVELS, 1 + int(abs(weight) / STRONGEST_NATS * HEAT_LEVELS))

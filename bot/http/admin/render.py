@@ -1,4 +1,4 @@
-"""From a template and its values to a response: everything is escaped, and nothing on a page may run but admin.js."""
+"""From a template and its values to a response. Everything is escaped, and admin.js is the only script that may run."""
 
 import math
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ NOTHING = "-"
 
 
 def page(request: web.Request, template: str, title: str, status: int = 200, **values: Any) -> web.Response:
-    """A page as a response."""
+    """Return a page as a response."""
     session = request.get(SESSION)
     frame = {
         "title": title,
@@ -50,22 +50,22 @@ def page(request: web.Request, template: str, title: str, status: int = 200, **v
 
 
 def see_other(address: str) -> web.Response:
-    """The way to another page, after something was done."""
+    """Return a redirect to another page, after a change."""
     return web.Response(status=303, headers={"Location": address, **HEADERS})
 
 
 def when(at_s: float | None) -> str:
-    """A moment: "22 Nov 14:05:09", UTC."""
+    """Return a moment as "22 Nov 14:05:09", UTC."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%d %b %H:%M:%S") if at_s else NOTHING
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A figure with thousands apart; a dash where nothing was measured."""
+    """Return a figure with separated thousands, or a dash if there is none."""
     return NOTHING if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def took(value_ms: float | None) -> str:
-    """How long something took: "120 ms", "1.2 s"."""
+    """Return a duration as "120 ms" or "1.2 s", or a dash if there is none."""
     return NOTHING if value_ms is None else stats.seconds(value_ms / 1000)
 
 

@@ -1,4 +1,4 @@
-"""Where each dashboard is."""
+"""The paths of the dashboards."""
 
 from aiohttp import web
 

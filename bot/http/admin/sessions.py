@@ -1,7 +1,7 @@
-"""Who is signed in to the dashboards. In memory: a restart signs everybody out.
+"""The signed-in browsers of the dashboards. In memory: a restart signs everyone out.
 
-Invariants: a cookie's value is random and kept as its digest; a session ends by its age, by standing idle, by signing
-out, and when the password it was opened with is another one now.
+Invariants: a cookie's value is random and stored as its digest; a session ends by its age, after an idle hour, by
+signing out, and when the password changes.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class AdminSession:
 
 
 class AdminSessions:
-    """Every open session of one heed."""
+    """All open sessions."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class AdminSessions:
         self._open: OrderedDict[str, AdminSession] = OrderedDict()
 
     def open(self, password: str) -> str:
-        """Open a session with the password of this digest; what its cookie is to hold."""
+        """Open a session for the password with this digest. Return the cookie's value."""
         token = secrets.token_urlsafe(32)
         now_s = self._clock()
         self._open[_digest(token)] = AdminSession(password, now_s, now_s)
@@ -47,7 +47,7 @@ class AdminSessions:
         return token
 
     def find(self, token: str, password: str, *, is_use: bool = True) -> AdminSession | None:
-        """The session of a cookie, if it is open still and the password's digest is the same; a use keeps it open."""
+        """Return the session of a cookie if it is open and the password's digest still the same; a use extends it."""
         session = self._open.get(_digest(token))
         if session is None:
             return None
@@ -60,11 +60,11 @@ class AdminSessions:
         return session
 
     def close(self, token: str) -> None:
-        """End a session; harmless where there is none."""
+        """End a session, if it is open."""
         self._open.pop(_digest(token), None)
 
     def form_token(self, visitor: str) -> str:
-        """What the form of a visitor who is not signed in carries; `visitor` is the value of their own cookie."""
+        """Return the form token of a visitor who is not signed in; `visitor` is the value of their cookie."""
         return hmac.new(self._secret, visitor.encode(), hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""`GET /admin/updates` and one of them: what was taught, how it went, and what the answers say before and after."""
+"""`GET /admin/updates` and one update: the feedback, the training, and the answers before and after."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ CSV_HEAD = (
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/updates?before=&status=&person=`: the newest first."""
+    """List updates, newest first (`GET /admin/updates?before=&status=&person=`)."""
     database, before = request.app[CORE].database, paging.before(request)
     status, person = request.query.get("status", ""), request.query.get("person", "")
     wanted = {"status": status if status in STATUSES else "", "user_id": person[:64]}
@@ -42,7 +42,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def one(request: web.Request) -> web.StreamResponse:
-    """`GET /admin/updates/{id}`: one update with everything that is stored about it."""
+    """Show one update with everything stored about it (`GET /admin/updates/{id}`)."""
     update_id = request.match_info["id"]
     story = await request.app[CORE].database.read(lambda s: dashboards.update(s, update_id))
     run = story.run
@@ -65,7 +65,7 @@ async def one(request: web.Request) -> web.StreamResponse:
 
 
 def _teacher(story: UpdateStory) -> list[dict[str, str]] | None:
-    """The conversation as the teacher saw it; None where what it is made of is not stored or not shown."""
+    """Return the conversation as the teacher saw it, or None if its parts are not stored or not shown."""
     if story.feedback is None or story.before is None or story.run.notes is None:
         return None
     try:
@@ -82,7 +82,7 @@ def _heat(story: UpdateStory) -> list[tuple[str, float, str]]:
 
 
 def _phases(phases_ms: dict[str, float]) -> list[tuple[str, float, float]]:
-    """Each phase with its milliseconds and its share of the longest, 0 to 100."""
+    """Return each phase with its milliseconds and its share of the longest, 0 to 100."""
     longest_ms = max(phases_ms.values(), default=0.0) or 1.0
     return [(name, took_ms, 100 * took_ms / longest_ms) for name, took_ms in phases_ms.items()]
 
@@ -93,7 +93,7 @@ def _gates(gate: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _measured(gate: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the gates looked at; of a drift audit, its figures."""
+    """Return the figures the gates measured; of a drift audit, its figures."""
     figures = gate.get("figures")
     named = figures if isinstance(figures, dict) else {n: v for n, v in gate.items() if n not in ("checks", "reason")}
     return [(str(name), _figure(value)) for name, value in named.items()]

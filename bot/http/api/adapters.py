@@ -1,4 +1,4 @@
-"""The versions of a person's adapter: what taught each, the way back, and the ways out and in as a file."""
+"""The versions of a person's adapter: list, undo, roll back, consolidate, export and import."""
 
 from aiohttp import web
 
@@ -13,7 +13,7 @@ from storage.learning import versions
 
 @gives(responses.Versions)
 async def list_versions(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/adapters`, newest first; version 0 is the base model and always there."""
+    """List a person's adapter versions, newest first, without the base model (`GET /v1/users/{user}/adapters`)."""
     core = request.app[CORE]
     user = await core.gateway.known(author(request, request.match_info["user"]))
     user_id = user.id
@@ -24,7 +24,7 @@ async def list_versions(request: web.Request) -> web.Response:
 
 @gives("application/zip", refuses=(404,))
 async def export(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/adapters/{version}/export`: one version as a zip file that PEFT reads once unpacked."""
+    """Send one version as a zip file in PEFT's layout (`GET /v1/users/{user}/adapters/{version}/export`)."""
     core = request.app[CORE]
     core.gateway.require_ready()
     user = await core.gateway.known(author(request, request.match_info["user"]))
@@ -36,7 +36,7 @@ async def export(request: web.Request) -> web.Response:
 
 @gives("application/zip", refuses=(404,))
 async def export_batch(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/adapters/{version}/batch`: what one version was trained on, as JSONL in a zip file."""
+    """Send a version's training data as JSONL in a zip file (`GET /v1/users/{user}/adapters/{version}/batch`)."""
     core = request.app[CORE]
     core.gateway.require_ready()
     user = await core.gateway.known(author(request, request.match_info["user"]))
@@ -48,7 +48,7 @@ async def export_batch(request: web.Request) -> web.Response:
 
 @gives(responses.Serving, takes="application/zip")
 async def import_version(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/adapters` with such a zip file as its body: it answers from now on."""
+    """Import an exported version, which answers from now on (`POST /v1/users/{user}/adapters`)."""
     core = request.app[CORE]
     core.gateway.require_ready()
     who = author(request, request.match_info["user"])
@@ -60,7 +60,7 @@ async def import_version(request: web.Request) -> web.Response:
 
 @gives(responses.Serving, takes=bodies.RollbackBody, refuses=(404,))
 async def roll_back(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/rollback` `{version}`: an earlier version answers again."""
+    """Make an earlier version answer again (`POST /v1/users/{user}/rollback`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.RollbackBody)
     user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
@@ -70,7 +70,7 @@ async def roll_back(request: web.Request) -> web.Response:
 
 @gives(responses.Consolidation, refuses=(404,))
 async def consolidate(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/consolidate`: take in now what is new; waits for what became of it."""
+    """Consolidate new feedback now and wait for the result (`POST /v1/users/{user}/consolidate`)."""
     core, user_id = request.app[CORE], await _known(request)
     await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.consolidate(core, user_id)))
@@ -78,7 +78,7 @@ async def consolidate(request: web.Request) -> web.Response:
 
 @gives(responses.Consolidation, refuses=(404,))
 async def rebuild(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/rebuild`: make the adapter again from zero; waits for what became of it."""
+    """Rebuild the adapter from zero and wait for the result (`POST /v1/users/{user}/rebuild`)."""
     core, user_id = request.app[CORE], await _known(request)
     await spend(request, "updates")
     return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
@@ -86,7 +86,7 @@ async def rebuild(request: web.Request) -> web.Response:
 
 @gives(responses.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/undo`: take back the last lesson, version and note together."""
+    """Undo the last lesson, its version and its note (`POST /v1/users/{user}/undo`)."""
     core = request.app[CORE]
     user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
     undone = await core.engine.undo(user_id)
@@ -94,7 +94,7 @@ async def undo(request: web.Request) -> web.Response:
 
 
 async def _known(request: web.Request) -> str:
-    """The id of the person a path names. Raises NotFound."""
+    """Return the id of the person in the path. Raises NotFound."""
     user = await request.app[CORE].gateway.known(author(request, request.match_info["user"]))
     if not user.id:
         raise NotFound("heed does not know this person", "user")

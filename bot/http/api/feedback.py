@@ -1,4 +1,4 @@
-"""`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
+"""`POST /v1/feedback` in heed's form: a correction, a rewritten answer, an approval, a reaction or a note."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS}
 
 
 async def give(request: web.Request) -> web.Response:
-    """`POST /v1/feedback`: a correction, a rewritten answer, an approval, a reaction or a note."""
+    """Learn from one piece of feedback (`POST /v1/feedback`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:
@@ -39,7 +39,7 @@ async def give(request: web.Request) -> web.Response:
 
 
 def event(body: bodies.FeedbackBody) -> FeedbackEvent:
-    """The event a body describes. Raises InvalidField where a field its kind needs is missing."""
+    """Return the event that a body describes. Raises InvalidField if a field that its kind needs is missing."""
     if body.kind == "note":
         return Command("note", body.text, _target(body) if body.completion_id else None)
     target = _target(body)
@@ -64,7 +64,7 @@ def _sign(value: str | int) -> str:
 
 
 def training_of(core: Core, training: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Settings for one update, checked: they fit what runs. Raises InvalidField."""
+    """Return settings for one update after checking them against the running ones. Raises InvalidField."""
     try:
         replace(core.engine.config, learn=core.settings.learn.merged(training))
     except (ConfigError, TypeError) as error:
@@ -73,7 +73,7 @@ def training_of(core: Core, training: dict[str, Any] | None) -> dict[str, Any] |
 
 
 def key_of(request: web.Request) -> str | None:
-    """The idempotency key of a call. Raises InvalidField."""
+    """Return the call's idempotency key, if it has one. Raises InvalidField."""
     key = request.headers.get(KEY_HEADER)
     if key is not None and not 1 <= len(key) <= MAX_KEY_CHARS:
         raise InvalidField(f"an {KEY_HEADER} has 1 to {MAX_KEY_CHARS} characters", KEY_HEADER)

@@ -1,4 +1,4 @@
-"""Is heed alive, is it ready, and what has it done: `/healthz`, `/readyz`, `/health`, `/metrics`."""
+"""Health and metrics: `/healthz`, `/readyz`, `/health`, `/metrics`."""
 
 import asyncio
 import shutil
@@ -20,15 +20,15 @@ LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no a
 
 @gives(responses.Alive)
 async def healthz(_: web.Request) -> web.Response:
-    """200 as long as the event loop turns."""
+    """Return 200 as long as the event loop runs (`GET /healthz`)."""
     return web.json_response(responses.Alive(status="ok"))
 
 
 @gives(responses.Readiness, also={503: responses.Readiness})
 async def readyz(request: web.Request) -> web.Response:
-    """200 once answers can be given, else 503; each part with its state.
+    """Return 200 if heed can answer, else 503, with the state of each part (`GET /readyz`).
 
-    "degraded": answers are given, and a platform is down or the disk is nearly full.
+    "degraded": heed answers, but a platform is down or the disk is nearly full.
     """
     core = request.app[CORE]
     model = core.settings.model_name
@@ -44,7 +44,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 @gives(responses.Health)
 async def health(request: web.Request) -> web.Response:
-    """CLaaS's `/v1/health` and `/health`: always 200, "degraded" while no answer can be given."""
+    """Return the health in CLaaS's form, always with 200; "degraded" if heed cannot answer (`GET /v1/health`)."""
     engine = request.app[CORE].engine
     wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
     worker = responses.Worker(status="healthy" if engine.is_ready else "unhealthy", error=wrong or None)
@@ -53,7 +53,7 @@ async def health(request: web.Request) -> web.Response:
 
 @gives("text/plain")
 async def metrics(request: web.Request) -> web.Response:
-    """Prometheus' text format."""
+    """Return the metrics in Prometheus' text format (`GET /metrics`)."""
     core = request.app[CORE]
     _, database = await _look(request)
     for part, state in {**health_of(request), "database": database}.items():
@@ -62,7 +62,7 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 async def _look(request: web.Request) -> tuple[dict[str, int], str]:
-    """What the drift audits of everybody found, and the state of the database that was asked for it."""
+    """Return the drift audits' findings by level, and the state of the database that was asked for them."""
     try:
         async with asyncio.timeout(LOOK_TIMEOUT_S):
             return await request.app[CORE].database.read(drift_audits.levels), "ok"
@@ -73,14 +73,14 @@ async def _look(request: web.Request) -> tuple[dict[str, int], str]:
 
 
 def health_of(request: web.Request) -> dict[str, str]:
-    """Every part of heed but its database with its state, "ok" where it works."""
+    """Return the state of every part of heed except its database; "ok" if it works."""
     core = request.app[CORE]
     disk = disk_state(core.settings.data_dir)
     return {**core.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
 
 
 def disk_state(folder: Path) -> str:
-    """Whether there is room for what heed writes: "ok", or how little is left."""
+    """Return "ok" if there is room to write, else how little is left."""
     try:
         free_bytes = shutil.disk_usage(folder).free
     except OSError:

@@ -1,4 +1,4 @@
-"""The standing notes of a person: what heed keeps in mind, and where each one lives now."""
+"""A person's standing notes, and their state: in the prompt, being learned, or in the weights."""
 
 from aiohttp import web
 
@@ -12,7 +12,7 @@ from storage.learning import notes
 
 @gives(responses.Notes)
 async def list_notes(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/notes`, oldest first, with the prompt tokens the learned ones save."""
+    """List a person's standing notes, oldest first, with the prompt tokens saved (`GET /v1/users/{user}/notes`)."""
     core = request.app[CORE]
     user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
     live = await core.database.read(lambda s: notes.live(s, user_id))
@@ -26,7 +26,7 @@ async def list_notes(request: web.Request) -> web.Response:
 
 @gives(responses.Deleted, refuses=(404,))
 async def delete_note(request: web.Request) -> web.Response:
-    """`DELETE /v1/users/{user}/notes/{id}`: the note goes, and heed is rebuilt without it where it was learned."""
+    """Delete a note and rebuild the adapter if it was learned (`DELETE /v1/users/{user}/notes/{id}`)."""
     core = request.app[CORE]
     user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
     note_id = request.match_info["id"]

@@ -1,4 +1,4 @@
-"""One person at a time: summary, history, commands, everything as JSON, and erasure."""
+"""One person: summary, history, commands, export and erasure."""
 
 import time
 from base64 import b64encode
@@ -28,7 +28,7 @@ MAX_BETTER = 20  # newest tries of teachers that a summary lists
 
 @gives(responses.PersonResponse)
 async def summary(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}`: who this is to heed."""
+    """Return a person's settings, active version and newest better answers (`GET /v1/users/{user}`)."""
     core = request.app[CORE]
     who = author(request, request.match_info["user"])
     user = await core.gateway.known(who)
@@ -50,7 +50,7 @@ async def summary(request: web.Request) -> web.Response:
 
 @gives(responses.History, asks=bodies.HistoryQuery)
 async def history(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/history?chat=web&limit=50`: a conversation heed keeps, oldest turn first."""
+    """Return a stored conversation, oldest turn first (`GET /v1/users/{user}/history?chat=web&limit=50`)."""
     core = request.app[CORE]
     asked = bodies.query(request, bodies.HistoryQuery)
     user = await core.gateway.known(author(request, request.match_info["user"]))
@@ -69,7 +69,7 @@ async def history(request: web.Request) -> web.Response:
 
 @gives(responses.CommandResponse, takes=bodies.CommandBody, refuses=(404, 409, 504))
 async def command(request: web.Request) -> web.Response:
-    """`POST /v1/users/{user}/commands` `{text: "/history 5"}`: what the chat commands do, over HTTP."""
+    """Run a slash command as in a chat, such as "/history 5" (`POST /v1/users/{user}/commands`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.CommandBody)
     given = person.parse(body.text)
@@ -99,7 +99,7 @@ async def command(request: web.Request) -> web.Response:
 
 @gives(responses.Holdings)
 async def export(request: web.Request) -> web.Response:
-    """`GET /v1/users/{user}/export`: everything heed holds about the person, token ids included."""
+    """Return everything heed stores about a person, token ids included (`GET /v1/users/{user}/export`)."""
     core = request.app[CORE]
     user = await core.gateway.known(author(request, request.match_info["user"]))
     tables = await core.database.read(lambda s: personal_data.everything(s, user.id))
@@ -109,7 +109,7 @@ async def export(request: web.Request) -> web.Response:
 
 @gives(responses.Forgotten, refuses=(404,))
 async def forget(request: web.Request) -> web.Response:
-    """`DELETE /v1/users/{user}`: erase the person."""
+    """Erase a person and everything stored about them (`DELETE /v1/users/{user}`)."""
     core = request.app[CORE]
     user = await core.gateway.known(author(request, request.match_info["user"]))
     if not user.id:

@@ -1,7 +1,7 @@
-"""Adapters by CLaaS's names: `/v1/lora`, and whom a `lora_id` means.
+"""Adapters by CLaaS's names, `/v1/lora`, and the person that a `lora_id` names.
 
-A `lora_id` is a person by the name that `user` gives in heed's own calls; CLaaS's endings `-init`, `-latest` and a
-time stamp, and slashes around it, say nothing here. With API keys it is a name behind the caller's own key.
+A `lora_id` is the name that `user` gives in heed's own calls; CLaaS's endings `-init`, `-latest` and a time stamp, and
+slashes around it, are ignored. With API keys it is a name behind the caller's own key.
 """
 
 import re
@@ -28,7 +28,7 @@ ENDINGS = re.compile(r"(?:-init|-latest|-[0-9]{8}-[0-9]{6})+$")
 
 
 def canonical(lora_id: str) -> str:
-    """The one name of what CLaaS knows by several. Raises InvalidField for one that names nothing."""
+    """Return the one name for CLaaS's variants of a `lora_id`. Raises InvalidField if nothing is left of it."""
     name = ENDINGS.sub("", lora_id.strip().strip("/"))
     if any(part.strip() in ("", ".", "..") for part in name.split("/")):
         raise InvalidField("a lora_id is a name, or names with slashes between them", "lora_id")
@@ -36,12 +36,12 @@ def canonical(lora_id: str) -> str:
 
 
 def owner(request: web.Request, lora_id: str) -> Author:
-    """The account an adapter belongs to. Raises InvalidField."""
+    """Return the account an adapter belongs to. Raises InvalidField."""
     return author(request, canonical(lora_id), "lora_id")
 
 
 async def person(request: web.Request, lora_id: str) -> User:
-    """The person an adapter belongs to. Raises InvalidField, or NotFound where it was never made."""
+    """Return the person an adapter belongs to. Raises InvalidField, or NotFound if it was never made."""
     user = await request.app[CORE].gateway.known(owner(request, lora_id))
     if not user.id:
         raise NotFound(f"there is no adapter {canonical(lora_id)}; POST /v1/lora/init makes one", "lora_id")
@@ -50,7 +50,7 @@ async def person(request: web.Request, lora_id: str) -> User:
 
 @gives(responses.Lora, takes=InitBody, refuses=(409,))
 async def init(request: web.Request) -> web.Response:
-    """`POST /v1/lora/init`: an adapter by that name from now on; one that is there stays as it is."""
+    """Make an adapter with this name; an existing one stays as it is (`POST /v1/lora/init`)."""
     core = request.app[CORE]
     body = await bodies.read(request, InitBody)
     who = owner(request, body.lora_id)
@@ -69,21 +69,21 @@ async def init(request: web.Request) -> web.Response:
 
 @gives(responses.Loras, asks=PrefixQuery)
 async def list_loras(request: web.Request) -> web.Response:
-    """`GET /v1/lora?prefix=`: the caller's adapters by name."""
+    """List the caller's adapters by name (`GET /v1/lora?prefix=`)."""
     prefix = bodies.query(request, PrefixQuery).prefix.lstrip("/")
     names = [name for name in await names_of(request) if name.startswith(prefix)]
     return web.json_response(responses.Loras(loras=names))
 
 
 async def names_of(request: web.Request) -> list[str]:
-    """The caller's adapters by the names that lead to them."""
+    """Return the names of the caller's adapters, sorted."""
     accounts = await request.app[CORE].database.read(lambda s: people.accounts(s, "http"))
     return sorted(filter(_is_name, _names(request, accounts)))
 
 
 @gives(responses.LoraDeleted, asks=LoraQuery)
 async def delete(request: web.Request) -> web.Response:
-    """`DELETE /v1/lora?lora_id=`: erases the adapter with everything held about its person; harmless to repeat."""
+    """Delete an adapter and everything stored about its person; harmless to repeat (`DELETE /v1/lora?lora_id=`)."""
     core = request.app[CORE]
     user = await core.gateway.known(owner(request, bodies.query(request, LoraQuery).lora_id))
     if user.id:
@@ -93,7 +93,7 @@ async def delete(request: web.Request) -> web.Response:
 
 @gives("application/zip", asks=LoraQuery, refuses=(404,))
 async def export(request: web.Request) -> web.Response:
-    """`GET /v1/lora/export?lora_id=`: the version that answers now, as a zip file without optimizer state."""
+    """Send the active version as a zip file without optimizer state (`GET /v1/lora/export?lora_id=`)."""
     core = request.app[CORE]
     core.gateway.require_ready()
     lora_id = bodies.query(request, LoraQuery).lora_id
@@ -118,7 +118,7 @@ def _is_of(key: str, account: str) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a person can be reached by this name: not where it ends as CLaaS's names do."""
+    """Return True if a `lora_id` can reach this name: it has none of CLaaS's endings."""
     try:
         return canonical(name) == name
     except InvalidField:
@@ -132,12 +132,12 @@ def _check_model(core: Core, body: InitBody) -> None:
 
 
 def _is_shaped(body: InitBody) -> bool:
-    """Whether it asks for a shape at all."""
+    """Return True if the body asks for any shape."""
     return (body.lora_r, body.lora_alpha, body.target_modules) != (None, None, None)
 
 
 def _shape(core: Core, body: InitBody) -> Json | None:
-    """What a body asks for that is not as set, in LearnConfig's names. Raises InvalidField for what is not served."""
+    """Return the requested shape where it differs from the settings, in LearnConfig's names. Raises InvalidField."""
     learn, highest = core.settings.learn, core.settings.host.max_lora_rank
     if body.lora_r is not None and body.lora_r > highest:
         message = f"adapters up to rank {highest} are served here: set HEED_HOST_MAX_LORA_RANK no smaller"

@@ -1,7 +1,7 @@
-"""What CLaaS's clients send: its request bodies with its own ranges, and its training settings in heed's terms.
+"""CLaaS's request bodies with its own ranges, and its training settings in heed's terms.
 
-Pure. What means the same is mapped, what heed has no use for is named with the reason, anything else is taken for a
-setting of heed's own (`learn` in the configuration), which refuses names that it does not know.
+Pure. A setting with the same meaning is mapped, one without use here is named with the reason, and any other is taken
+for a setting of heed's own (`learn` in the configuration), which refuses unknown names.
 """
 
 from typing import Annotated, Any, Literal
@@ -38,24 +38,24 @@ class TrainingBody(Body):
     feedback_repetitions: Annotated[int, Field(ge=1)] | None = None
 
     def given(self) -> dict[str, Any]:
-        """What was said, and nothing that was not."""
+        """Return the settings that the client sent."""
         return {name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None}
 
     def settings(self) -> dict[str, Any]:
-        """The same in heed's terms."""
+        """Return the sent settings in heed's terms."""
         kept = {name: value for name, value in self.given().items() if name not in WITHOUT_USE and name != "alpha"}
         renamed = {RENAMED.get(name, name): value for name, value in kept.items()}
         return renamed | (divergence(self.alpha) if self.alpha is not None else {})
 
     def ignored(self) -> dict[str, str]:
-        """What was said and has no use here, with the reason."""
+        """Return the sent settings without use here, each with the reason."""
         return {name: WITHOUT_USE[name] for name in self.given() if name in WITHOUT_USE}
 
 
 def divergence(alpha: float) -> dict[str, Any]:
-    """CLaaS's alpha, the teacher's weight in the mixture, as heed's divergence.
+    """Return CLaaS's alpha, the teacher's weight in the mixture, as heed's divergence settings.
 
-    At 1 CLaaS changes to the estimator on sampled tokens. At 0 its loss is always 0; meant is the forward KL.
+    At 1 CLaaS changes to the estimator on sampled tokens. At 0 its loss is always 0; the forward KL is meant.
     """
     if alpha in (0, 1):
         return {"divergence": "sampled_token" if alpha else "forward_kl"}
@@ -63,7 +63,7 @@ def divergence(alpha: float) -> dict[str, Any]:
 
 
 class ItemBody(Body):
-    """One answer and what was said about it; `completion_id` names the answer where it is known."""
+    """One answer and the feedback about it; `completion_id` names the answer if the client knows it."""
 
     lora_id: LoraId
     prompt: str = ""
@@ -74,7 +74,7 @@ class ItemBody(Body):
 
 
 class OrchestrationBody(Body):
-    """What CLaaS is to do with its engine meanwhile. heed's trains beside its answers and never sleeps."""
+    """CLaaS's wishes for its engine during training. Accepted and unused: heed trains while it answers."""
 
     sleep_before: bool = True
     wake_after: bool = True
@@ -83,26 +83,26 @@ class OrchestrationBody(Body):
 
 
 class BatchBody(Body):
-    """`POST /v1/feedback` as CLaaS has it."""
+    """`POST /v1/feedback` in CLaaS's form."""
 
     requests: Annotated[list[ItemBody], Field(min_length=1, max_length=MAX_BATCH)]
     orchestration: OrchestrationBody = OrchestrationBody()
 
 
 class LoraQuery(Body):
-    """Which adapter."""
+    """The name of one adapter."""
 
     lora_id: LoraId
 
 
 class PrefixQuery(Body):
-    """Which adapters: those whose names begin so."""
+    """The beginning of adapters' names."""
 
     prefix: str = ""
 
 
 class InitBody(Body):
-    """`POST /v1/lora/init`; what is left out is heed's own."""
+    """`POST /v1/lora/init`; fields left out follow heed's settings."""
 
     lora_id: LoraId
     base_model: str | None = None

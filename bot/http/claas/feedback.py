@@ -1,8 +1,8 @@
-"""`POST /v1/feedback` as CLaaS has it: several answers of one adapter, each with what was said about it.
+"""`POST /v1/feedback` in CLaaS's form: several answers of one adapter, each with its feedback.
 
-Each item is a lesson of its own, in the order given. Invariants: an answer is found by its id or its exact text; one
-that heed has not given is read first and stored as a turn; nothing is stored before all items are checked and all
-answers there. heed's own form of the call goes to `bot.http.api.feedback`.
+Each item is a lesson of its own, in the order given. Invariants: an answer is found by its id or its exact text; an
+answer heed has not given is scored first and stored as a turn; nothing is stored before all items are checked and all
+answers are there. heed's own form of the call goes to `bot.http.api.feedback`.
 """
 
 import time
@@ -42,7 +42,7 @@ Json = dict[str, Any]
     refuses=(404, 504),
 )
 async def give(request: web.Request) -> web.Response:
-    """`POST /v1/feedback`: what was said about an answer, in heed's form; or about several, in CLaaS's."""
+    """Learn from feedback about one answer in heed's form, or about several in CLaaS's (`POST /v1/feedback`)."""
     data = await bodies.read_object(request)
     if not is_claas(data):
         return await feedback.give(request)
@@ -51,7 +51,7 @@ async def give(request: web.Request) -> web.Response:
 
 
 def is_claas(data: Mapping[str, Any]) -> bool:
-    """Whether a body is in CLaaS's form: today's with `requests`, or its first one, with a single `lora_id`."""
+    """Return True if a body is in CLaaS's form: with `requests`, or its older one with a single `lora_id`."""
     return "requests" in data or ("lora_id" in data and "kind" not in data)
 
 
@@ -67,7 +67,7 @@ class _Batch:
         return self.request.app[CORE]
 
     async def taught(self) -> responses.BatchTaught:
-        """Teaches every item and returns CLaaS's answer."""
+        """Teach every item. Return CLaaS's answer."""
         started_s = time.perf_counter()
         training = self._checked()
         self.core.gateway.require_ready()
@@ -80,7 +80,7 @@ class _Batch:
         return self._answer(lessons, answers, training, _timing(lessons, read_s, total_s))
 
     def _checked(self) -> Json | None:
-        """heed's training settings. Raises BatchRefused, InvalidField."""
+        """Return heed's training settings for the call. Raises BatchRefused, InvalidField."""
         first = self.items[0]
         if len({canonical(item.lora_id) for item in self.items}) > 1:
             raise BatchRefused("all items of one call are of the same lora_id", "requests")
@@ -101,7 +101,7 @@ class _Batch:
         mapping.record(Reply("", item.feedback))
 
     async def _answers(self, user_id: str) -> list[Completion]:
-        """The answer of each item, in storage on return. Raises CompletionNotFound, PromptTooLongError."""
+        """Return each item's answer, all stored. Raises CompletionNotFound, PromptTooLongError."""
         found: dict[tuple[str | None, str, str], Completion] = {}
         new: list[Completion] = []
         for item in self.items:
@@ -114,14 +114,14 @@ class _Batch:
         return [found[(item.completion_id, item.prompt, item.response)] for item in self.items]
 
     async def _found(self, user_id: str, item: ItemBody) -> tuple[Completion, bool]:
-        """An item's answer, and whether it is new to heed."""
+        """Return an item's answer, and True if it is new to heed."""
         if item.completion_id:
             return await self.core.gateway.completion(user_id, item.completion_id), False
         known = await self.core.database.read(lambda s: completions.by_text(s, user_id, item.prompt, item.response))
         return (known, False) if known else (await self._read(user_id, item), True)
 
     async def _read(self, user_id: str, item: ItemBody) -> Completion:
-        """An answer that heed has not given, as one that it has."""
+        """Return an answer that heed has not given as a completion."""
         sampling = self.core.gateway.sampling()
         turn = Turn(user_id, [{"role": "user", "content": item.prompt}], sampling)
         asked = GenerateRequest(user_id, turn.messages, sampling)
@@ -162,7 +162,7 @@ class _Batch:
 
 
 def figures(lessons: Sequence[LessonResult], answers: Sequence[Completion]) -> responses.BatchMetrics:
-    """What was measured under CLaaS's names; what heed does not measure is null.
+    """Return the measured figures under CLaaS's names; null for those heed does not measure.
 
     The loss is the mean divergence between teacher and student before the steps, in nats per token, as CLaaS's is.
     """
@@ -184,7 +184,7 @@ def figures(lessons: Sequence[LessonResult], answers: Sequence[Completion]) -> r
 
 
 def _timing(lessons: Sequence[LessonResult], read_s: float, total_s: float) -> responses.Timing:
-    """Whole milliseconds, as CLaaS counts them; heed neither sleeps nor wakes."""
+    """Return whole milliseconds, as CLaaS counts them; heed neither sleeps nor wakes."""
     save_ms = sum(lesson.outcome.phases_ms.get("publish", 0.0) for lesson in lessons)
     distill_ms = sum(lesson.outcome.duration_ms for lesson in lessons) - save_ms
     return {

@@ -1,4 +1,4 @@
-"""What CLaaS's calls are answered with: shapes as those in `bot.http.protocol.responses`."""
+"""The answers to CLaaS's calls, typed like those in `bot.http.protocol.responses`."""
 
 from typing import Any, Literal
 
@@ -6,31 +6,31 @@ from bot.http.protocol.responses import JsonResponse, LessonResponse
 
 
 class Lora(JsonResponse):
-    """The one name of an adapter."""
+    """The canonical name of an adapter."""
 
     lora_id: str
 
 
 class Loras(JsonResponse):
-    """The caller's adapters by name."""
+    """The names of the caller's adapters."""
 
     loras: list[str]
 
 
 class LoraDeleted(JsonResponse):
-    """Whether there was such an adapter; it is gone either way."""
+    """`deleted` is false if there was no such adapter."""
 
     deleted: bool
 
 
 class ItemLesson(LessonResponse):
-    """What became of one item of a call."""
+    """The result of one item of a call."""
 
     completion_id: str | None
 
 
 class BatchMetrics(JsonResponse):
-    """What was measured, losses in nats per token; null: heed does not measure it, or nothing was trained."""
+    """Measured figures, losses in nats per token; null if heed does not measure it or nothing was trained."""
 
     total_loss: float | None
     distill_loss: float | None
@@ -46,7 +46,7 @@ class BatchMetrics(JsonResponse):
 
 
 class Metadata(BatchMetrics):
-    """The figures, heed's training settings as asked for, what had no use with the reason, and each item's lesson."""
+    """The figures, the training settings used, the ignored ones with reasons, and each item's lesson."""
 
     training: dict[str, Any]
     ignored: dict[str, str]
@@ -54,21 +54,21 @@ class Metadata(BatchMetrics):
 
 
 class DistillResult(JsonResponse):
-    """What CLaaS's worker tells."""
+    """The result in the form of CLaaS's worker."""
 
     lora_id: str
     metadata: Metadata
 
 
 class Nap(JsonResponse):
-    """What became of the engine meanwhile: heed's stays awake."""
+    """The engine's sleep during training: heed's stays awake."""
 
     slept: Literal[False]
     woke: Literal[False]
 
 
 class Timing(JsonResponse):
-    """Whole milliseconds; `logprobs` is what reading the answers took."""
+    """Whole milliseconds; `logprobs` is the time to score the answers."""
 
     sleep: Literal[0]
     distill: int
@@ -79,7 +79,7 @@ class Timing(JsonResponse):
 
 
 class BatchTaught(JsonResponse):
-    """What became of one call's items; `queued` where any of them still waits."""
+    """The results of a call's items; `queued` if any of them still waits."""
 
     status: Literal["ok", "queued"]
     request_id: str

@@ -1,7 +1,7 @@
-"""What a lesson measured, under continualcode's names. Pure.
+"""The figures of a lesson under continualcode's names. Pure.
 
-The advantage of a token is log p_teacher - log p_student before the steps, in nats, clipped nowhere (the heat of
-`engine.requests.LearnOutcome`). What heed does not measure has no name here.
+The advantage of a token is log p_teacher - log p_student before the steps, in nats, not clipped (the heat of
+`engine.requests.LearnOutcome`). Figures that heed does not measure are left out.
 """
 
 import statistics
@@ -13,7 +13,7 @@ from storage.tables import UpdateRun
 
 
 def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Metrics:
-    """Step, divergences in nats per token, tokens, and how the advantages of the corrected answer are spread."""
+    """Return step, divergences in nats per token, tokens, and the spread of the corrected answer's advantages."""
     advantages = [float(weight) for _, weight in measured.heat or []]
     return {
         "sdpo_step": adapter_version,
@@ -28,7 +28,7 @@ def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Metr
 
 
 def credit(advantages: Sequence[float]) -> Metrics:
-    """How the advantages are spread; empty for none. Sparsity: the share above twice the median size."""
+    """Return the spread of the advantages; empty for none. Sparsity: the share above twice the median size."""
     if not advantages:
         return {}
     sizes = sorted(map(abs, advantages))

@@ -1,4 +1,4 @@
-"""What continualcode's web calls are answered with: shapes as those in `bot.http.protocol.responses`."""
+"""The answers to continualcode's web calls, typed like those in `bot.http.protocol.responses`."""
 
 from typing import Literal
 
@@ -33,13 +33,13 @@ Metrics.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-de
 
 
 class Profiles(JsonResponse):
-    """The profiles there are."""
+    """The names of the profiles."""
 
     profiles: list[Literal["default"]]
 
 
 class Session(JsonResponse):
-    """A conversation by its id, told twice as continualcode's page reads either."""
+    """A conversation; its id stands twice because continualcode's page reads either field."""
 
     id: str
     session_id: str
@@ -48,7 +48,7 @@ class Session(JsonResponse):
 
 
 class Sessions(JsonResponse):
-    """A person's conversations, the newest first."""
+    """A person's conversations, newest first."""
 
     sessions: list[Session]
 
@@ -67,7 +67,7 @@ class Cleared(Session):
 
 
 class SessionDetails(Session):
-    """What was said, and what the person's last lesson measured."""
+    """A conversation's messages, and the metrics of the person's last lesson."""
 
     messages: list[SessionMessage]
     metrics: Metrics
@@ -88,7 +88,7 @@ class Prompted(JsonResponse):
 
 
 class Revised(JsonResponse):
-    """The answer that stands now, what the lesson measured, and what became of it."""
+    """The current answer, the lesson's metrics, and its result."""
 
     response: str
     completion_id: str

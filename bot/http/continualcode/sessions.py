@@ -1,7 +1,7 @@
-"""continualcode's web calls: conversations under `/api/sessions` that are prompted, revised and learned from.
+"""continualcode's web calls: conversations under `/api/sessions` that can be prompted, revised and learned from.
 
-A session is a conversation that heed keeps for its person, and every one of a person teaches that person's adapter.
-Profiles are not there: what should hold is said as feedback or `/note`.
+A session is a conversation that heed stores for its person; all sessions of a person teach that person's adapter. There
+are no profiles: lasting wishes are given as feedback or `/note`.
 """
 
 from typing import Annotated, Literal
@@ -30,7 +30,7 @@ PREFIX = "session/"  # of the places that sessions are kept at, beside those of 
 
 
 class SessionBody(bodies.Body):
-    """`POST /api/sessions`; whatever else continualcode takes here is refused by name."""
+    """`POST /api/sessions`; other fields of continualcode are refused by name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,13 +53,13 @@ class SessionFeedbackBody(bodies.Body):
 
 @gives(responses.Profiles)
 async def profiles(_: web.Request) -> web.Response:
-    """`GET /api/profiles`: the one there is."""
+    """List the profiles, of which there is one (`GET /api/profiles`)."""
     return web.json_response(responses.Profiles(profiles=["default"]))
 
 
 @gives(responses.Sessions, asks=bodies.UserQuery)
 async def list_sessions(request: web.Request) -> web.Response:
-    """`GET /api/sessions`: the person's, the newest first."""
+    """List a person's sessions, newest first (`GET /api/sessions`)."""
     core = request.app[CORE]
     user = await core.gateway.known(_who(request))
     found = await core.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
@@ -68,7 +68,7 @@ async def list_sessions(request: web.Request) -> web.Response:
 
 @gives(responses.SessionDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
 async def create(request: web.Request) -> web.Response:
-    """`POST /api/sessions`: a new conversation; the body may be left out."""
+    """Start a new session; the body may be left out (`POST /api/sessions`)."""
     core = request.app[CORE]
     body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
     user_id = await core.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
@@ -78,7 +78,7 @@ async def create(request: web.Request) -> web.Response:
 
 @gives(responses.SessionDetails, asks=bodies.UserQuery, refuses=(404,))
 async def show(request: web.Request) -> web.Response:
-    """`GET /api/sessions/{id}`: what was said, and what the person's last lesson measured."""
+    """Return a session's messages and the metrics of the person's last lesson (`GET /api/sessions/{id}`)."""
     core, chat = request.app[CORE], await _chat(request)
     said = [message for row in await core.gateway.turns(chat.id) for message in _exchange(row)]
     runs = await core.engine.update_log(chat.user_id, RECENT)
@@ -89,7 +89,7 @@ async def show(request: web.Request) -> web.Response:
 
 @gives(responses.SessionDeleted, asks=bodies.UserQuery, refuses=(404,))
 async def delete(request: web.Request) -> web.Response:
-    """`DELETE /api/sessions/{id}`: the conversation is gone; its answers stay behind what they taught."""
+    """Delete a session; answers that taught something stay (`DELETE /api/sessions/{id}`)."""
     chat = await _chat(request)
     await request.app[CORE].database.write(lambda s: chats.remove(s, chat.id))
     return web.json_response(responses.SessionDeleted(deleted=True))
@@ -97,7 +97,7 @@ async def delete(request: web.Request) -> web.Response:
 
 @gives(responses.Cleared, asks=bodies.UserQuery, refuses=(404,))
 async def clear(request: web.Request) -> web.Response:
-    """`POST /api/sessions/{id}/clear`: the conversation starts anew."""
+    """Start a session anew (`POST /api/sessions/{id}/clear`)."""
     chat = await _chat(request)
     await request.app[CORE].database.write(lambda s: chats.reset(s, chat.id))
     return web.json_response(responses.Cleared(**_head(chat), messages=[]))
@@ -105,7 +105,7 @@ async def clear(request: web.Request) -> web.Response:
 
 @gives(responses.Prompted, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def prompt(request: web.Request) -> web.Response:
-    """`POST /api/sessions/{id}/prompt` `{text}`: the next turn."""
+    """Answer the next turn of a session (`POST /api/sessions/{id}/prompt`)."""
     core, chat = request.app[CORE], await _chat(request)
     body = await bodies.read(request, PromptBody)
     core.gateway.require_ready()
@@ -120,7 +120,7 @@ async def prompt(request: web.Request) -> web.Response:
 
 @gives(responses.Revised, takes=SessionFeedbackBody, asks=bodies.UserQuery, refuses=(404, 504))
 async def feedback(request: web.Request) -> web.Response:
-    """`POST /api/sessions/{id}/feedback` `{kind, text}`: about the last answer; with the one given instead of it."""
+    """Learn from feedback about the last answer and return the new one (`POST /api/sessions/{id}/feedback`)."""
     core, chat = request.app[CORE], await _chat(request)
     body = await bodies.read(request, SessionFeedbackBody)
     core.gateway.require_ready()
@@ -158,7 +158,7 @@ def _who(request: web.Request) -> Author:
 
 
 async def _chat(request: web.Request) -> Chat:
-    """The conversation a path names. Raises NotFound, also where it is another person's."""
+    """Return the conversation in the path. Raises NotFound, also if it is another person's."""
     core, wanted = request.app[CORE], request.match_info["id"]
     user = await core.gateway.known(_who(request))
     chat = await core.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))

@@ -1,7 +1,7 @@
-"""OpenAI's chat call: `POST /v1/chat/completions` with true streaming; embeddings are refused.
+"""OpenAI's chat call: `POST /v1/chat/completions`, streamed token by token; embeddings are refused.
 
 Invariants: the id of a response is the id of the stored completion (choices share it, told apart by index);
-every choice is stored before the piece that ends it goes out; a client that leaves ends its generations.
+every choice is stored before its last piece is sent; the generations of a client that disconnects end.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ ANSWERING = (404, 504)  # what a call for an answer may be refused with
 
 @gives(None, refuses=(404,))
 async def embeddings(_: web.Request) -> web.Response:
-    """`POST /v1/embeddings`: refused, for heed's model writes."""
+    """Refuse embeddings: heed's model only writes answers (`POST /v1/embeddings`)."""
     raise NotFound("heed makes no embeddings: its model writes answers")
 
 
 @gives(responses.ChatCompletion, takes=bodies.ChatBody, streams=responses.ChatPiece, refuses=ANSWERING)
 async def chat_completions(request: web.Request) -> web.StreamResponse:
-    """`POST /v1/chat/completions`: an answer to a conversation, whole or as a stream of events."""
+    """Answer a conversation, whole or as a stream of events (`POST /v1/chat/completions`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.ChatBody)
     core.gateway.require_ready()
@@ -51,7 +51,7 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 
 
 async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse:
-    """The response to a call: a stream of events, or everything at once."""
+    """Return the response to a call: a stream of events, or everything at once."""
     await spend(request, "messages", len(call.turns))
     streams = [call.core.gateway.stream(turn) for turn in call.turns]
     if call.body.stream:
@@ -65,7 +65,7 @@ async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse
 
 @dataclass
 class ChatCall:
-    """One chat call while it is answered: what was asked, and what has come so far."""
+    """One chat call while it is answered: its request, and the pieces so far."""
 
     kind: ClassVar[str] = "chat.completion"
     piece_kind: ClassVar[str] = "chat.completion.chunk"
@@ -79,11 +79,11 @@ class ChatCall:
 
     @property
     def id(self) -> str:
-        """The completion id all choices share."""
+        """The completion id that all choices share."""
         return self.turns[0].completion_id
 
     def take(self, index: int, delta: Delta) -> list[Json]:
-        """Keep a piece; returns its entries for OpenAI's `logprobs`."""
+        """Store a piece. Return its entries for OpenAI's `logprobs`."""
         if delta.result is not None:
             self.results[index] = delta.result
         entries = self._logprobs(delta) if self.body.logprobs else []
@@ -91,13 +91,13 @@ class ChatCall:
         return entries
 
     def whole(self) -> Json:
-        """The response of a call that does not stream."""
+        """Return the response of a call that does not stream."""
         choices = [self.choice(index) for index in sorted(self.results)]
         head = self._head(self.kind)
         return {**head, "choices": choices, "usage": self.usage(), "heed": heed_info(self.results[0])}
 
     def choice(self, index: int) -> Json:
-        """One finished choice."""
+        """Return one finished choice."""
         result = self.results[index]
         return {
             "index": index,
@@ -107,29 +107,29 @@ class ChatCall:
         }
 
     def first_chunks(self) -> list[Json]:
-        """What a stream begins with: who speaks."""
+        """Return the first pieces of a stream, which name the role."""
         opening = {"delta": {"role": "assistant", "content": ""}, "finish_reason": None, "logprobs": None}
         return [self._piece({"index": index, **opening}) for index in range(len(self.turns))]
 
     def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
-        """One piece of a stream."""
+        """Return one piece of a stream."""
         logprobs = {"content": entries} if entries else None
         words = {"content": delta.text} if delta.text or not delta.reasoning else {}
         shown = {**_thoughts(delta.reasoning), **words}
         return self._piece({"index": index, "delta": shown, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
-        """The piece that ends a choice: why it ended, and what heed adds."""
+        """Return the last piece of a choice, with its finish reason and heed's own fields."""
         result = self.results[index]
         end = {"index": index, "delta": {}, "finish_reason": result.finish_reason, "logprobs": None}
         return {**self._piece(end), "heed": heed_info(result)}
 
     def usage_chunk(self) -> Json:
-        """The piece with the token counts."""
+        """Return the piece with the token counts."""
         return {**self._head(self.piece_kind), "choices": [], "usage": self.usage()}
 
     def usage(self) -> responses.Usage:
-        """Token counts; the prompt is counted once, as OpenAI does."""
+        """Return the token counts; the prompt is counted once, as OpenAI does."""
         first = self.results[0]
         prompt = len(first.prompt_token_ids)
         completion = sum(len(result.completion_token_ids) for result in self.results.values())
@@ -157,17 +157,17 @@ class ChatCall:
 
 
 def token_entry(token_id: int, logprob: float) -> responses.Token:
-    """One token in OpenAI's `logprobs`, by its id as vLLM's return_tokens_as_token_ids has it: ids are exact."""
+    """Return one token for OpenAI's `logprobs`, by its exact id as with vLLM's return_tokens_as_token_ids."""
     return responses.Token(token=f"token_id:{token_id}", logprob=logprob, bytes=None)
 
 
 def _thoughts(reasoning: str) -> responses.Thoughts:
-    """What was thought, where anything was, as reasoning models' servers name it."""
+    """Return the model's reasoning, if there is any, in the field that servers of reasoning models use."""
     return {"reasoning_content": reasoning} if reasoning else {}
 
 
 def heed_info(result: GenerateResult) -> responses.HeedInfo:
-    """What heed tells about an answer beyond OpenAI's fields."""
+    """Return heed's own fields about an answer."""
     return responses.HeedInfo(
         adapter_version=result.adapter_version,
         notes=result.notes,
@@ -177,7 +177,7 @@ def heed_info(result: GenerateResult) -> responses.HeedInfo:
 
 
 def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
-    """How to sample: what the body says, over heed's defaults."""
+    """Return the sampling parameters of the body, with heed's defaults for the others. Raises InvalidField."""
     if body.top_logprobs and not body.logprobs:
         raise InvalidField("top_logprobs needs logprobs: true", "top_logprobs")
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
@@ -192,9 +192,9 @@ def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
 
 
 async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
-    """An answer's pieces, the first one at once, then so many a second at most: what comes meanwhile is one piece.
+    """Yield an answer's pieces, the first one at once, the others at most every PIECE_INTERVAL_S, joined.
 
-    Nobody reads faster, and a model that writes faster would keep heed busy with sending single words.
+    People read no faster, and sending single words of a fast model would keep heed busy.
     """
     async with aclosing(deltas):
         async for delta in deltas:
@@ -204,7 +204,7 @@ async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, No
 
 
 async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
-    """The items of several streams as they come, each with its stream's index; closing it closes them all."""
+    """Yield the items of several streams as they come, each with its stream's index. Closing it closes them all."""
     if len(streams) == 1:  # nothing to wait for side by side: a task and a queue would only delay every piece
         async with aclosing(streams[0]) as only:
             async for piece in only:
@@ -231,7 +231,7 @@ async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerat
 
 
 async def turns_of(core: Core, body: bodies.ChatBody, who: Author) -> list[Turn]:
-    """The turns a call asks for, one for each choice. Raises InvalidField."""
+    """Return the turns of a call, one for each choice. Raises InvalidField."""
     turn = await _first_turn(core, body, who)
     seed = turn.sampling.seed
     return [
@@ -264,7 +264,7 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
 
 
 def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
-    """A conversation that asks for an answer. Raises InvalidField."""
+    """Return a conversation that ends with a question. Raises InvalidField."""
     messages = [message.plain() for message in given]
     asked = [message["content"] for message in messages if message["role"] == "user"]
     if not asked or messages[-1]["role"] not in ("user", "tool"):

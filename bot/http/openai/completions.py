@@ -1,7 +1,7 @@
-"""OpenAI's older call, `POST /v1/completions`: the prompt is what a person says, the text is heed's answer.
+"""OpenAI's older call, `POST /v1/completions`: the prompt is the person's message, the text is heed's answer.
 
-It is a turn like any other: stored, with an id that takes feedback. Tokens go by their ids, as in chat calls; where in
-the text each begins is not told.
+It is a turn like any other: stored, with an id that takes feedback. Tokens are given by their ids, as in chat calls;
+the offsets of tokens in the text are not returned.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @gives(responses.TextCompletion, takes=bodies.TextBody, streams=responses.TextCompletion, refuses=ANSWERING)
 async def completions(request: web.Request) -> web.StreamResponse:
-    """`POST /v1/completions`: the older form of an answer, whole or as a stream of events."""
+    """Answer a prompt in OpenAI's older form, whole or as a stream of events (`POST /v1/completions`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.TextBody)
     core.gateway.require_ready()
@@ -34,7 +34,7 @@ async def completions(request: web.Request) -> web.StreamResponse:
 
 
 def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
-    """The chat call with the prompt as its one message. Raises InvalidField."""
+    """Return the chat call with the prompt as its one message. Raises InvalidField."""
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     if len(prompts) != 1:
         raise InvalidField("heed answers one prompt a call; `n` asks for several answers to it", "prompt")
@@ -47,34 +47,34 @@ def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
 
 
 class TextCall(ChatCall):
-    """The same answer in the older form."""
+    """A chat call answered in the older form."""
 
     kind: ClassVar[str] = "text_completion"
     piece_kind: ClassVar[str] = "text_completion"
 
     def choice(self, index: int) -> Json:
-        """One finished choice."""
+        """Return one finished choice."""
         result = self.results[index]
         logprobs = as_lists(self.logprobs[index]) if self.body.logprobs else None
         return {"index": index, "text": result.text, "finish_reason": result.finish_reason, "logprobs": logprobs}
 
     def first_chunks(self) -> list[Json]:
-        """Nothing comes before the first word."""
+        """Return no pieces: nothing comes before the first word."""
         return []
 
     def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
-        """One piece of a stream."""
+        """Return one piece of a stream."""
         logprobs = as_lists(entries) if entries else None
         return self._piece({"index": index, "text": delta.text, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
-        """The piece that ends a choice: why it ended."""
+        """Return the last piece of a choice, with its finish reason."""
         reason = self.results[index].finish_reason
         return self._piece({"index": index, "text": "", "finish_reason": reason, "logprobs": None})
 
 
 def as_lists(entries: Sequence[Json]) -> Json:
-    """A chat call's entries as the older form has them: one list for each kind of value."""
+    """Return a chat call's entries in the older form: one list for each kind of value."""
     return {
         "tokens": [entry["token"] for entry in entries],
         "token_logprobs": [entry["logprob"] for entry in entries],

@@ -1,8 +1,7 @@
-"""Which models there are to a client, and whose adapter a model's name means: `GET /v1/models`.
+"""The names that a call's `model` may have, and the adapter that each one means: `GET /v1/models`.
 
-`heed` is the caller's own adapter and `heed-base` the model without one. Without API keys, where everybody who reaches
-heed is its operator, the name of an adapter (`bot.http.claas.adapters`) is a model, too, also as vLLM has it, with
-dashes for slashes.
+`heed` is the caller's own adapter and `heed-base` the model without one. Without API keys, when every caller is the
+operator, an adapter's name (`bot.http.claas.adapters`) is a model, too, also in vLLM's form with dashes for slashes.
 """
 
 import re
@@ -22,7 +21,7 @@ from bot.http.protocol.openapi import gives
 
 @gives(responses.Models)
 async def list_models(request: web.Request) -> web.Response:
-    """`GET /v1/models`: the person's own adapter, the base model, and adapters by their names."""
+    """List the caller's own adapter, the base model, and other adapters by their names (`GET /v1/models`)."""
     names = [*OWN_MODELS, *await _adapters(request)]
     data = [_model(request, name) for name in names]
     return web.json_response(responses.Models(object="list", data=data))
@@ -30,7 +29,7 @@ async def list_models(request: web.Request) -> web.Response:
 
 @gives(responses.Model, refuses=(404,))
 async def one_model(request: web.Request) -> web.Response:
-    """`GET /v1/models/{model}`: one of them."""
+    """Return one model (`GET /v1/models/{model}`)."""
     name = request.match_info["model"]
     if name not in OWN_MODELS and await _adapter(request, name) is None:
         raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(OWN_MODELS)}", "model")
@@ -38,7 +37,7 @@ async def one_model(request: web.Request) -> web.Response:
 
 
 async def asker(request: web.Request, body: ModelBody) -> Author:
-    """For whom a call to a model is answered. Raises InvalidField where there is no such model."""
+    """Return the account that a call to a model speaks for. Raises InvalidField if there is no such model."""
     if body.model in OWN_MODELS:
         return author(request, body.user)
     name = await _adapter(request, body.model)
@@ -50,7 +49,7 @@ async def asker(request: web.Request, body: ModelBody) -> Author:
 
 
 async def _adapter(request: web.Request, model: str) -> str | None:
-    """The adapter that a model's name means."""
+    """Return the adapter that a model's name means, if there is one."""
     try:
         wanted = canonical(model)
     except InvalidField:
@@ -66,7 +65,7 @@ async def _adapters(request: web.Request) -> list[str]:
 
 
 def as_in_vllm(name: str) -> str:
-    """An adapter's name as CLaaS gives it to vLLM."""
+    """Return an adapter's name as CLaaS gives it to vLLM."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 

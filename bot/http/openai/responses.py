@@ -1,4 +1,4 @@
-"""What OpenAI's calls and `POST /v1/score` answer with: shapes as those in `bot.http.protocol.responses`."""
+"""The answers to OpenAI's calls and `POST /v1/score`, typed like those in `bot.http.protocol.responses`."""
 
 from typing import Literal, NotRequired
 
@@ -24,7 +24,7 @@ class Models(JsonResponse):
 
 
 class Cached(JsonResponse):
-    """How much of a prompt was computed before."""
+    """The prompt tokens that were computed before."""
 
     cached_tokens: int
 
@@ -39,7 +39,7 @@ class Usage(JsonResponse):
 
 
 class HeedInfo(JsonResponse):
-    """What heed tells about an answer beyond OpenAI's fields."""
+    """heed's own fields about an answer, beyond OpenAI's."""
 
     adapter_version: int
     notes: list[str]
@@ -62,13 +62,13 @@ class ScoredToken(Token):
 
 
 class ChatLogprobs(JsonResponse):
-    """Token by token."""
+    """The log-probabilities of an answer's tokens."""
 
     content: list[ScoredToken]
 
 
 class Thoughts(JsonResponse):
-    """What a model thought before it answered, where it did."""
+    """The reasoning of a model before its answer, if there is any."""
 
     reasoning_content: NotRequired[str]
 
@@ -102,7 +102,7 @@ class ChatCompletion(JsonResponse):
 
 
 class ChunkDelta(Thoughts):
-    """What has come since the last piece."""
+    """The words since the last piece."""
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
@@ -118,7 +118,7 @@ class ChatPieceChoice(JsonResponse):
 
 
 class ChatPiece(JsonResponse):
-    """An event of a stream; the last of an answer has `heed`, the last of all `usage` where that was asked for."""
+    """An event of a stream; an answer's last one has `heed`, the last of all has `usage` if it was asked for."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -130,7 +130,7 @@ class ChatPiece(JsonResponse):
 
 
 class TextLogprobs(JsonResponse):
-    """Token by token, one list for each kind of value."""
+    """The log-probabilities of an answer's tokens, one list for each kind of value."""
 
     tokens: list[str]
     token_logprobs: list[float]
@@ -159,7 +159,7 @@ class TextCompletion(JsonResponse):
 
 
 class Score(JsonResponse):
-    """How likely an answer is, token by token, in nats."""
+    """The likelihood of an answer, token by token, in nats."""
 
     logprobs: list[float]
     tokens: list[str]

@@ -1,4 +1,4 @@
-"""`POST /v1/score`: how likely a given answer is, token by token. Nothing is generated and nothing is stored."""
+"""`POST /v1/score`: the likelihood of a given answer, token by token. Nothing is generated and nothing is stored."""
 
 from aiohttp import web
 
@@ -15,7 +15,7 @@ from engine.requests import GenerateRequest
 
 @gives(responses.Score, takes=bodies.ScoreBody)
 async def score(request: web.Request) -> web.Response:
-    """Log-probabilities in nats, under the person's adapter or the base model; the answer's end is not among them."""
+    """Score a given answer: log-probabilities in nats, without the token that ends it (`POST /v1/score`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.ScoreBody)
     core.gateway.require_ready()

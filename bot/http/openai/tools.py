@@ -1,7 +1,7 @@
-"""Tools in a chat call: what the model may ask for, and which choices among them heed can honour.
+"""Tools in a chat call: the ones the model is shown, and the choices among them that heed can honour.
 
-Pure. The chat template shows tools to the model; whether it asks for one, and how, is the model's own: what it writes
-comes back as text. So nothing can be forced, and a choice that would is refused.
+Pure. The chat template shows tools to the model. The model decides if and how to call one; its call comes back as text.
+So a call cannot be forced, and a choice that would force one is refused.
 """
 
 import json
@@ -15,7 +15,7 @@ HONOURED = (None, "auto", "none")
 
 
 def tools_of(body: bodies.ChatBody, limit_chars: int) -> list[Tool]:
-    """The tools that the model is shown: all, or none where the choice is none. Raises InvalidField."""
+    """Return the tools that the model is shown; none if the choice is none. Raises InvalidField."""
     if body.tool_choice not in HONOURED:
         raise InvalidField("heed cannot make the model call a tool: tool_choice is auto or none", "tool_choice")
     try:

@@ -1,1 +1,1 @@
-"""What every HTTP call shares: authentication, bodies, responses, errors, OpenAPI."""
+"""The shared parts of all HTTP calls: authentication, bodies, responses, errors, OpenAPI."""

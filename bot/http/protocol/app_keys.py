@@ -1,4 +1,4 @@
-"""What every HTTP handler finds in its application, by key."""
+"""The keys under which every HTTP handler finds the core and the platforms in its application."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bot.core.core import Core
 
 @dataclass(frozen=True)
 class Platforms:
-    """What the HTTP side knows of the chat platforms: their health, and the routes they bring (webhooks)."""
+    """The chat platforms as the HTTP side sees them: their health, and the routes they bring (webhooks)."""
 
     health: Callable[[], dict[str, str]] = dict
     routes: tuple[web.RouteDef, ...] = ()

@@ -1,4 +1,4 @@
-"""Who is calling, and whether heed answers at all.
+"""The caller of a request, and the checks before heed answers at all.
 
 With API keys, a key is a person (`user` names one of several people behind the same key). Without keys heed
 listens on loopback only, `user` names a local person, and two checks keep web pages of other sites out: the
@@ -27,7 +27,7 @@ _HOLDER = web.RequestKey("holder", Holder)
 
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse other sites' pages, and callers without a key where keys are needed."""
+    """Refuse other sites' pages, and callers without a key if keys are needed."""
     if any(request.path == route.path for route in request.app[PLATFORMS].routes):
         return await handler(request)  # a platform's call: it comes under a public name, with a secret of its own
     core = request.app[CORE]
@@ -40,13 +40,13 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def holder(request: web.Request) -> Holder:
-    """Whose key a guarded call came with; the operator's own where none is needed."""
+    """Return the holder of the call's API key; the operator if no key is needed."""
     found: Holder = request.get(_HOLDER, OPERATOR)
     return found
 
 
 def author(request: web.Request, user: str = "", param: str = "user") -> Author:
-    """The account a request speaks for; `user` is the name it gave as `param`. Raises InvalidField."""
+    """Return the account a request speaks for; `user` is the name it gave as `param`. Raises InvalidField."""
     who = holder(request)
     name = _check_name(user.strip(), param)
     if who is OPERATOR:
@@ -57,7 +57,7 @@ def author(request: web.Request, user: str = "", param: str = "user") -> Author:
 
 
 async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
-    """Count messages or updates of the key a call came with: all of them, or none. Raises QuotaUsed."""
+    """Count messages or updates against the call's API key: all of them, or none. Raises QuotaUsed."""
     await request.app[CORE].keys.spend(holder(request), what, number)
 
 

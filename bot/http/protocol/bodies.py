@@ -1,6 +1,6 @@
-"""What may stand in a request body, and how it is read.
+"""The shapes of request bodies, and how they are read.
 
-Owns the caps on what comes in: everything is checked before anything is changed or tokenised.
+Owns the limits of all input: everything is checked before anything is changed or tokenised.
 """
 
 import json
@@ -20,7 +20,7 @@ MAX_TURNS = 200  # of a conversation, in one answer
 
 
 class Body(BaseModel):
-    """A JSON object; fields heed does not know are ignored, as OpenAI's clients expect."""
+    """A JSON object; unknown fields are ignored, as OpenAI's clients expect."""
 
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
@@ -33,13 +33,13 @@ class TextPart(Body):
 
 
 class MessageBody(Body):
-    """One message of a conversation; `tool` is what a tool gave back."""
+    """One message of a conversation; the role `tool` is for a tool's result."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[TextPart]
 
     def plain(self) -> dict[str, str]:
-        """The message as the engine takes it."""
+        """Return the message as the engine takes it."""
         text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
         return {"role": "system" if self.role == "developer" else self.role, "content": text}
 
@@ -51,7 +51,7 @@ class StreamOptions(Body):
 
 
 class HeedOptions(Body):
-    """heed's own wishes in a chat call."""
+    """heed's own options of a chat call."""
 
     notes: Literal["auto", "off"] = "auto"
     chat: Name | None = None  # heed keeps this conversation: send the new message only
@@ -59,7 +59,7 @@ class HeedOptions(Body):
 
 
 class ModelBody(Body):
-    """What every call to a model has in common: which one, for whom, and heed's own wishes."""
+    """The common fields of every call to a model: the model, the person, and heed's own options."""
 
     model: ModelName = "heed"  # one of OWN_MODELS, or an adapter's name (`bot.http.openai.models`)
     user: Name = ""
@@ -67,12 +67,12 @@ class ModelBody(Body):
 
     @property
     def adapter(self) -> Literal["active", "base"]:
-        """The adapter the model's name stands for."""
+        """The adapter that the model's name stands for."""
         return "base" if self.model == "heed-base" else "active"
 
 
 class AnswerBody(ModelBody):
-    """What OpenAI's chat call and its older call have in common."""
+    """The common fields of OpenAI's chat call and its older call."""
 
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] = 1
     stream: bool = False
@@ -89,7 +89,7 @@ class AnswerBody(ModelBody):
 
 
 class FunctionBody(Body):
-    """A function that the model may ask for, in words; everything said about it is shown to the model."""
+    """A function that the model may call; all its fields are shown to the model."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -161,7 +161,7 @@ class CommandBody(Body):
 
 
 class UserQuery(Body):
-    """The query of the calls below `/api/sessions`: whose."""
+    """The query of the calls below `/api/sessions`: the person's name."""
 
     user: Name = ""
 
@@ -177,7 +177,7 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
-    """The request's body as it is. Raises MalformedRequest, or TooLarge before more than `limit_bytes` are kept."""
+    """Return the request's body. Raises MalformedRequest, or TooLarge before more than `limit_bytes` are read."""
     parts, size_bytes = [], 0
     try:
         async for part in request.content.iter_any():
@@ -191,12 +191,12 @@ async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
 
 
 async def read(request: web.Request, kind: type[BodyT]) -> BodyT:
-    """The request's body as `kind`. Raises MalformedRequest (not a JSON object) or InvalidField."""
+    """Return the request's body as `kind`. Raises MalformedRequest (not a JSON object) or InvalidField."""
     return checked(kind, await read_object(request))
 
 
 async def read_object(request: web.Request) -> dict[str, Any]:
-    """The request's body, unchecked; it can be read again. Raises MalformedRequest."""
+    """Return the request's body unchecked; it can be read again. Raises MalformedRequest."""
     try:
         data = json.loads(await request.read())
     except web.RequestPayloadError:
@@ -209,7 +209,7 @@ async def read_object(request: web.Request) -> dict[str, Any]:
 
 
 def checked(kind: type[BodyT], data: dict[str, Any]) -> BodyT:
-    """`data` as `kind`. Raises InvalidField."""
+    """Return `data` as `kind`. Raises InvalidField."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -217,7 +217,7 @@ def checked(kind: type[BodyT], data: dict[str, Any]) -> BodyT:
 
 
 def query(request: web.Request, kind: type[BodyT]) -> BodyT:
-    """The request's query as `kind`. Raises InvalidField."""
+    """Return the request's query as `kind`. Raises InvalidField."""
     try:
         return kind.model_validate_strings(dict(request.query))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Every failure of a call as a status and `{error: {type, message, param, code}}`; never a stack trace."""
+"""Every failure of a call as a status and `{error: {type, message, param, code}}`, never a stack trace."""
 
 import logging
 import math
@@ -35,7 +35,7 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
 
 @web.middleware
 async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """The outermost edge: whatever a handler raises goes out as an error body, and is counted and logged."""
+    """Turn every exception of a handler into an error body; count and log the call."""
     started_s = time.perf_counter()
     with logs.call(request_id(request)):
         try:
@@ -52,7 +52,7 @@ async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refusal]:
-    """The status and the body that tell of `error`; an unexpected one is logged and counted."""
+    """Return the status and the body for `error`. An unexpected one is logged and counted."""
     if isinstance(error, RequestError):
         return error.status, _body(error.kind, error.message, error.param)
     for kind, status, name in _KNOWN:

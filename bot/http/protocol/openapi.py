@@ -1,8 +1,8 @@
-"""The OpenAPI document of heed's HTTP API, `GET /openapi.json`: made from the routes and what stands at their handlers.
+"""The OpenAPI document of heed's HTTP API, `GET /openapi.json`, made from the routes and their handlers.
 
-Each handler says with `@gives(...)`, on the line above it, what it answers with, what it takes and which refusals are
-its own; path, summary and the refusals that every call may meet are added here. A platform's routes are left out: what
-comes in there is described by the platform.
+Each handler declares with `@gives(...)` what it returns, what it takes and its own refusals; the path, the summary (the
+handler's docstring) and the refusals common to all calls are added here. Platforms' routes are left out: the platform
+documents them.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ PATH_PARAMETERS: dict[str, Json] = {
 ANYTHING: Json = {"type": "string", "minLength": 1}
 EVENTS = "text/event-stream"
 PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # what a file may be answered with, too
-_LEAD = re.compile(r"`[A-Z]+ [^`]*`(?: `[^`]*`)?[,:.]?\s*")  # "`POST /v1/score`: " at the front of a docstring
+_PATH = re.compile(r" \(`[A-Z]+ /[^`]*`\)")  # " (`POST /v1/score`)" in a docstring
 _WHY = {
     400: "the body is not a JSON object, or what stands in it does not go together",
     401: "no API key, or one that is not known",
@@ -64,7 +64,7 @@ _HEADERS: dict[int, Json] = {
 
 @dataclass(frozen=True)
 class CallSpec:
-    """What a handler says of itself."""
+    """A handler's declaration: its response, its input and its refusals."""
 
     gives: Content
     takes: Content = None
@@ -77,7 +77,7 @@ class CallSpec:
 
     @property
     def shapes(self) -> Iterator[tuple[Any, str]]:
-        """Every shape it names, with whether it is read or written."""
+        """Every shape in the declaration, each with the mode it is used in: read or written."""
         for shape, mode in ((self.gives, "serialization"), (self.takes, "validation"), (self.streams, "serialization")):
             if shape is not None and not isinstance(shape, str):
                 yield shape, mode
@@ -90,7 +90,7 @@ CALLS: dict[Callable[..., Any], CallSpec] = {}
 
 
 def gives(shape: Content, **more: Any) -> Callable[[HandlerT], HandlerT]:
-    """Describes a handler: what it answers with, and the other fields of `CallSpec`."""
+    """Declare what a handler returns, and the other fields of `CallSpec`."""
 
     def describe(handler: HandlerT) -> HandlerT:
         CALLS[handler] = CallSpec(shape, **more)
@@ -100,14 +100,14 @@ def gives(shape: Content, **more: Any) -> Callable[[HandlerT], HandlerT]:
 
 
 def described(routes: Iterable[web.AbstractRoute]) -> Iterator[tuple[str, str, Handler, CallSpec]]:
-    """Method, path, handler and description of each route that has one; HEAD is what GET is."""
+    """Yield method, path, handler and declaration of each route that has one; HEAD is left out."""
     for route in routes:
         if route.handler in CALLS and route.method != "HEAD" and route.resource is not None:
             yield route.method, route.resource.canonical, route.handler, CALLS[route.handler]
 
 
 def document(routes: Iterable[web.AbstractRoute]) -> Json:
-    """The document."""
+    """Return the document."""
     calls = list(described(routes))
     schemas, components = _schemas(call for *_, call in calls)
     paths: Json = {}
@@ -144,7 +144,7 @@ def _version() -> str:
 
 
 def _schemas(calls: Iterable[CallSpec]) -> tuple[dict[tuple[Any, str], Json], Json]:
-    """The schema of each shape, and the components that they point to."""
+    """Return the schema of each shape, and the components that they refer to."""
     shapes = dict.fromkeys(shape for call in calls for shape in call.shapes)
     shapes[responses.Refusal, "serialization"] = None
     inputs: Any = [(shape, mode, TypeAdapter(shape)) for shape, mode in shapes]
@@ -167,7 +167,7 @@ def _operation(path: str, handler: Handler, call: CallSpec, schemas: dict[tuple[
 
 def _summary(handler: Handler) -> str:
     words = " ".join((handler.__doc__ or "").split())
-    return _LEAD.sub("", words, count=1) or words
+    return _PATH.sub("", words, count=1)
 
 
 def _path_parameters(path: str) -> list[Json]:
@@ -211,7 +211,7 @@ def _content(shape: Content, schemas: dict[tuple[Any, str], Json], mode: str) ->
 
 
 def _refusals(path: str, call: CallSpec) -> Json:
-    """The refusals of every call, those that come with what it takes, and its own."""
+    """Return the refusals of every call, those that come with its input, and its own."""
     statuses = {403, 500, *call.refuses}
     if path.startswith(GUARDED):
         statuses |= {401, 429, 503}
@@ -231,7 +231,7 @@ def _refusal(status: int) -> Json:
 
 @gives("application/json")
 async def openapi(request: web.Request) -> web.Response:
-    """`GET /openapi.json`: this document."""
+    """Return this document (`GET /openapi.json`)."""
     body = await asyncio.to_thread(_written, tuple(request.app.router.routes()))
     return web.Response(body=body, content_type="application/json")
 

@@ -1,4 +1,4 @@
-"""The id of a call, in the `X-Request-Id` of whatever is answered: the caller's own where it sent a usable one."""
+"""The id of a call, in the `X-Request-Id` of every response: the caller's own if it sent a usable one."""
 
 import re
 import uuid
@@ -11,7 +11,7 @@ _ID = web.RequestKey("request_id", str)
 
 
 def request_id(request: web.Request) -> str:
-    """The call's id: up to 128 letters, digits and ._:- of the caller's, or a fresh one."""
+    """Return the call's id: up to 128 letters, digits and ._:- from the caller, or a fresh one."""
     if _ID not in request:
         given = request.headers.get(HEADER, "")
         request[_ID] = given if _USABLE.fullmatch(given) else f"req_{uuid.uuid4().hex}"
@@ -19,5 +19,5 @@ def request_id(request: web.Request) -> str:
 
 
 async def sign(request: web.Request, response: web.StreamResponse) -> None:
-    """In place: every response carries the id of its call."""
+    """In place: add the call's id to the response."""
     response.headers[HEADER] = request_id(request)

@@ -1,6 +1,6 @@
-"""What heed's HTTP calls answer with: the shapes that handlers fill and that `/openapi.json` describes.
+"""The answers of heed's HTTP calls: the shapes that handlers fill and that `/openapi.json` describes.
 
-Invariant: nothing stands in an answer that is not here; the contract tests hold every answer against its shape.
+Invariant: an answer has no field that is not declared here; the contract tests check every answer against its shape.
 """
 
 from typing import Any, Literal, NotRequired
@@ -13,7 +13,7 @@ StoredRow = dict[str, Any]  # a row of a table, as storage has it
 
 
 class JsonResponse(TypedDict):
-    """A JSON object with the fields named and no others."""
+    """A JSON object with the named fields and no others."""
 
 
 # Outside of the class, where mypy would take it for a field; what is made of the class has it, too.
@@ -21,7 +21,7 @@ JsonResponse.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[at
 
 
 class Fault(JsonResponse):
-    """What was wrong: its kind, a sentence, and the field at fault where it is one."""
+    """An error: its kind, a sentence, and the wrong field if one is at fault."""
 
     type: str
     message: str
@@ -39,13 +39,13 @@ class Refusal(JsonResponse):
 
 
 class Alive(JsonResponse):
-    """heed's event loop turns."""
+    """heed's event loop runs."""
 
     status: Literal["ok"]
 
 
 class Readiness(JsonResponse):
-    """Whether answers can be given, the state of each part, and what drift audits found of how many people."""
+    """heed's readiness, the state of each part, and the number of people at each level of drift."""
 
     status: Literal["ready", "degraded", "not ready"]
     model: str
@@ -54,14 +54,14 @@ class Readiness(JsonResponse):
 
 
 class Worker(JsonResponse):
-    """The model behind the calls; `error` names what is wrong with it."""
+    """The model behind the calls; `error` names its problem."""
 
     status: Literal["healthy", "unhealthy"]
     error: str | None
 
 
 class Health(JsonResponse):
-    """Readiness as CLaaS tells it."""
+    """heed's readiness in CLaaS's form."""
 
     status: Literal["healthy", "degraded"]
     worker: Worker
@@ -71,7 +71,7 @@ class Health(JsonResponse):
 
 
 class Update(JsonResponse):
-    """What one update did. `heat` has the answer's tokens, each with log p_teacher - log p_student in nats."""
+    """The result of one update. `heat` has the answer's tokens, each with log p_teacher - log p_student in nats."""
 
     id: str | None
     steps: int
@@ -84,7 +84,7 @@ class Update(JsonResponse):
 
 
 class Retry(JsonResponse):
-    """An answer given again."""
+    """A new answer to the same question."""
 
     completion_id: str
     text: str
@@ -93,7 +93,7 @@ class Retry(JsonResponse):
 
 
 class LessonResponse(JsonResponse):
-    """What became of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason."""
+    """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason."""
 
     feedback_id: str
     status: LessonStatus
@@ -108,7 +108,7 @@ class LessonResponse(JsonResponse):
 
 
 class Given(JsonResponse):
-    """A piece of feedback that is stored, with what became of it."""
+    """A stored piece of feedback with its result."""
 
     feedback_id: str
     completion_id: str | None
@@ -124,7 +124,7 @@ class Given(JsonResponse):
 
 
 class Consolidation(JsonResponse):
-    """What became of a consolidation or rebuild; `queued` where it still waits or runs, then without figures."""
+    """The result of a consolidation or rebuild; `queued`, without figures, if it still waits or runs."""
 
     status: LessonStatus
     text: str
@@ -153,14 +153,14 @@ class TaughtBy(JsonResponse):
 
 
 class Work(JsonResponse):
-    """What making a version took."""
+    """The steps and the time it took to make a version."""
 
     steps: int
     duration_ms: float
 
 
 class Version(JsonResponse):
-    """One version of a person's adapter; 0, the base model, is always there and not listed."""
+    """One version of a person's adapter. Version 0, the base model, always exists and is not listed."""
 
     version: int
     parent: int
@@ -188,14 +188,14 @@ class Serving(JsonResponse):
 
 
 class Undone(JsonResponse):
-    """The version that answers from now on, and the note that went with the lesson."""
+    """The version that answers from now on, and the note that was removed with the lesson."""
 
     adapter_version: int
     note: str | None
 
 
 class NoteResponse(JsonResponse):
-    """A standing note: where it lives, how much of it the weights hold by the last probe, what it costs in a prompt."""
+    """A standing note: its state, how much of it the weights hold by the last probe, and its prompt tokens."""
 
     id: str
     text: str
@@ -207,7 +207,7 @@ class NoteResponse(JsonResponse):
 
 
 class Notes(JsonResponse):
-    """A person's standing notes, oldest first, and the tokens of those in the prompt and of those that are not."""
+    """A person's standing notes, oldest first, with the tokens of those in the prompt and of those that are not."""
 
     object: Literal["list"]
     tokens_saved: int
@@ -216,7 +216,7 @@ class Notes(JsonResponse):
 
 
 class Deleted(JsonResponse):
-    """The note that is gone."""
+    """The note that was deleted."""
 
     deleted: str
 
@@ -225,7 +225,7 @@ class Deleted(JsonResponse):
 
 
 class Better(JsonResponse):
-    """What a teacher wrote in place of an answer that was not good."""
+    """A better answer that a teacher wrote in place of a poor one."""
 
     completion_id: str
     text: str
@@ -237,7 +237,7 @@ class Better(JsonResponse):
 
 
 class PersonResponse(JsonResponse):
-    """Who this is to heed."""
+    """A person's settings and the state of their adapter."""
 
     user: str
     is_learning: bool
@@ -250,7 +250,7 @@ class PersonResponse(JsonResponse):
 
 
 class TurnResponse(JsonResponse):
-    """A stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
+    """A stored answer with its question, its feedback, and the better answer that a teacher wrote."""
 
     completion_id: str
     question: str
@@ -266,21 +266,21 @@ class TurnResponse(JsonResponse):
 
 
 class History(JsonResponse):
-    """A conversation, oldest turn first; each with all its answers, the one that counts last."""
+    """A conversation, oldest turn first; each turn with all its answers, the current one last."""
 
     object: Literal["list"]
     data: list[list[TurnResponse]]
 
 
 class FileResponse(JsonResponse):
-    """A file that came with what was said."""
+    """A file that a command returned."""
 
     name: str
     base64: str
 
 
 class CommandResponse(JsonResponse):
-    """What a command said, and what came of it."""
+    """A command's text and its results."""
 
     command: str
     text: str
@@ -290,7 +290,7 @@ class CommandResponse(JsonResponse):
 
 
 class Holdings(TypedDict):
-    """Everything heed holds about a person, table by table: these, and more."""
+    """Everything heed stores about a person, table by table: these, and more."""
 
     exported_at: float
     user: StoredRow

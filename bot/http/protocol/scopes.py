@@ -1,6 +1,6 @@
-"""What an API key needs to be allowed for each call: one table, by method and route.
+"""The scope that an API key needs for each call: one table, by method and route.
 
-Invariant: a guarded call that is not in the table is an admin's, so that a new one is closed before it is opened.
+Invariant: a guarded call that is not in the table needs the admin scope, so that a new call starts closed.
 """
 
 from aiohttp import web
@@ -52,19 +52,19 @@ _NEEDED: dict[tuple[str, str], Scope] = {
 
 
 def needed(method: str, canonical: str) -> Scope:
-    """The scope that a call to a route needs."""
+    """Return the scope that a call to a route needs."""
     return _NEEDED.get(("GET" if method == "HEAD" else method, canonical), "admin")
 
 
 def check(request: web.Request, holder: Holder) -> None:
-    """Raises ScopeMissing where this key may not make this call. What is nowhere needs nothing: it is a 404."""
+    """Raise ScopeMissing if this key may not make this call. An unknown path needs no scope: it is a 404."""
     resource = request.match_info.route.resource
     if resource is not None:
         require(holder, needed(request.method, resource.canonical))
 
 
 def require(holder: Holder, *scopes: Scope) -> None:
-    """Raises ScopeMissing for the first of these scopes that the key does not have."""
+    """Raise ScopeMissing for the first of these scopes that the key does not have."""
     for scope in scopes:
         if scope not in holder.scopes:
             raise ScopeMissing(f"this API key does not have the scope {scope!r}")

@@ -1,4 +1,4 @@
-"""What is stored, as the JSON that goes out: pure functions, one per kind of thing."""
+"""Stored rows as the JSON of responses: pure functions, one for each kind of row."""
 
 from dataclasses import asdict
 from typing import cast
@@ -12,7 +12,7 @@ from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, N
 
 
 def lesson(given: LessonResult) -> responses.LessonResponse:
-    """The answer to a piece of feedback."""
+    """Return the answer to a piece of feedback."""
     outcome = given.outcome
     optional = {
         "note": outcome.note,
@@ -32,7 +32,7 @@ def lesson(given: LessonResult) -> responses.LessonResponse:
 
 
 def update(outcome: LearnOutcome) -> responses.Update | None:
-    """What one update did, or None where none ran."""
+    """Return the result of one update, or None if none ran."""
     if outcome.update_id is None and not outcome.steps:
         return None
     return {
@@ -48,7 +48,7 @@ def update(outcome: LearnOutcome) -> responses.Update | None:
 
 
 def retry(answer: Completion) -> responses.Retry:
-    """An answer given again."""
+    """Return a new answer to the same question."""
     return {
         "completion_id": answer.id,
         "text": answer.text,
@@ -58,7 +58,7 @@ def retry(answer: Completion) -> responses.Retry:
 
 
 def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | None = None) -> responses.TurnResponse:
-    """One stored answer with what was asked, the feedback it got, and the better one that a teacher wrote."""
+    """Return one stored answer with its question, its feedback, and the better answer that a teacher wrote."""
     return {
         "completion_id": row.id,
         "question": question(row),
@@ -75,7 +75,7 @@ def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | N
 
 
 def better_answer(row: BetterAnswer) -> responses.Better:
-    """A teacher's try at an answer that was not good."""
+    """Return a teacher's better answer."""
     return {
         "completion_id": row.completion_id,
         "text": row.text,
@@ -88,7 +88,7 @@ def better_answer(row: BetterAnswer) -> responses.Better:
 
 
 def feedback(row: Feedback, outcome: LearnOutcome) -> responses.Given:
-    """One piece of feedback with what became of it."""
+    """Return one piece of feedback with its result."""
     return {
         "feedback_id": row.id,
         "completion_id": row.completion_id,
@@ -105,7 +105,7 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> responses.Given:
 
 
 def note(row: Note) -> responses.NoteResponse:
-    """One standing note."""
+    """Return one standing note."""
     return {
         "id": row.id,
         "text": row.text,
@@ -118,7 +118,7 @@ def note(row: Note) -> responses.NoteResponse:
 
 
 def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> responses.Version:
-    """One adapter version with what taught it."""
+    """Return one adapter version with the feedback that taught it."""
     return {
         "version": row.number,
         "parent": row.parent,
@@ -133,7 +133,7 @@ def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None)
 
 
 def consolidation(outcome: ConsolidationOutcome | None) -> responses.Consolidation:
-    """What became of a consolidation; None: it still waits or runs."""
+    """Return the result of a consolidation; None means that it still waits or runs."""
     if outcome is None:
         return {"status": "queued", "text": consolidate.line(outcome)}
     return cast(responses.Consolidation, asdict(outcome) | {"text": consolidate.line(outcome)})

@@ -26,13 +26,13 @@ HEADERS = {
 
 @gives("text/html", also=PARTLY)
 async def page(_: web.Request) -> web.FileResponse:
-    """`GET /`: the chat page."""
+    """Send the chat page (`GET /`)."""
     return web.FileResponse(PAGE)
 
 
 @gives("*/*", also=PARTLY, refuses=(404,))
 async def file(request: web.Request) -> web.FileResponse:
-    """`GET /static/{name}`: one of the files known at start, nothing else."""
+    """Send one of the files known at start, and no others (`GET /static/{name}`)."""
     name = request.match_info["name"]
     if name not in FILES:
         raise NotFound(f"there is no file {name[:64]}")
@@ -40,7 +40,7 @@ async def file(request: web.Request) -> web.FileResponse:
 
 
 async def harden(_: web.Request, response: web.StreamResponse) -> None:
-    """In place: the headers every response carries."""
+    """In place: add the headers that every response carries."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     is_file = isinstance(response, web.FileResponse)
