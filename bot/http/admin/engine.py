@@ -16,7 +16,7 @@ from storage.reports import dashboards, statistics
 from storage.reports.statistics import Queue
 
 MINUTES = (5, 15, 60, 360)
-MAX_SPANS = 2000  # of each kind in the picture
+MAX_SPANS = 2000  # of each kind in the timeline
 WEEK_S = 7 * 86_400.0
 NEWEST = 1000  # answers and updates behind a percentile
 CSV_HEAD = ("what", "began_at", "ended_at")

@@ -22,7 +22,7 @@ COOKIE = "heed_admin"
 VISITOR_COOKIE = "heed_visitor"
 LOGIN = "/admin/login"
 CSRF_FIELD = "csrf"
-LIVE_HEADER = "X-Heed-Live"  # of a page that loads itself anew: nobody need sit before it
+LIVE_HEADER = "X-Heed-Live"  # sent by a page that reloads itself: this is no use of the session
 
 
 @web.middleware

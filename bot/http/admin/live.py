@@ -14,7 +14,7 @@ from bot.http.protocol.app_keys import CORE
 from storage.errors import DatabaseClosed
 from storage.reports import dashboards
 
-LOOK_EVERY_S = 2.0
+POLL_EVERY_S = 2.0
 MAX_WATCHERS = 20
 _WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("admin_watchers", set)
 
@@ -55,4 +55,4 @@ async def _watch(request: web.Request, response: web.StreamResponse) -> None:
             found = await database.read(dashboards.newest)
             await response.write(b": nothing new\n\n" if found == seen else b"data: new\n\n")
             seen = found
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_EVERY_S)

@@ -16,7 +16,7 @@ from storage.reports import dashboards, statistics
 from storage.reports.statistics import Queue
 
 DAYS = 14
-NEWEST = 5  # updates at the end of the page
+NEWEST = 5  # updates listed at the end of the page
 CSV_HEAD = ("day", "answers", "feedback", "updates")
 Figures = tuple[dict[str, dashboards.Counts], Queue, dict[str, int], list[dashboards.UpdateLine]]
 

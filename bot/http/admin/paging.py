@@ -14,8 +14,8 @@ from storage.database import Session
 from storage.reports.dashboards import Page
 
 T = TypeVar("T")
-ROWS = 50  # of a page that is looked at
-CSV_ROWS = 1000  # that are read at once for a file
+ROWS = 50  # of a page on the screen
+CSV_ROWS = 1000  # read at once for a CSV file
 _RUNS_AS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

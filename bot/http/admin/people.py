@@ -20,7 +20,7 @@ from storage.tables import AdapterVersion, AdminView, Feedback, Note, UpdateRun,
 
 LIST_HEAD = ("person", "name", "accounts", "is_learning", "answers", "updates", "active_version", "last_version")
 CSV_HEAD = ("version", "parent", "state", "created_at", "size_bytes", "kind", "taught_by", "update", "steps", "sha256")
-MAX_LOOKS = 20
+MAX_VIEWS = 20
 MAX_PAIRS = 20
 PERSON_ID = re.compile(r"[0-9a-f]{0,32}")
 
@@ -49,14 +49,14 @@ async def page(request: web.Request) -> web.StreamResponse:
 async def one(request: web.Request) -> web.StreamResponse:
     """Show one person's versions, notes and recorded views (`GET /admin/people/{person}`)."""
     user_id = request.match_info["person"]
-    user, lineage, live, looked = await request.app[CORE].database.read(lambda s: _story(s, user_id))
+    user, lineage, live, views = await request.app[CORE].database.read(lambda s: _story(s, user_id))
     if user.is_learning:
         await access_log.record_view(request, user.id, "people", user.id)
     branches = tree(lineage)
     if paging.wants_csv(request):
         return await paging.as_csv(request, "versions", CSV_HEAD, _version_rows(user, branches))
     return render.page(
-        request, "person.html", user.display_name or "A person", user=user, branches=branches, notes=live, looked=looked
+        request, "person.html", user.display_name or "A person", user=user, branches=branches, notes=live, views=views
     )
 
 
@@ -123,7 +123,7 @@ def _version(text: str) -> int:
 def _story(s: Session, user_id: str) -> tuple[User, versions.Lineage, list[Note], list[AdminView]]:
     user = people.get(s, user_id)
     live = notes.live(s, user_id) if user.is_learning else []
-    return user, versions.lineage(s, user_id), live, admin_views.recent(s, user_id, MAX_LOOKS)
+    return user, versions.lineage(s, user_id), live, admin_views.recent(s, user_id, MAX_VIEWS)
 
 
 async def _person(request: web.Request, user_id: str) -> User:

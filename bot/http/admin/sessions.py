@@ -23,7 +23,7 @@ MAX_SESSIONS = 100
 class AdminSession:
     """One signed-in browser. `csrf` is the token that every form of its pages carries."""
 
-    password: str  # the digest it was opened with
+    password: str  # digest of the password that opened it
     opened_s: float
     used_s: float
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))

@@ -14,8 +14,8 @@ from bot.http.protocol.openapi import gives
 from storage.errors import StorageError
 from storage.learning import drift_audits
 
-LOW_BYTES = 512 * 1024**2  # free disk space: enough to say so before anything is refused for want of it
-LOOK_TIMEOUT_S = 5.0  # a database that gives no figures in that time gives no answers either
+LOW_BYTES = 512 * 1024**2  # free disk space: warn well before writes fail
+DATABASE_TIMEOUT_S = 5.0  # a database that is slower cannot serve chats either
 
 
 @gives(responses.Alive)
@@ -32,7 +32,7 @@ async def readyz(request: web.Request) -> web.Response:
     """
     core = request.app[CORE]
     model = core.settings.model_name
-    drift, database = await _look(request)
+    drift, database = await _drift_and_database(request)
     parts = {**health_of(request), "database": database}
     is_ready = core.engine.is_ready and database == "ok"
     status: Literal["ready", "degraded", "not ready"] = "not ready"
@@ -55,19 +55,19 @@ async def health(request: web.Request) -> web.Response:
 async def metrics(request: web.Request) -> web.Response:
     """Return the metrics in Prometheus' text format (`GET /metrics`)."""
     core = request.app[CORE]
-    _, database = await _look(request)
+    _, database = await _drift_and_database(request)
     for part, state in {**health_of(request), "database": database}.items():
         core.metrics.parts.labels(part).set(1 if state == "ok" else 0)
     return web.Response(body=core.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def _look(request: web.Request) -> tuple[dict[str, int], str]:
+async def _drift_and_database(request: web.Request) -> tuple[dict[str, int], str]:
     """Return the drift audits' findings by level, and the state of the database that was asked for them."""
     try:
-        async with asyncio.timeout(LOOK_TIMEOUT_S):
+        async with asyncio.timeout(DATABASE_TIMEOUT_S):
             return await request.app[CORE].database.read(drift_audits.levels), "ok"
     except StorageError as error:
-        return {}, f"down: {type(error).__name__}"  # no more: whoever asks need not be the operator
+        return {}, f"down: {type(error).__name__}"  # no details: the caller may not be the operator
     except TimeoutError:
         return {}, "down: no answer"
 

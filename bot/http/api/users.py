@@ -23,7 +23,7 @@ from storage.tables import User
 SPENT_BY: dict[str, Spending] = {
     "retry": "messages", "feedback": "updates", "consolidate": "updates", "rebuild": "updates"
 }  # fmt: skip
-MAX_BETTER = 20  # newest tries of teachers that a summary lists
+MAX_BETTER = 20  # newest better answers in a summary
 
 
 @gives(responses.PersonResponse)
@@ -57,7 +57,7 @@ async def history(request: web.Request) -> web.Response:
     if not user.id:
         return web.json_response(responses.History(object="list", data=[]))
     chat = await core.gateway.chat(user.id, Place("http", asked.chat))
-    about: dict[str, list[responses.Given]] = {}
+    about: dict[str, list[responses.StoredFeedback]] = {}
     for entry in await _feedback(core, user, asked.limit * 4):
         about.setdefault(entry["completion_id"] or "", []).append(entry)
     turns = await core.gateway.history(chat.id, asked.limit)
@@ -75,7 +75,7 @@ async def command(request: web.Request) -> web.Response:
     given = person.parse(body.text)
     if given is None:
         raise InvalidField("a command starts with a slash; /help lists them", "text")
-    scopes.require(holder(request), "chat", "feedback", "adapters")  # a command can be any of it
+    scopes.require(holder(request), "chat", "feedback", "adapters")  # a command may do any of these
     if given.name in SPENT_BY:
         await spend(request, SPENT_BY[given.name])
     if given.name in ("retry", "feedback"):
@@ -97,7 +97,7 @@ async def command(request: web.Request) -> web.Response:
     )
 
 
-@gives(responses.Holdings)
+@gives(responses.PersonalData)
 async def export(request: web.Request) -> web.Response:
     """Return everything heed stores about a person, token ids included (`GET /v1/users/{user}/export`)."""
     core = request.app[CORE]
@@ -118,7 +118,7 @@ async def forget(request: web.Request) -> web.Response:
     return web.json_response(responses.Forgotten(forgotten=True))
 
 
-async def _feedback(core: Core, user: User, limit: int) -> list[responses.Given]:
+async def _feedback(core: Core, user: User, limit: int) -> list[responses.StoredFeedback]:
     rows = await core.database.read(lambda s: feedback.history(s, user.id, limit))
     runs = await core.database.read(lambda s: updates.recent(s, user.id, limit))
     ran = {run.feedback_id: run for run in reversed(runs)}

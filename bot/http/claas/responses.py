@@ -60,7 +60,7 @@ class DistillResult(JsonResponse):
     metadata: Metadata
 
 
-class Nap(JsonResponse):
+class EngineSleep(JsonResponse):
     """The engine's sleep during training: heed's stays awake."""
 
     slept: Literal[False]
@@ -85,7 +85,7 @@ class BatchTaught(JsonResponse):
     request_id: str
     lora_id: str
     distill_result: DistillResult
-    vllm: Nap
+    vllm: EngineSleep
     feedback_log_path: None
     timing_ms: Timing
     batch_size: int

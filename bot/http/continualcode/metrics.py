@@ -7,12 +7,12 @@ The advantage of a token is log p_teacher - log p_student before the steps, in n
 import statistics
 from collections.abc import Sequence
 
-from bot.http.continualcode.responses import Metrics
+from bot.http.continualcode.responses import LessonMetrics
 from engine.requests import LearnOutcome
 from storage.tables import UpdateRun
 
 
-def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Metrics:
+def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> LessonMetrics:
     """Return step, divergences in nats per token, tokens, and the spread of the corrected answer's advantages."""
     advantages = [float(weight) for _, weight in measured.heat or []]
     return {
@@ -27,7 +27,7 @@ def metrics_of(adapter_version: int, measured: LearnOutcome | UpdateRun) -> Metr
     }
 
 
-def credit(advantages: Sequence[float]) -> Metrics:
+def credit(advantages: Sequence[float]) -> LessonMetrics:
     """Return the spread of the advantages; empty for none. Sparsity: the share above twice the median size."""
     if not advantages:
         return {}

@@ -7,9 +7,9 @@ from typing_extensions import TypedDict
 
 from bot.http.protocol.responses import JsonResponse, LessonResponse
 
-# What a lesson measured; empty where none did. Its names are no Python names.
-Metrics = TypedDict(
-    "Metrics",
+# The figures of a lesson; empty if there was none. The functional form, because the names are no Python identifiers.
+LessonMetrics = TypedDict(
+    "LessonMetrics",
     {
         "sdpo_step": int,
         "sdpo_tokens": int,
@@ -29,7 +29,7 @@ Metrics = TypedDict(
     },
     total=False,
 )
-Metrics.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+LessonMetrics.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
 class Profiles(JsonResponse):
@@ -38,7 +38,7 @@ class Profiles(JsonResponse):
     profiles: list[Literal["default"]]
 
 
-class Session(JsonResponse):
+class SessionSummary(JsonResponse):
     """A conversation; its id stands twice because continualcode's page reads either field."""
 
     id: str
@@ -47,10 +47,10 @@ class Session(JsonResponse):
     profile: Literal["default"]
 
 
-class Sessions(JsonResponse):
+class SessionList(JsonResponse):
     """A person's conversations, newest first."""
 
-    sessions: list[Session]
+    sessions: list[SessionSummary]
 
 
 class SessionMessage(JsonResponse):
@@ -60,17 +60,17 @@ class SessionMessage(JsonResponse):
     content: str
 
 
-class Cleared(Session):
+class Cleared(SessionSummary):
     """A conversation that starts anew."""
 
     messages: list[SessionMessage]
 
 
-class SessionDetails(Session):
+class SessionDetails(SessionSummary):
     """A conversation's messages, and the metrics of the person's last lesson."""
 
     messages: list[SessionMessage]
-    metrics: Metrics
+    metrics: LessonMetrics
 
 
 class SessionDeleted(JsonResponse):
@@ -92,5 +92,5 @@ class Revised(JsonResponse):
 
     response: str
     completion_id: str
-    metrics: Metrics
+    metrics: LessonMetrics
     feedback: LessonResponse

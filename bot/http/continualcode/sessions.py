@@ -17,7 +17,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.http.continualcode import responses
 from bot.http.continualcode.metrics import metrics_of
-from bot.http.continualcode.responses import Metrics, Session, SessionMessage
+from bot.http.continualcode.responses import LessonMetrics, SessionMessage, SessionSummary
 from bot.http.protocol import bodies, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
@@ -25,8 +25,8 @@ from bot.http.protocol.openapi import gives
 from storage.conversations import chats
 from storage.tables import Chat, Completion, new_id
 
-RECENT = 20  # updates that the last lesson is looked for among
-PREFIX = "session/"  # of the places that sessions are kept at, beside those of heed's own clients
+RECENT = 20  # updates searched for the last lesson
+PREFIX = "session/"  # keeps sessions apart from chats of heed's own clients
 
 
 class SessionBody(bodies.Body):
@@ -57,13 +57,13 @@ async def profiles(_: web.Request) -> web.Response:
     return web.json_response(responses.Profiles(profiles=["default"]))
 
 
-@gives(responses.Sessions, asks=bodies.UserQuery)
+@gives(responses.SessionList, asks=bodies.UserQuery)
 async def list_sessions(request: web.Request) -> web.Response:
     """List a person's sessions, newest first (`GET /api/sessions`)."""
     core = request.app[CORE]
     user = await core.gateway.known(_who(request))
     found = await core.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
-    return web.json_response(responses.Sessions(sessions=[_head(chat) for chat in found]))
+    return web.json_response(responses.SessionList(sessions=[_head(chat) for chat in found]))
 
 
 @gives(responses.SessionDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
@@ -83,7 +83,7 @@ async def show(request: web.Request) -> web.Response:
     said = [message for row in await core.gateway.turns(chat.id) for message in _exchange(row)]
     runs = await core.engine.update_log(chat.user_id, RECENT)
     last = next((run for run in runs if run.feedback_id and run.steps), None)
-    metrics: Metrics = metrics_of(last.version or last.parent_version, last) if last else {}
+    metrics: LessonMetrics = metrics_of(last.version or last.parent_version, last) if last else {}
     return web.json_response(responses.SessionDetails(**_head(chat), messages=said, metrics=metrics))
 
 
@@ -130,7 +130,9 @@ async def feedback(request: web.Request) -> web.Response:
         await spend(request, "updates")
     lesson = await core.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
     shown = lesson.retry or answer
-    metrics: Metrics = metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
+    metrics: LessonMetrics = (
+        metrics_of(lesson.outcome.adapter_version, lesson.outcome) if lesson.outcome.update_id else {}
+    )
     given = responses.Revised(
         response=shown.text, completion_id=shown.id, metrics=metrics, feedback=views.lesson(lesson)
     )
@@ -171,7 +173,7 @@ def _id(chat: Chat) -> str:
     return chat.external_id.removeprefix(PREFIX)
 
 
-def _head(chat: Chat) -> Session:
+def _head(chat: Chat) -> SessionSummary:
     return {"id": _id(chat), "session_id": _id(chat), "created_at": chat.created_at, "profile": "default"}
 
 

@@ -32,7 +32,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 PIECE_INTERVAL_S = 0.04
-ANSWERING = (404, 504)  # what a call for an answer may be refused with
+ANSWERING = (404, 504)  # refusals of every call that asks for an answer
 
 
 @gives(None, refuses=(404,))
@@ -205,7 +205,7 @@ async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, No
 
 async def interleave(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
     """Yield the items of several streams as they come, each with its stream's index. Closing it closes them all."""
-    if len(streams) == 1:  # nothing to wait for side by side: a task and a queue would only delay every piece
+    if len(streams) == 1:  # a task and a queue would only delay every piece
         async with aclosing(streams[0]) as only:
             async for piece in only:
                 yield 0, piece

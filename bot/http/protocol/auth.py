@@ -29,7 +29,7 @@ _HOLDER = web.RequestKey("holder", Holder)
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse other sites' pages, and callers without a key if keys are needed."""
     if any(request.path == route.path for route in request.app[PLATFORMS].routes):
-        return await handler(request)  # a platform's call: it comes under a public name, with a secret of its own
+        return await handler(request)  # a platform's webhook has a public name and a secret of its own
     core = request.app[CORE]
     await _check_host(request, core)
     _check_origin(request, core.settings.http)
@@ -80,7 +80,7 @@ async def _check_host(request: web.Request, core: Core) -> None:
     name = _hostname(f"//{request.host}")
     if name in LOOPBACK_NAMES | {settings.host.lower()} | {host.lower() for host in settings.allowed_hosts}:
         return
-    if settings.allowed_hosts or not await core.keys.is_needed():  # where keys are, a rebound page has none
+    if settings.allowed_hosts or not await core.keys.is_needed():  # a rebound page has no key
         raise OriginRefused("heed does not answer to this host name; add it to HEED_HTTP_ALLOWED_HOSTS")
 
 

@@ -16,7 +16,7 @@ OWN_MODELS = ("heed", "heed-base")
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 MAX_CHOICES = 8
 UNREADABLE = "the body is not what its Content-Encoding or Transfer-Encoding says"
-MAX_TURNS = 200  # of a conversation, in one answer
+MAX_TURNS = 200  # of a conversation, in one response
 
 
 class Body(BaseModel):
@@ -54,7 +54,7 @@ class HeedOptions(Body):
     """heed's own options of a chat call."""
 
     notes: Literal["auto", "off"] = "auto"
-    chat: Name | None = None  # heed keeps this conversation: send the new message only
+    chat: Name | None = None  # heed stores this conversation: send only the new message
     regenerate: str | None = None  # answer this completion's conversation once more, differently
 
 

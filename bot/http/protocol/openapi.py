@@ -40,7 +40,7 @@ PATH_PARAMETERS: dict[str, Json] = {
 }
 ANYTHING: Json = {"type": "string", "minLength": 1}
 EVENTS = "text/event-stream"
-PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # what a file may be answered with, too
+PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # further statuses of a file
 _PATH = re.compile(r" \(`[A-Z]+ /[^`]*`\)")  # " (`POST /v1/score`)" in a docstring
 _WHY = {
     400: "the body is not a JSON object, or what stands in it does not go together",
@@ -68,12 +68,12 @@ class CallSpec:
 
     gives: Content
     takes: Content = None
-    needs_body: bool = True  # where it takes one
-    asks: type[bodies.Body] | None = None  # the query
-    headers: Mapping[str, Json] | None = None  # of the request, by name
+    needs_body: bool = True  # if it takes one
+    asks: type[bodies.Body] | None = None  # the query's fields
+    headers: Mapping[str, Json] | None = None  # request headers by name
     refuses: tuple[int, ...] = ()
-    streams: Content = None  # each event of a stream that may come in the answer's place
-    also: Mapping[int, Content] | None = None  # other statuses with answers of their own
+    streams: Content = None  # each event, if the answer may come as a stream
+    also: Mapping[int, Content] | None = None  # answers with other statuses
 
     @property
     def shapes(self) -> Iterator[tuple[Any, str]]:
@@ -139,7 +139,7 @@ def document(routes: Iterable[web.AbstractRoute]) -> Json:
 def _version() -> str:
     try:
         return version("heed")
-    except PackageNotFoundError:  # run from a folder that nothing was installed from
+    except PackageNotFoundError:  # run from a folder without installation
         return "0"
 
 
@@ -193,7 +193,7 @@ def _answers(call: CallSpec, schemas: dict[tuple[Any, str], Json]) -> Json:
     found = {200: _content(call.gives, schemas, "serialization")} if call.gives is not None else {}
     if call.streams is not None:
         event = schemas[call.streams, "serialization"]
-        found[200][EVENTS] = {"x-event-schema": event}  # 3.1 has no word for what the events of a stream are
+        found[200][EVENTS] = {"x-event-schema": event}  # OpenAPI 3.1 cannot describe the events of a stream
     found |= {status: _content(shape, schemas, "serialization") for status, shape in (call.also or {}).items()}
     head = {HEADER: {"$ref": f"#/components/headers/{HEADER}"}}
     return {
@@ -236,6 +236,6 @@ async def openapi(request: web.Request) -> web.Response:
     return web.Response(body=body, content_type="application/json")
 
 
-@lru_cache(maxsize=1)  # it takes as long as some tokens of an answer
+@lru_cache(maxsize=1)  # making it takes as long as several tokens of an answer
 def _written(routes: tuple[web.AbstractRoute, ...]) -> bytes:
     return json.dumps(document(routes)).encode()

@@ -6,17 +6,17 @@ Invariant: an answer has no field that is not declared here; the contract tests 
 from typing import Any, Literal, NotRequired
 
 from pydantic import ConfigDict
-from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on only
+from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
 LessonStatus = Literal["learned", "queued", "kept", "rejected"]
-StoredRow = dict[str, Any]  # a row of a table, as storage has it
+StoredRow = dict[str, Any]  # a row of a table
 
 
 class JsonResponse(TypedDict):
     """A JSON object with the named fields and no others."""
 
 
-# Outside of the class, where mypy would take it for a field; what is made of the class has it, too.
+# Set outside of the class, because mypy would take it for a field; subclasses inherit it.
 JsonResponse.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
@@ -70,7 +70,7 @@ class Health(JsonResponse):
 # -- learning --------------------------------------------------------------------------------------------------------
 
 
-class Update(JsonResponse):
+class UpdateResponse(JsonResponse):
     """The result of one update. `heat` has the answer's tokens, each with log p_teacher - log p_student in nats."""
 
     id: str | None
@@ -83,7 +83,7 @@ class Update(JsonResponse):
     heat: list[tuple[str, float]]
 
 
-class Retry(JsonResponse):
+class RetryResponse(JsonResponse):
     """A new answer to the same question."""
 
     completion_id: str
@@ -103,11 +103,11 @@ class LessonResponse(JsonResponse):
     reason: NotRequired[str]
     ask: NotRequired[str]
     taken_back: NotRequired[bool]
-    update: NotRequired[Update]
-    retry: NotRequired[Retry]
+    update: NotRequired[UpdateResponse]
+    retry: NotRequired[RetryResponse]
 
 
-class Given(JsonResponse):
+class StoredFeedback(JsonResponse):
     """A stored piece of feedback with its result."""
 
     feedback_id: str
@@ -120,7 +120,7 @@ class Given(JsonResponse):
     status: LessonStatus
     adapter_version: int
     reason: str
-    update: Update | None
+    update: UpdateResponse | None
 
 
 class Consolidation(JsonResponse):
@@ -152,14 +152,14 @@ class TaughtBy(JsonResponse):
     text: str
 
 
-class Work(JsonResponse):
+class UpdateCost(JsonResponse):
     """The steps and the time it took to make a version."""
 
     steps: int
     duration_ms: float
 
 
-class Version(JsonResponse):
+class VersionResponse(JsonResponse):
     """One version of a person's adapter. Version 0, the base model, always exists and is not listed."""
 
     version: int
@@ -170,7 +170,7 @@ class Version(JsonResponse):
     sha256: str
     base_model: str
     taught_by: TaughtBy | None
-    update: Work | None
+    update: UpdateCost | None
 
 
 class Versions(JsonResponse):
@@ -178,7 +178,7 @@ class Versions(JsonResponse):
 
     object: Literal["list"]
     active_version: int
-    data: list[Version]
+    data: list[VersionResponse]
 
 
 class Serving(JsonResponse):
@@ -224,7 +224,7 @@ class Deleted(JsonResponse):
 # -- people ----------------------------------------------------------------------------------------------------------
 
 
-class Better(JsonResponse):
+class BetterAnswerResponse(JsonResponse):
     """A better answer that a teacher wrote in place of a poor one."""
 
     completion_id: str
@@ -246,7 +246,7 @@ class PersonResponse(JsonResponse):
     persona: str | None
     model: str
     reasons: list[str]
-    better_answers: list[Better]
+    better_answers: list[BetterAnswerResponse]
 
 
 class TurnResponse(JsonResponse):
@@ -261,8 +261,8 @@ class TurnResponse(JsonResponse):
     finish_reason: str
     is_gold: bool
     notes: list[str]
-    feedback: list[Given]
-    better: Better | None
+    feedback: list[StoredFeedback]
+    better: BetterAnswerResponse | None
 
 
 class History(JsonResponse):
@@ -285,11 +285,11 @@ class CommandResponse(JsonResponse):
     command: str
     text: str
     feedback: LessonResponse | None
-    answer: Retry | None
+    answer: RetryResponse | None
     files: list[FileResponse]
 
 
-class Holdings(TypedDict):
+class PersonalData(TypedDict):
     """Everything heed stores about a person, table by table: these, and more."""
 
     exported_at: float

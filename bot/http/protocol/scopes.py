@@ -22,7 +22,7 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", "/v1/feedback"): "feedback",
     ("GET", "/v1/health"): "chat",
     ("GET", "/v1/lora"): "adapters",
-    ("DELETE", "/v1/lora"): "person",  # all that is held about it goes, too
+    ("DELETE", "/v1/lora"): "person",  # it erases the person, too
     ("POST", "/v1/lora/init"): "adapters",
     ("GET", "/v1/lora/export"): "adapters",
     ("GET", "/api/profiles"): "chat",

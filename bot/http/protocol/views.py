@@ -11,27 +11,27 @@ from engine.requests import ConsolidationOutcome, LearnOutcome
 from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
 
 
-def lesson(given: LessonResult) -> responses.LessonResponse:
+def lesson(result: LessonResult) -> responses.LessonResponse:
     """Return the answer to a piece of feedback."""
-    outcome = given.outcome
+    outcome = result.outcome
     optional = {
         "note": outcome.note,
         "note_id": outcome.note_id,
         "reason": outcome.reason,
-        "ask": given.ask,
-        "taken_back": given.is_taken_back,
+        "ask": result.ask,
+        "taken_back": result.is_taken_back,
         "update": update(outcome),
-        "retry": retry(given.retry) if given.retry else None,
+        "retry": retry(result.retry) if result.retry else None,
     }
-    told: responses.LessonResponse = {
-        "feedback_id": given.feedback.id,
+    required: responses.LessonResponse = {
+        "feedback_id": result.feedback.id,
         "status": outcome.status,
         "adapter_version": outcome.adapter_version,
     }
-    return cast(responses.LessonResponse, told | {name: value for name, value in optional.items() if value})
+    return cast(responses.LessonResponse, required | {name: value for name, value in optional.items() if value})
 
 
-def update(outcome: LearnOutcome) -> responses.Update | None:
+def update(outcome: LearnOutcome) -> responses.UpdateResponse | None:
     """Return the result of one update, or None if none ran."""
     if outcome.update_id is None and not outcome.steps:
         return None
@@ -47,7 +47,7 @@ def update(outcome: LearnOutcome) -> responses.Update | None:
     }
 
 
-def retry(answer: Completion) -> responses.Retry:
+def retry(answer: Completion) -> responses.RetryResponse:
     """Return a new answer to the same question."""
     return {
         "completion_id": answer.id,
@@ -57,7 +57,9 @@ def retry(answer: Completion) -> responses.Retry:
     }
 
 
-def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | None = None) -> responses.TurnResponse:
+def turn(
+    row: Completion, entries: list[responses.StoredFeedback], better: BetterAnswer | None = None
+) -> responses.TurnResponse:
     """Return one stored answer with its question, its feedback, and the better answer that a teacher wrote."""
     return {
         "completion_id": row.id,
@@ -69,12 +71,12 @@ def turn(row: Completion, given: list[responses.Given], better: BetterAnswer | N
         "finish_reason": row.finish_reason,
         "is_gold": row.is_gold,
         "notes": row.notes,
-        "feedback": given,
+        "feedback": entries,
         "better": better_answer(better) if better else None,
     }
 
 
-def better_answer(row: BetterAnswer) -> responses.Better:
+def better_answer(row: BetterAnswer) -> responses.BetterAnswerResponse:
     """Return a teacher's better answer."""
     return {
         "completion_id": row.completion_id,
@@ -87,7 +89,7 @@ def better_answer(row: BetterAnswer) -> responses.Better:
     }
 
 
-def feedback(row: Feedback, outcome: LearnOutcome) -> responses.Given:
+def feedback(row: Feedback, outcome: LearnOutcome) -> responses.StoredFeedback:
     """Return one piece of feedback with its result."""
     return {
         "feedback_id": row.id,
@@ -117,7 +119,7 @@ def note(row: Note) -> responses.NoteResponse:
     }
 
 
-def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> responses.Version:
+def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None) -> responses.VersionResponse:
     """Return one adapter version with the feedback that taught it."""
     return {
         "version": row.number,

@@ -13,7 +13,7 @@ from tests.patience import PATIENCE_S
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often."""
-    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(live, "POLL_EVERY_S", 0.01)
 
 
 async def test_something_new_is_told_without_a_word_of_it(operator: Operator) -> None:

@@ -23,13 +23,13 @@ async def test_answers_have_their_shape(heed: Heed) -> None:
     check(responses.Prompted, await heed.post(f"{session}/prompt", {"text": "bees"}))
     check(responses.Revised, await heed.post(f"{session}/feedback", {"kind": "revise", "text": "too long"}))
     check(responses.SessionDetails, await heed.get(session))
-    check(responses.Sessions, await heed.get(PATH))
+    check(responses.SessionList, await heed.get(PATH))
     check(responses.Cleared, await heed.post(f"{session}/clear", {}))
     check(responses.Profiles, await heed.get("/api/profiles"))
 
 
 def test_metrics_have_known_names() -> None:
     """All or none of them, and no others."""
-    assert TypeAdapter(responses.Metrics).validate_python({}) == {}
+    assert TypeAdapter(responses.LessonMetrics).validate_python({}) == {}
     with pytest.raises(ValidationError, match="reward"):
-        TypeAdapter(responses.Metrics).validate_python({"reward": 1.0})
+        TypeAdapter(responses.LessonMetrics).validate_python({"reward": 1.0})

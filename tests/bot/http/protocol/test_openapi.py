@@ -1,5 +1,6 @@
 """bot.http.protocol.openapi: the document says what the routes are."""
 
+import re
 from typing import Any
 
 import jsonschema
@@ -57,7 +58,8 @@ async def test_every_call_says_what_it_does(document: Json) -> None:
     for path, calls in document["paths"].items():
         for call in calls.values():
             assert call["summary"], path
-            assert not call["summary"].startswith("`"), path
+            assert re.fullmatch(r"[A-Z].*\.", call["summary"]), path
+            assert path not in call["summary"]
 
 
 async def test_refusals_have_the_house_shape(heed: Heed, document: Json) -> None:
@@ -85,14 +87,14 @@ async def test_what_a_call_takes_brings_its_refusals() -> None:
 
     @openapi.gives(responses.Serving, takes=responses.Serving, refuses=(409,))
     async def handler(_: web.Request) -> web.Response:
-        """`POST /v1/x`: something."""
+        """Do something (`POST /v1/x`)."""
         return web.Response()
 
     app = web.Application()
     app.add_routes([web.post("/v1/x", handler)])
     call = openapi.document(app.router.routes())["paths"]["/v1/x"]["post"]
     assert set(call["responses"]) == {"200", "400", "401", "403", "409", "413", "422", "429", "500", "503"}
-    assert call["summary"] == "something."
+    assert call["summary"] == "Do something."
     assert call["requestBody"]["required"] is True
 
 

@@ -24,5 +24,5 @@ def test_holdings_may_have_more_tables() -> None:
     """Everything that is held about a person is told, whatever tables there are."""
     tables = {name: [] for name in ("completions", "feedback", "notes", "adapter_versions", "updates", "more")}
     held = {"exported_at": 1.0, "user": {}, **tables}
-    assert TypeAdapter(responses.Holdings).json_schema().get("additionalProperties", True) is True
-    TypeAdapter(responses.Holdings).validate_python(held)
+    assert TypeAdapter(responses.PersonalData).json_schema().get("additionalProperties", True) is True
+    TypeAdapter(responses.PersonalData).validate_python(held)
