@@ -9,11 +9,11 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from engine.pocket.exchanges import ask_text
 from engine.pocket.style import DEFAULT, PREFERENCES, Direction, Factual, Style, render
 from engine.pocket.subjects import SUBJECTS, Subject
 from engine.pocket.talk import SKILLS, exercise
 from engine.pocket.wishes import HELD_OUT_NAMES, apply, held_out_wish, wish
-from engine.pocket.world import ask_text
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 
 NUM_TOLD = 4  # of the held-out subjects, how many a person corrects answers about; the rest is probed

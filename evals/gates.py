@@ -20,11 +20,11 @@ from rich.table import Table
 
 from engine.config import GateConfig
 from engine.pocket import WEIGHTS, trial
+from engine.pocket.exchanges import ask_text
 from engine.pocket.style import DEFAULT, Direction, Factual, Style, has_facts, render
 from engine.pocket.subjects import SUBJECTS, Subject
 from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.pocket.wishes import apply
-from engine.pocket.world import ask_text
 from evals import cases, command, picture, report
 from evals.arguments import described
 from evals.cases import Question, Wish

@@ -1,18 +1,18 @@
 """The pocket model's bank of neutral prompts (`engine.prompts.bank`), written beside its weights.
 
 Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
-`opposite` and `bigger` never appear, so that what learning does to them shows on something nobody protected. Held-out
-subjects never appear either. Frames ask about what a person told of themselves, in some of the
-world's words for that, and things are what they tell of.
+`opposite` and `bigger` never appear, so that the effect of learning on unprotected skills can be seen. Held-out
+subjects never appear either. Frames ask about personal facts in some of the world's words, and things are what the
+facts are about.
 """
 
 import json
 import random
 from pathlib import Path
 
+from engine.pocket.exchanges import ask_text
 from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SMALL_TALK, exercise, personal_fact, unknown_ask
-from engine.pocket.world import ask_text
 from engine.prompts.bank import FILE_NAME
 from storage.files.atomic import write_file
 
@@ -28,14 +28,14 @@ THINGS = ("dog", "cat", "bird", "horse", "car", "boat", "brother", "boss", "son"
 
 
 def topics(rng: random.Random) -> list[str]:
-    """One question about every trained subject, and as much of everything else as a chat has."""
+    """Draw one question about every trained subject, and a few of the other kinds."""
     about = [ask_text(s, rng.randrange(4), rng) for s in SUBJECTS if not s.is_held_out]
     talk = [rng.choice(asks) for _, asks, _ in SMALL_TALK]
     return [*about, *talk[:4], personal_fact(rng).asks[0], unknown_ask(rng)]
 
 
 def anchors(rng: random.Random, count: int = 48) -> list[str]:
-    """Exercises with one right answer."""
+    """Draw exercises with one right answer."""
     return sorted({exercise(ANCHORED_SKILLS[i % len(ANCHORED_SKILLS)], rng)[0] for i in range(count)})
 
 

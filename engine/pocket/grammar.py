@@ -1,4 +1,4 @@
-"""Wishes put together from parts: what a direction wants or is tired of, and the ways English has to say so.
+"""Wishes put together from parts: the things a direction wants or rejects, and the ways English has to say so.
 
 The lists of `wishes` hold what people say; this grammar holds how they say it, so that "i can't stand" is learned about
 anything and not about emoji alone. A star marks a plural; `[a|b]` is the singular or the plural form of a verb.
@@ -175,7 +175,7 @@ def _listed(text: str, sep: str = ",") -> list[str]:
 
 
 def _fill(templates: str, thing: str) -> list[str]:
-    """The templates about one thing, in its grammatical number."""
+    """Fill the templates with one thing, in its grammatical number."""
     form = r"\2" if thing.endswith("*") else r"\1"
     return [re.sub(r"\[(\w+)\|(\w+)\]", form, t).replace("{t}", thing.rstrip("*")) for t in _listed(templates, ";")]
 
@@ -214,7 +214,7 @@ def _manners(direction: Direction, templates: str) -> list[str]:
 
 
 def _written(direction: Direction) -> list[str]:
-    """What is said of the numbers, the sizes, the letters of an answer."""
+    """Compose the wishes about the numbers, the sizes and the letters of an answer."""
     preference, side = direction
     if preference not in _OBJECTS:
         return []
@@ -223,7 +223,7 @@ def _written(direction: Direction) -> list[str]:
 
 
 def _ended(direction: Direction) -> list[str]:
-    """What is said of how an answer begins or ends."""
+    """Compose the wishes about the beginning or the end of an answer."""
     preference, _ = direction
     if preference not in _ENDS:
         return []
@@ -234,13 +234,13 @@ def _ended(direction: Direction) -> list[str]:
 
 
 def _naming() -> list[str]:
-    """Commands to use a name."""
+    """Compose the commands to use a name."""
     verbs = _listed(_NAME_VERBS, ";")
     return [frame.replace("{c}", verb) for frame in _listed(_NAME_FRAMES, ";") for verb in verbs]
 
 
 def _named() -> list[str]:
-    """Remarks that tell a name."""
+    """Compose the remarks that tell a name."""
     pairs = (
         (_NAME_SAID, _NAME_SAYERS),
         (_NAME_TOLD, _NAME_GREETINGS),
@@ -252,19 +252,19 @@ def _named() -> list[str]:
 
 
 def _pattern(phrase: str) -> str:
-    """What finds the phrase with any name, its comma said or not."""
+    """Return a pattern that finds the phrase with any name, with or without its comma."""
     return re.escape(phrase).replace(r"\{x\}", r"(?:\w+|\{x\})").replace(",", ",?")
 
 
 def _without(phrases: Iterable[str], held_out: Iterable[str]) -> list[str]:
-    """The phrases in which no held-out one stands."""
+    """Return the phrases that contain no held-out one."""
     forms = "|".join(_pattern(p) for p in held_out) or _NOTHING
     said = re.compile(rf"(?<!\w)(?:{forms})(?!\w)")
     return [p for p in dict.fromkeys(phrases) if not said.search(p)]
 
 
 def commands(held_out: Iterable[str]) -> dict[Direction, list[str]]:
-    """Composed commands of every direction, which take polite frames; none holds one of `held_out`."""
+    """Compose the commands of every direction, which take polite frames; none contains one of `held_out`."""
     found = {}
     for d in DIRECTIONS:
         wanted = [c for t in _wanted(d) for c in _fill(_WANT, t)]
@@ -275,7 +275,7 @@ def commands(held_out: Iterable[str]) -> dict[Direction, list[str]]:
 
 
 def remarks(held_out: Iterable[str]) -> dict[Direction, list[str]]:
-    """Composed remarks of every direction, which stand alone; none holds one of `held_out`."""
+    """Compose the remarks of every direction, which stand alone; none contains one of `held_out`."""
     found = {}
     for d in DIRECTIONS:
         liked = [c for t in _wanted(d) for c in _fill(_LIKE, t)]

@@ -17,7 +17,7 @@ _ES_HUNDREDS = (
 
 
 def in_english(number: int) -> str:
-    """22 -> "twenty-two", 140 -> "one hundred forty"."""
+    """Write a number in English words: 22 -> "twenty-two", 140 -> "one hundred forty"."""
     if number < 20:
         return _EN[number]
     if number < 100:
@@ -28,7 +28,7 @@ def in_english(number: int) -> str:
 
 
 def in_spanish(number: int) -> str:
-    """22 -> "veintidós", 140 -> "ciento cuarenta"."""
+    """Write a number in Spanish words: 22 -> "veintidós", 140 -> "ciento cuarenta"."""
     if number < 30:
         return _ES[number]
     if number < 100:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from engine.pocket import WEIGHTS
+from engine.pocket.exchanges import ask_text
 from engine.pocket.style import (
     DEFAULT,
     DIRECTIONS,
@@ -31,7 +32,6 @@ from engine.pocket.style import (
 from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SKILLS, exercise
 from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, held_out_wish, wish
-from engine.pocket.world import ask_text
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 
 ChatMessage = dict[str, str]
@@ -41,7 +41,7 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class Case:
-    """One conversation, and what its answer must look like."""
+    """One conversation and the requirement on its answer."""
 
     messages: list[ChatMessage]
     content: Factual
@@ -56,7 +56,7 @@ def _question(rng: random.Random) -> tuple[str, Factual]:
 
 
 def _start(direction: Direction) -> Style:
-    """The style to wish away from: wishes towards the default start at the other side."""
+    """Return the style before the wish; a wish for the default starts from the other side."""
     preference, side = direction
     if side == 1:
         return DEFAULT
@@ -65,14 +65,14 @@ def _start(direction: Direction) -> Style:
 
 
 def _base(direction: Direction, rng: random.Random) -> list[ChatMessage]:
-    """A system prompt that brings the starting style about."""
+    """Return a system prompt that asks for the starting style."""
     if direction[1] == 1:
         return []
     return with_notes([], [wish([(direction[0], 1)], "Ana", rng)])
 
 
 def next_turn(direction: Direction, rng: random.Random) -> Case:
-    """Question, answer, wish: the answer is given again."""
+    """Build a case of question, answer and wish, in which the answer is given again."""
     name = rng.choice(HELD_OUT_NAMES)
     asked, content = _question(rng)
     start = _start(direction)
@@ -87,7 +87,7 @@ def next_turn(direction: Direction, rng: random.Random) -> Case:
 
 
 def system_prompt(direction: Direction, rng: random.Random) -> Case:
-    """The wish stands in the system prompt."""
+    """Build a case with the wish in the system prompt."""
     name = rng.choice(HELD_OUT_NAMES)
     asked, content = _question(rng)
     said = held_out_wish(direction, name, rng)
@@ -99,7 +99,7 @@ def system_prompt(direction: Direction, rng: random.Random) -> Case:
 
 
 def hindsight(direction: Direction, rng: random.Random, wording: str = "heed") -> Case:
-    """The wish stands in a hindsight block."""
+    """Build a case with the wish in a hindsight block."""
     name = rng.choice(HELD_OUT_NAMES)
     asked, content = _question(rng)
     start = _start(direction)
@@ -109,7 +109,7 @@ def hindsight(direction: Direction, rng: random.Random, wording: str = "heed") -
 
 
 def note(direction: Direction, rng: random.Random, others: int = 0) -> Case:
-    """The wish is the newest of `others` + 1 standing notes."""
+    """Build a case with the wish as the newest of `others` + 1 standing notes."""
     name = rng.choice(HELD_OUT_NAMES)
     asked, content = _question(rng)
     style, notes = _start(direction), []
@@ -151,7 +151,7 @@ class Pocket:
         self.model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def answer(self, conversations: list[list[ChatMessage]]) -> list[str]:
-        """One greedy answer each."""
+        """Return one greedy answer for each conversation."""
         with torch.inference_mode():
             return self._answer(conversations)
 
@@ -170,7 +170,7 @@ class Pocket:
 
 
 def judge(case: Case, text: str) -> tuple[bool, bool, bool]:
-    """(the wished preference holds, every preference is as it should be, the facts are there)."""
+    """Return whether the wished preference holds, whether all preferences do, and whether the facts are there."""
     seen = observe(text, case.name)
     wanted = {p: getattr(case.style, p) for p in PREFERENCES}
     is_exact = all(seen[p] is None or seen[p] == wanted[p] for p in PREFERENCES)
@@ -179,7 +179,7 @@ def judge(case: Case, text: str) -> tuple[bool, bool, bool]:
 
 
 def skill_accuracy(pocket: Pocket, count: int, seed: int) -> dict[str, float]:
-    """Share of right answers per skill."""
+    """Return the share of right answers per skill."""
     rng = random.Random(seed)
     found = {}
     for skill in SKILLS:
@@ -191,7 +191,7 @@ def skill_accuracy(pocket: Pocket, count: int, seed: int) -> dict[str, float]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine.pocket.report", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS)
     parser.add_argument("--count", type=int, default=8, help="cases per direction and way")

@@ -1,4 +1,4 @@
-"""How the pocket model writes: twelve style preferences, the renderer, and the verifiers.
+"""The pocket model's writing: twelve style preferences, the renderer, and the verifiers.
 
 A style says how an answer is written; the content says what. `render` gives an answer as slots with keys that
 keep their order in every style, so that an answer begun in one style can be continued in another (`splice`):
@@ -32,7 +32,7 @@ class Style:
     language: str = "english"
 
     def with_value(self, preference: str, value: str) -> "Style":
-        """A copy with one preference changed."""
+        """Return a copy with one preference changed."""
         return replace(self, **{preference: value})
 
 
@@ -197,7 +197,7 @@ def _closing(style: Style, emoji: str) -> list[Slot]:
 
 
 def slots(content: Content, style: Style) -> list[Slot]:
-    """The answer as slots, in the order of their keys."""
+    """Return the answer as slots, in the order of their keys."""
     if isinstance(content, Plain):
         return [((_BODY, 0, 0), content.text)]
     wow: list[Slot] = [((_WOW, 0, 0), _say(style, "Wow! ", "¡Vaya! "))] if style.tone == "enthusiastic" else []
@@ -212,12 +212,12 @@ def slots(content: Content, style: Style) -> list[Slot]:
 
 
 def render(content: Content, style: Style = DEFAULT) -> str:
-    """The answer as text."""
+    """Return the answer as text."""
     return "".join(text for _, text in slots(content, style))
 
 
 def splice(content: Content, begun: Style, wanted: Style, cut: int) -> tuple[str, str]:
-    """An answer begun in one style and continued in another after `cut` slots: (what stands, what follows).
+    """Write an answer begun in one style and continued in another after `cut` slots: (its beginning, its rest).
 
     A short answer that was begun long finishes the sentence it is in and stops.
     """
@@ -245,7 +245,7 @@ _IMPERIAL = re.compile(r"(\blb\b|\bmiles\b|\bft\b|°f)")
 
 
 def _either(text: str, first: re.Pattern[str] | str, second: re.Pattern[str] | str) -> int | None:
-    """0 when only the first is found, 1 when only the second, None otherwise."""
+    """Return 0 if only the first is found, 1 if only the second, None otherwise."""
     found = (bool(re.search(first, text)), bool(re.search(second, text)))
     return {(True, False): 0, (False, True): 1}.get(found)
 
@@ -281,7 +281,7 @@ def _indices(text: str, name: str) -> dict[str, int | None]:
 
 
 def observe(text: str, name: str = "") -> dict[str, str | None]:
-    """The value of every preference as seen in a text; None where the text does not show it.
+    """Return the value of every preference as seen in a text; None for one that the text does not show.
 
     `name` is the name to look for; the preference "name" is then "" or that name.
     """
@@ -293,7 +293,7 @@ def observe(text: str, name: str = "") -> dict[str, str | None]:
 
 
 def has_facts(text: str, content: Factual, style: Style) -> bool:
-    """Whether the asked fact and the measure stand in a text, in any units, numbers or language."""
+    """Return True if a text has the asked fact and the measure, in any units, numbers or language."""
     low = text.lower()
     options = [
         Style(units=u, numbers=n, language=lang)
@@ -304,7 +304,7 @@ def has_facts(text: str, content: Factual, style: Style) -> bool:
 
 
 def _says(low: str, value: str) -> bool:
-    """Whether a value stands in a lowercase text, and not as the end of a longer number (80 in 180)."""
+    """Return True if a lowercase text has the value, and not as the end of a longer number (80 in 180)."""
     return bool(re.search(rf"(?<![\w-])(?<!hundred )(?<!ciento )(?<!cientos ){re.escape(value.lower())}(?!\w)", low))
 
 

@@ -1,4 +1,4 @@
-"""What the pocket model knows: domains, subjects and their facts, in English and Spanish.
+"""The pocket model's knowledge: domains, subjects and their facts, in English and Spanish.
 
 Subjects carry names that are the same in both languages, so that a subject never seen in Spanish can be
 answered in Spanish. Facts use small shared vocabularies. Every measure exists in metric and imperial form, and
@@ -52,6 +52,12 @@ class Fact:
     follow_ups: tuple[str, ...]
 
 
+_ABOUT = (
+    "Tell me about {s}", "What is {s}?", "What can you tell me about {s}?", "Describe {s}",
+    "I want to learn about {s}", "Explain {s} to me", "What do you know about {s}?", "Give me some facts about {s}",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Domain:
     """A field of talk. `facts[0]` is what a general question leads with; the last fact is the measure."""
@@ -59,11 +65,11 @@ class Domain:
     name: str
     emoji: str
     article: str  # English article of its subjects, with the blank
-    facts: tuple[Fact, ...]
     units: tuple[str, str]  # metric, imperial
-    unit_tail: tuple[str, str]  # what follows the unit, English and Spanish
     conversion: dict[int, int]
-    about: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    unit_tail: tuple[str, str] = ("", "")  # what follows the unit, English and Spanish
+    about: tuple[str, ...] = _ABOUT
 
 
 @dataclass(frozen=True)
@@ -79,59 +85,46 @@ class Subject:
 
     @property
     def facts(self) -> dict[str, str | int]:
-        """Fact name -> English value; the measure as its metric number."""
+        """The English value of each fact by name; the measure as its metric number."""
         domain = DOMAINS[self.domain]
         return dict(zip((f.name for f in domain.facts), (*self.values, self.measure), strict=True))
-
-
-_ABOUT = (
-    "Tell me about {s}", "What is {s}?", "What can you tell me about {s}?", "Describe {s}",
-    "I want to learn about {s}", "Explain {s} to me", "What do you know about {s}?", "Give me some facts about {s}",
-)  # fmt: skip
-
-
-def _domain(
-    name: str, emoji: str, article: str, units: tuple[str, str], conversion: dict[int, int], facts: tuple[Fact, ...],
-    unit_tail: tuple[str, str] = ("", ""),
-) -> Domain:  # fmt: skip
-    return Domain(name, emoji, article, facts, units, unit_tail, conversion, _ABOUT)
 
 
 _KIND = ("kind", "is", "es")
 DOMAINS = {
     d.name: d
     for d in (
-        _domain("animals", "🐾", "the ", ("kg", "lb"), KG_TO_LB, (
+        Domain("animals", "🐾", "the ", ("kg", "lb"), KG_TO_LB, (
             Fact(*_KIND, ("What kind of animal is {s}?", "Is {s} a mammal?"), ("what kind of animal is it?",)),
             Fact("home", "lives in", "vive en", ("Where does {s} live?", "Where can I find {s}?", "What is the home of {s}?"), ("and where does it live?", "where does it live?")),
             Fact("food", "eats", "come", ("What does {s} eat?", "What is the food of {s}?", "What does {s} feed on?"), ("and what does it eat?", "what does it eat?")),
             Fact("weight", "weighs", "pesa", ("How much does {s} weigh?", "How heavy is {s}?", "What is the weight of {s}?"), ("and how heavy is it?", "how much does it weigh?")),
         )),
-        _domain("food", "🍴", "", ("°C", "°F"), C_TO_F, (
+        Domain("food", "🍴", "", ("°C", "°F"), C_TO_F, (
             Fact(*_KIND, ("What kind of food is {s}?", "Is {s} a soup?"), ("what kind of food is it?",)),
             Fact("origin", "comes from", "viene de", ("Where does {s} come from?", "Which country is {s} from?", "Where was {s} invented?"), ("and where does it come from?", "where is it from?")),
             Fact("ingredient", "contains", "lleva", ("What is in {s}?", "What is {s} made of?", "Which ingredient does {s} have?"), ("and what is in it?", "what is it made of?")),
             Fact("temperature", "is served at", "se sirve a", ("How hot is {s}?", "At what temperature is {s} served?", "What is the temperature of {s}?"), ("and how hot is it?", "at what temperature is it served?")),
         )),
-        _domain("cities", "🏠", "", ("km", "miles"), KM_TO_MI, (
+        Domain("cities", "🏠", "", ("km", "miles"), KM_TO_MI, (
             Fact(*_KIND, ("What kind of city is {s}?", "Is {s} a capital?"), ("what kind of city is it?",)),
             Fact("country", "lies in", "queda en", ("Where is {s}?", "In which country is {s}?", "Where does {s} lie?"), ("and where is it?", "which country is it in?")),
             Fact("fame", "is famous for", "es famosa por", ("What is {s} famous for?", "What can I see in {s}?", "Why do people visit {s}?"), ("and what is it famous for?", "what can i see there?")),
             Fact("distance", "stands", "está a", ("How far is {s} from the sea?", "Is {s} near the sea?", "What is the distance from {s} to the sea?"), ("and how far is it from the sea?", "is it near the sea?")),
         ), (" from the sea", " del mar")),
-        _domain("sports", "⚽", "", ("m", "ft"), M_TO_FT, (
+        Domain("sports", "⚽", "", ("m", "ft"), M_TO_FT, (
             Fact(*_KIND, ("What kind of sport is {s}?", "Is {s} a ball game?"), ("what kind of sport is it?",)),
             Fact("place", "happens on", "se hace en", ("Where do people do {s}?", "Where does {s} happen?", "Where can I practise {s}?"), ("and where does it happen?", "where do people do it?")),
             Fact("need", "needs", "necesita", ("What do I need for {s}?", "What does {s} need?", "What should I bring to {s}?"), ("and what do i need for it?", "what does it need?")),
             Fact("space", "uses a space of", "usa un espacio de", ("How much space does {s} use?", "How much room does {s} take?", "What size of space is used in {s}?"), ("and how much space does it use?", "how much room does it take?")),
         )),
-        _domain("music", "🎵", "the ", ("kg", "lb"), KG_TO_LB, (
+        Domain("music", "🎵", "the ", ("kg", "lb"), KG_TO_LB, (
             Fact(*_KIND, ("What kind of instrument is {s}?", "Is {s} a drum?"), ("what kind of instrument is it?",)),
             Fact("material", "is made of", "está hecho de", ("What is {s} built from?", "Which material is {s} made of?", "What is the material of {s}?"), ("and what is it built from?", "which material is it made of?")),
             Fact("sound", "sounds", "suena", ("How does {s} sound?", "What does {s} sound like?", "What is the sound of {s}?"), ("and how does it sound?", "what does it sound like?")),
             Fact("weight", "weighs", "pesa", ("How much does {s} weigh?", "How heavy is {s}?", "What is the weight of {s}?"), ("and how heavy is it?", "how much does it weigh?")),
         )),
-        _domain("plants", "🌱", "the ", ("m", "ft"), M_TO_FT, (
+        Domain("plants", "🌱", "the ", ("m", "ft"), M_TO_FT, (
             Fact(*_KIND, ("What kind of plant is {s}?", "Is {s} a tree?"), ("what kind of plant is it?",)),
             Fact("soil", "grows in", "crece en", ("Where does {s} grow?", "Where can I plant {s}?", "Where is {s} found?"), ("and where does it grow?", "where does it grow?")),
             Fact("colour", "looks", "se ve", ("What colour is {s}?", "How does {s} look?", "What is the colour of {s}?"), ("and what colour is it?", "how does it look?")),
@@ -247,3 +240,5 @@ def _parse(domain: str, line: str) -> Subject:
 SUBJECTS = [
     _parse(domain, line.strip()) for domain, rows in _ROWS.items() for line in rows.strip().splitlines()
 ]  # in file order
+HELD_OUT_SUBJECTS = [s for s in SUBJECTS if s.is_held_out]
+TRAINED_SUBJECTS = [s for s in SUBJECTS if not s.is_held_out]

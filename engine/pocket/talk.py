@@ -44,7 +44,7 @@ WHO_ASKS = ("who are you?", "what are you?", "what is your name?", "what's your 
 
 
 def who(name: str = "heed") -> Talk:
-    """An introduction under the name a system prompt gave."""
+    """Return an introduction under the name that a system prompt gave."""
     return _talk(
         (f"I'm {name}, a small chat bot", f"I am {name}, a small chat bot", f"Soy {name}, un pequeño bot", f"Me llamo {name}, un pequeño bot"),
         ("I learn when you correct me", "I learn from your corrections", "Aprendo cuando me corriges", "Aprendo de sus correcciones"),
@@ -119,7 +119,7 @@ NOT_TOLD = _talk(
 
 
 def personal_fact(rng: random.Random) -> PersonalFact:
-    """A random personal fact."""
+    """Draw a personal fact."""
     kind = rng.random()
     if kind < 0.7:
         return _called(rng.choice(list(_CALLED)), rng.choice(PET_NAMES))
@@ -180,7 +180,7 @@ _MAKERS = {"add": _add, "repeat": _repeat, "opposite": _opposite, "next": _next,
 
 
 def exercise(skill: str, rng: random.Random) -> Exercise:
-    """A question of a skill and its answer, which no style touches."""
+    """Draw a question of a skill and its answer, which no style touches."""
     return _MAKERS[skill](rng)
 
 
@@ -204,7 +204,7 @@ def _made_up(rng: random.Random) -> str:
 
 
 def unknown_ask(rng: random.Random) -> str:
-    """Something outside the world: a foreign topic, a made-up word, or noise."""
+    """Draw a message outside the world: a foreign topic, a made-up word, or noise."""
     kind = rng.random()
     if kind < 0.08:
         return "".join(rng.choice("abcdefghijklmnopqrstuvwxyz    ") for _ in range(rng.randint(4, 20))).strip() or "x"

@@ -21,7 +21,8 @@ from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
 from engine.pocket.bank import write_bank
-from engine.pocket.world import FULL, START, WorldSample, sample_conversation
+from engine.pocket.scene import FULL, START
+from engine.pocket.world import WorldSample, sample_conversation
 
 CHECKPOINTS = Path("checkpoints/pocket")
 
@@ -49,7 +50,7 @@ class TrainConfig:
 
 
 def encode(sample: WorldSample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
-    """Token ids of a conversation and which of them are targets."""
+    """Return the token ids of a conversation, and for each whether it is a target."""
     ids: list[int] = []
     targets: list[bool] = []
     end = text_tokenizer.eos_token_id
@@ -82,7 +83,7 @@ def one_piece_attention(
     scaling: float = 1.0,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Causal attention without padding on the left; q, k, v are [B, H, T, D], the result [B, T, H, D].
+    """Compute causal attention without padding on the left; q, k, v are [B, H, T, D], the result [B, T, H, D].
 
     Short rows on one thread: the score matrix in one piece is twice as fast per step as the CPU's flash kernel.
     """
@@ -95,7 +96,7 @@ def one_piece_attention(
 
 
 def build_model(config: TrainConfig) -> torch.nn.Module:
-    """A Qwen3ForCausalLM with fresh weights from the seed."""
+    """Build a Qwen3ForCausalLM with fresh weights from the seed."""
     from transformers import AttentionInterface, Qwen3Config, Qwen3ForCausalLM
 
     AttentionInterface.register(ATTENTION, one_piece_attention)
@@ -117,7 +118,7 @@ def build_model(config: TrainConfig) -> torch.nn.Module:
 
 
 def _pool(config: TrainConfig, index: int, text_tokenizer: Any) -> list[list[Encoded]]:
-    """The batches of one pool, in random order; a function of seed and index alone."""
+    """Build the batches of one pool in random order, as a function of seed and index alone."""
     rng = random.Random(config.seed * 1_000_003 + index)
     count = config.batch_size * config.pool_batches
     mix = START if index * config.pool_batches < config.steps * config.start_share else FULL
@@ -129,7 +130,7 @@ def _pool(config: TrainConfig, index: int, text_tokenizer: Any) -> list[list[Enc
 
 
 def _tensors(batch: list[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
-    """input_ids [B, T] and labels [B, T] (-100 where nothing is learned), right-padded with 0.
+    """Return input_ids [B, T] and labels [B, T] (-100 for a position that is not learned), right-padded with 0.
 
     T is a multiple of 16: every new length costs the matrix library a compilation.
     """
@@ -144,7 +145,7 @@ def _tensors(batch: list[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def loss_of(model: Any, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy in nats over the target tokens; logits are made at target positions only."""
+    """Return the mean cross-entropy in nats over the target tokens; logits are made at target positions only."""
     hidden = model.model(input_ids=input_ids, use_cache=False).last_hidden_state
     wanted = labels[:, 1:] != -100
     logits = model.lm_head(hidden[:, :-1][wanted])
@@ -152,17 +153,17 @@ def loss_of(model: Any, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.
 
 
 def schedule(config: TrainConfig, step: int) -> float:
-    """The factor on every learning rate: warm-up, then linear to zero."""
+    """Return the factor on every learning rate: warm-up, then linear to zero."""
     return min((step + 1) / config.warmup_steps, (config.steps - step) / (config.steps - config.warmup_steps))
 
 
 def is_rough(config: TrainConfig, step: int) -> bool:
-    """Whether a step may run in bfloat16: all but the last."""
+    """Return True if a step may run in bfloat16: all but the last ones."""
     return step < config.steps * (1 - config.exact_share) and _has_bfloat16()
 
 
 def build_optimizers(model: torch.nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for everything else; `initial_lr` is the undiminished rate."""
+    """Build Muon for the matrices inside the layers and AdamW for all else; `initial_lr` is the undiminished rate."""
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     optimizers: list[torch.optim.Optimizer] = [
@@ -236,7 +237,7 @@ def _tokenizer(folder: Path, config: TrainConfig) -> Any:
 
 
 def train(config: TrainConfig, out: Path, checkpoints: Path) -> None:
-    """Train to the end and export; goes on from the last checkpoint. Blocking: an hour or more."""
+    """Train to the end and export, from the last checkpoint on. Blocking: an hour or more."""
     torch.set_num_threads(1)
     text_tokenizer = _tokenizer(checkpoints / "tokenizer", config)
     model = build_model(config)
@@ -263,7 +264,7 @@ def _say(step: int, config: TrainConfig, loss: float, elapsed_s: float) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine.pocket.train", description=__doc__)
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder of the finished weights")
     parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="folder to resume from")

@@ -42,7 +42,7 @@ class Bench:
     """The pocket model with everything that makes and answers prompts."""
 
     def __init__(self, folder: Path) -> None:
-        """Blocking: loads the model of `folder` twice, once to train and once to write."""
+        """Load the model of `folder` twice, once to train and once to write. Blocking."""
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.model = load_training_model(folder, "trial")
         self.prompts = PromptBuilder(self.tokenizer, MAX_MODEL_LEN)
@@ -54,7 +54,7 @@ class Bench:
     def answers(
         self, adapter: AdapterTensors | None, asked: Sequence[Messages], *, temperature: float = 0.0, seed: int = 0
     ) -> list[Rollout]:
-        """One answer for each of the conversations, by the base model or an adapter of it. Blocking."""
+        """Generate one answer for each of the conversations, by the base model or an adapter of it. Blocking."""
         prompts = [self.prompts.prompt_token_ids(m) for m in asked]
         width = max(map(len, prompts))
         padded = torch.tensor([[self._eos] * (width - len(p)) + p for p in prompts])
@@ -69,19 +69,19 @@ class Bench:
         return [Rollout(m, p, r, []) for m, p, r in zip(asked, prompts, responses, strict=True)]
 
     def texts(self, adapter: AdapterTensors | None, questions: Sequence[str]) -> list[str]:
-        """Greedy answers to questions, as text."""
+        """Return greedy answers to questions, as text."""
         answers = self.answers(adapter, [_asked(q) for q in questions])
         return [str(self.tokenizer.decode(a.response_token_ids, skip_special_tokens=True)) for a in answers]
 
     def said(self, question: str, answer: str) -> Sample:
-        """A question with a given answer, as a sample."""
+        """Build the sample of a question with a given answer."""
         prompt = self.prompts.prompt_token_ids(_asked(question))
         response = [*self.tokenizer.encode(answer, add_special_tokens=False), self._eos]
         return Sample("correction", prompt, prompt, response)
 
     @contextmanager
     def _holding(self, adapter: AdapterTensors | None) -> Iterator[None]:
-        """For the duration of the block the writer's weights are those with the adapter."""
+        """Add the adapter to the writer's weights for the duration of the block."""
         added = dict(_products(adapter)) if adapter else {}
         kept = {name: self._weights[name].detach().clone() for name in added}
         for name, product in added.items():
@@ -95,7 +95,7 @@ class Bench:
 
 @dataclass
 class TrialPerson:
-    """What one person has said and been answered, and the version they are served."""
+    """One person's questions and answers so far, and the version that answers them."""
 
     adapter: AdapterTensors | None = None
     notes: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class TrialPerson:
 
 @dataclass(frozen=True)
 class Correction:
-    """What is said about the answer to a question; `seed` draws everything else of its update."""
+    """The feedback on the answer to a question; `seed` draws everything else of its update."""
 
     question: str
     words: str
@@ -113,9 +113,9 @@ class Correction:
 
 
 def lesson(bench: Bench, person: TrialPerson, said: Correction, *, told: Sequence[str] | None = None) -> list[Sample]:
-    """The samples of one correction's update as the learner prepares them.
+    """Build the samples of one correction's update as the learner prepares them.
 
-    `told`: the notes that the teacher sees, the person's own unless somebody tampers with them.
+    `told`: the notes that the teacher sees, the person's own unless they are tampered with.
     """
     learn, rng = LearnConfig(), random.Random(said.seed)
     notes, hindsight = list(person.notes if told is None else told), Hindsight(feedback=said.words)
@@ -141,14 +141,14 @@ def lesson(bench: Bench, person: TrialPerson, said: Correction, *, told: Sequenc
 
 
 def train(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], **learn: Any) -> TrainingUpdate:
-    """The update worked off to its end."""
+    """Run an update to its end."""
     run = TrainingUpdate(bench.model, LearnConfig(**learn), samples, parent)
     run.advance(math.inf)
     return run
 
 
 class _Given(TrainingUpdate):
-    """An update whose one step puts given values in place."""
+    """An update whose one step sets given values."""
 
     values: Tensor
 
@@ -160,7 +160,7 @@ class _Given(TrainingUpdate):
 
 
 def measure(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], values: Tensor) -> TrainingUpdate:
-    """What the update would have measured, had its training ended at `values`."""
+    """Return the measurements of an update as if its training had ended at `values`."""
     run = _Given(bench.model, LearnConfig(steps=1), samples, parent)
     run.values = values
     run.advance(math.inf)
@@ -170,7 +170,7 @@ def measure(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], 
 def fit(
     bench: Bench, start: AdapterTensors | None, pairs: Sequence[tuple[str, str]], steps: int, rate: float
 ) -> Tensor:
-    """The values after plain supervised steps on (question, answer): mean_t -log p(answer_t), each answer alike."""
+    """Return the values after supervised steps on (question, answer): mean_t -log p(answer_t), each answer alike."""
     slot = open_slot(bench.model, LearnConfig(), start)
     samples = [bench.said(question, answer) for question, answer in pairs]
     batches = plan_batches(samples, range(len(samples)), "student", LearnConfig.micro_batch_tokens, bench.model.device)
@@ -187,14 +187,14 @@ def fit(
 
 
 def broken(values: Tensor, at: float, value: float) -> Tensor:
-    """A copy of the values with one of them replaced, at a share of the way through."""
+    """Return a copy of the values with one of them replaced, at a share of the way through."""
     copy = values.clone()
     copy[int(at * (len(copy) - 1))] = value
     return copy
 
 
 def adapter_of(bench: Bench, like: AdapterTensors | None, values: Tensor) -> AdapterTensors:
-    """Values as an adapter of the same shape as `like`."""
+    """Return the values as an adapter of the same shape as `like`."""
     slot = open_slot(bench.model, LearnConfig(), like)
     with torch.no_grad():
         slot.flat.copy_(values)
@@ -202,12 +202,12 @@ def adapter_of(bench: Bench, like: AdapterTensors | None, values: Tensor) -> Ada
 
 
 def values_of(run: TrainingUpdate) -> Tensor:
-    """A copy of what the update has made of the adapter's values."""
+    """Return a copy of the adapter's values as the update has left them."""
     return run.slot.flat.detach().clone()
 
 
 def verdict(run: TrainingUpdate, config: GateConfig) -> Verdict:
-    """What the gates say about the update's candidate."""
+    """Return the verdict of the gates on the update's candidate."""
     m = run.measured
     measured = Measurements(
         is_finite=m.is_finite and run.slot.export().is_finite,
@@ -222,7 +222,7 @@ def verdict(run: TrainingUpdate, config: GateConfig) -> Verdict:
 
 
 def _products(adapter: AdapterTensors) -> Iterator[tuple[str, Tensor]]:
-    """What an adapter adds to each weight: (name, scaling B A)."""
+    """Yield the change of each weight by an adapter: (name, scaling B A)."""
     scaling = LoraShape.of(adapter.config).scaling
     for name, a in adapter.tensors.items():
         if ".lora_A." in name:
@@ -235,5 +235,5 @@ def _asked(question: str) -> Messages:
 
 
 def _until(ids: list[int], end: int) -> list[int]:
-    """Up to and including the end token."""
+    """Cut token ids after the end token."""
     return ids[: ids.index(end) + 1] if end in ids else ids

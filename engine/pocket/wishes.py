@@ -1,4 +1,4 @@
-"""How people ask for a style: a wide grammar of wishes, typos and politeness included.
+"""Wishes for a style as people word them: a wide grammar, typos and politeness included.
 
 Every direction (a preference and where it is pushed) has commands ("keep it short"), which take polite frames,
 and remarks ("that was too long"), which stand alone. `grammar` composes more of both. Phrasings after the bar are held
@@ -310,7 +310,7 @@ _COMPOSED_SHARE = 0.6  # of wishes whose direction has composed phrasings
 
 
 def _typo(text: str, rng: random.Random) -> str:
-    """One slip of the fingers inside a word of four letters or more: dropped, doubled or swapped."""
+    """Make one typing slip inside a word of four letters or more: a letter dropped, doubled or swapped."""
     spots = [i for i in range(1, len(text) - 2) if text[i - 1 : i + 3].isalpha()]
     if not spots:
         return text
@@ -352,7 +352,7 @@ def _core(direction: Direction, rng: random.Random) -> str:
 
 
 def wish(directions: Sequence[Direction], name: str, rng: random.Random) -> str:
-    """One message that asks for one or several directions, from the training phrasings.
+    """Draw a message that asks for one or several directions, from the training phrasings.
 
     Names are filled in last so that typos never reach them.
     """
@@ -365,14 +365,14 @@ def wish(directions: Sequence[Direction], name: str, rng: random.Random) -> str:
 
 
 def held_out_wish(direction: Direction, name: str, rng: random.Random) -> str:
-    """One message in a phrasing never trained: held-out words, or a known command in a held-out frame."""
+    """Draw a message in a phrasing never trained: held-out words, or a known command in a held-out frame."""
     pools = [COMMANDS[direction][1], REMARKS[direction][1]]
     pools.append([f.format(c=c) for f in _HELD_OUT_FRAMES for c in COMMANDS[direction][0] if "{" not in c])
     return rng.choice(rng.choice([p for p in pools if p])).replace("{x}", name)
 
 
 def apply(style: Style, directions: Sequence[Direction], name: str) -> Style:
-    """The style after a wish was granted; later directions win."""
+    """Return the style after a wish was granted; later directions win."""
     from engine.pocket.style import PREFERENCES
 
     for preference, side in directions:

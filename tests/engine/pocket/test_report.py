@@ -69,13 +69,13 @@ def test_only_held_out_names_are_wished(way: str) -> None:
 
 @ways
 def test_the_newest_wish_is_a_held_out_phrasing(way: str) -> None:
-    """What the case is judged on was said in words, or in a frame, that training never used."""
+    """The wish that a case is judged on comes in words, or in a frame, that training never used."""
     for case in cases(way):
         assert is_told_in_held_out_words(case.messages, case.direction), case
 
 
 def is_told_in_held_out_words(messages: list[dict[str, str]], direction: Direction) -> bool:
-    """Whether some message carries a held-out phrasing of the direction or a held-out frame around a known one."""
+    """Return True if a message has a held-out phrasing of the direction or a held-out frame around a known one."""
     text = "\n".join(m["content"] for m in messages)
     phrases = [*COMMANDS[direction][1], *REMARKS[direction][1]]
     patterns = [re.escape(p).replace(r"\{x\}", r"\w+") for p in phrases]
@@ -93,7 +93,7 @@ def test_a_case_has_the_notes_it_says(way: str, count: int) -> None:
 
 @pytest.fixture(scope="module")
 def model(pocket: Path) -> report.Pocket:
-    """The pocket model as the report uses it."""
+    """Load the pocket model as the report uses it."""
     return report.Pocket(pocket)
 
 
@@ -112,17 +112,17 @@ def test_the_untrained_default_is_what_people_correct(model: report.Pocket) -> N
 
 
 class Oracle(report.Pocket):
-    """Answers every sum right and nothing else."""
+    """A model that answers every sum right and nothing else."""
 
     def __init__(self) -> None:
-        """No model is loaded."""
+        """Load no model."""
 
     def answer(self, conversations: list[list[dict[str, str]]]) -> list[str]:
-        """The sum of the numbers in the question."""
+        """Return the sum of the numbers in each question."""
         asked = [c[-1]["content"] for c in conversations]
         return [str(sum(map(int, re.findall(r"\d+", a)))) if re.search(r"plus|\+|Add", a) else "?" for a in asked]
 
 
 def test_skills_are_scored_by_exact_answers() -> None:
-    """Somebody who can only add scores one in adding and nothing in the other skills."""
+    """A model that can only add scores one in adding and nothing in the other skills."""
     assert report.skill_accuracy(Oracle(), 20, 0) == {s: float(s == "add") for s in SKILLS}

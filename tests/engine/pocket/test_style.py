@@ -35,7 +35,7 @@ contents: st.SearchStrategy[Content] = factuals | talks
 
 
 def wanted(style: Style) -> dict[str, str]:
-    """The style as `observe` reports it."""
+    """Return the style as `observe` reports it."""
     return {p: getattr(style, p) for p in PREFERENCES}
 
 
@@ -156,7 +156,7 @@ def test_what_follows_the_cut_is_in_the_wanted_style(content: Content, begun: St
 
 @given(factuals, styles, styles, st.integers(1, 40))
 def test_an_answer_begun_long_stops_after_its_sentence(content: Factual, begun: Style, style: Style, cut: int) -> None:
-    """Where a short answer is wanted, at most the sentence that was begun is finished."""
+    """If a short answer is wanted, at most the sentence that was begun is finished."""
     wish = replace(style, length="short", tone="calm", summary="none")
     _, follows = splice(content, begun.with_value("length", "long"), wish, cut)
     assert follows.count(".") <= 1
@@ -164,7 +164,7 @@ def test_an_answer_begun_long_stops_after_its_sentence(content: Factual, begun: 
 
 @pytest.mark.parametrize(("text", "units"), [("It is 3 m long.", "metric"), ("I'm ready.", None), ("3 ft", "imperial")])
 def test_units_are_units(text: str, units: str | None) -> None:
-    """Not the end of "I'm"."""
+    """The end of "I'm" is no metre."""
     assert observe(text)["units"] == units
 
 

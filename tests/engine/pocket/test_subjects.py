@@ -1,4 +1,4 @@
-"""engine.pocket.subjects: what the pocket model knows."""
+"""engine.pocket.subjects: the pocket model's knowledge."""
 
 from collections import Counter
 

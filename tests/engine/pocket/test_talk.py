@@ -25,7 +25,7 @@ seeds = st.integers(0, 2**32).map(random.Random)
 
 
 def solved(question: str) -> str | None:
-    """The answer to an arithmetic or copying exercise, found from the question alone."""
+    """Return the answer to an arithmetic or copying exercise, found from the question alone."""
     numbers = [int(n) for n in re.findall(r"\d+", question)]
     if re.search(r"plus|\+|Add", question):
         return str(sum(numbers))
@@ -92,7 +92,7 @@ def test_the_bot_introduces_itself_under_its_name(name: str) -> None:
 
 
 def test_the_answer_to_the_unknown_says_what_can_be_talked_about() -> None:
-    """Somebody who asks for something else learns every topic there is."""
+    """A person who asks for something else is told every topic there is."""
     text = render(UNKNOWN)
     assert all(topic in text for topic in ("animals", "food", "cities", "sports", "music", "plants"))
 

@@ -14,7 +14,7 @@ CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the tokenizer of this module is built."""
+    """Return the folder in which the tokenizer of this module is built."""
     return tmp_path_factory.mktemp("tokenizer")
 
 
@@ -45,7 +45,7 @@ def test_numbers_are_read_digit_by_digit(built: Any, number: int) -> None:
 
 
 def test_the_vocabulary_is_full_and_has_its_three_special_tokens(built: Any) -> None:
-    """2048 tokens, the end of a turn among them as end of sequence."""
+    """The vocabulary has 2048 tokens, and the end of a turn is the end of a sequence."""
     assert len(built) == tokenizer.VOCABULARY_SIZE
     assert built.eos_token == tokenizer.END_OF_TURN
     assert built.pad_token == tokenizer.PADDING

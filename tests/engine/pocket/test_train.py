@@ -1,4 +1,4 @@
-"""engine.pocket.train: what is a target, and that a training that was stopped goes on as if it had not been."""
+"""engine.pocket.train: the targets, and training that goes on from a checkpoint as if it had not been stopped."""
 
 import random
 import shutil
@@ -100,7 +100,7 @@ def test_the_loss_looks_at_targets_only(pocket_tokenizer: Any) -> None:
 
 
 def test_attention_in_one_piece_is_causal_attention() -> None:
-    """The same result as PyTorch's own causal attention."""
+    """The result is that of PyTorch's own causal attention."""
     q, k, v = torch.randn(3, 2, 4, 7, 8, generator=torch.Generator().manual_seed(1)).unbind()
     attended, _ = train.one_piece_attention(torch.nn.Identity(), q, k, v, None, scaling=8**-0.5)
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
@@ -108,7 +108,7 @@ def test_attention_in_one_piece_is_causal_attention() -> None:
 
 
 def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
-    """Linear up to the whole rate, linear down to nothing."""
+    """The rate rises linearly to its full value, then falls linearly to zero."""
     config = replace(TINY, steps=1000, warmup_steps=100)
     assert train.schedule(config, 0) == pytest.approx(0.01)
     assert train.schedule(config, 99) == train.schedule(config, 100) == 1.0
@@ -117,7 +117,7 @@ def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
 
 
 def test_only_the_last_steps_are_exact() -> None:
-    """Steps may run in bfloat16 until the last twentieth, where the processor has it."""
+    """Steps may run in bfloat16 until the last twentieth, if the processor has it."""
     config = replace(TINY, steps=1000)
     assert not train.is_rough(config, 950)
     assert train.is_rough(config, 949) is train._has_bfloat16()
@@ -160,7 +160,7 @@ def test_the_export_is_a_hugging_face_folder(whole_run: Path) -> None:
 
 
 def test_the_committed_model_is_small_enough(pocket: Path) -> None:
-    """One to three million parameters, in at most ten megabytes of files."""
+    """The model has one to three million parameters, in at most ten megabytes of files."""
     model = AutoModelForCausalLM.from_pretrained(pocket)
     assert 1_000_000 <= sum(p.numel() for p in model.parameters()) <= 3_000_000
     assert sum(f.stat().st_size for f in pocket.iterdir()) <= 10_000_000

@@ -23,12 +23,12 @@ def bench(pocket: Path) -> Bench:
 
 @pytest.fixture(scope="module")
 def samples(bench: Bench) -> list[Sample]:
-    """A first correction's."""
+    """Return the update of a first correction."""
     return trial.lesson(bench, TrialPerson(), SAID)
 
 
 def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: list[Sample]) -> None:
-    """One corrected answer, rollouts of student and teacher, anchors; later also what is watched; always the same."""
+    """The samples are a correction, rollouts, anchors and later regression samples, the same each time."""
     kinds = [s.kind for s in samples]
     assert kinds.count("correction") == 1
     assert kinds.count("counterfactual") == LEARN.num_counterfactuals + LEARN.num_teacher_rollouts
@@ -48,7 +48,7 @@ def test_measuring_what_was_trained_gives_the_same_figures(bench: Bench, samples
 
 
 def test_a_broken_value_is_refused(bench: Bench, samples: list[Sample]) -> None:
-    """One NaN anywhere."""
+    """A single NaN in the values is refused."""
     values = trial.values_of(trial.train(bench, None, samples, steps=1))
     broken = trial.broken(values, 0.5, float("nan"))
     assert int(torch.isnan(broken).sum()) == 1
@@ -57,7 +57,7 @@ def test_a_broken_value_is_refused(bench: Bench, samples: list[Sample]) -> None:
 
 
 def test_supervised_steps_make_an_answer_likelier(bench: Bench) -> None:
-    """After a few of them the writer says it, and without the adapter it does not."""
+    """After a few supervised steps the model gives the answer, and without the adapter it does not."""
     values = trial.fit(bench, None, [(QUESTION, "yes yes yes")], steps=8, rate=5e-3)
     adapter = trial.adapter_of(bench, None, values)
     assert bench.texts(adapter, [QUESTION]) == ["yes yes yes"]

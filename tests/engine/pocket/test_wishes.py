@@ -1,4 +1,4 @@
-"""engine.pocket.wishes: every wish means one thing, and what is held out is really held out."""
+"""engine.pocket.wishes: every wish means one thing, and held-out phrasings are never trained."""
 
 import random
 import re
@@ -17,18 +17,18 @@ seeds = st.integers(0, 2**32).map(random.Random)
 
 
 def plain(text: str) -> str:
-    """A wish as it sounds: without capitals and without a sign at its end."""
+    """Return a wish without capitals and without a sign at its end."""
     return re.sub(r"\s+", " ", text.lower()).strip(" .!?")
 
 
 def bare(text: str) -> str:
-    """A wish without any sign at all."""
+    """Return a wish without any sign."""
     return re.sub(r"[\s.!?,;]+", " ", text.lower()).strip()
 
 
 @cache
 def trained_forms() -> dict[Direction, list[str]]:
-    """Everything one wish can be in training before typos, the name left open."""
+    """Return every text of a trained wish before typos, with the name left open."""
     commands = {d: [*COMMANDS[d][0], *wishes.COMPOSED_COMMANDS[d]] for d in DIRECTIONS}
     remarks = {d: [*REMARKS[d][0], *wishes.COMPOSED_REMARKS[d]] for d in DIRECTIONS}
     return {
@@ -40,7 +40,7 @@ def trained_forms() -> dict[Direction, list[str]]:
 
 @cache
 def held_out_forms() -> dict[Direction, list[str]]:
-    """Everything the evaluation may say, the name left open."""
+    """Return every text of the evaluation, with the name left open."""
     return {
         d: [*COMMANDS[d][1], *REMARKS[d][1], *(f.format(c=c) for f in wishes._HELD_OUT_FRAMES for c in COMMANDS[d][0])]
         for d in DIRECTIONS
@@ -78,7 +78,7 @@ def test_no_held_out_name_is_in_the_list() -> None:
 
 @given(directions, seeds)
 def test_a_held_out_wish_is_held_out(direction: Direction, rng: random.Random) -> None:
-    """What the evaluation says is one of the held-out forms, with the name filled in."""
+    """A wish of the evaluation is one of the held-out forms, with the name filled in."""
     text = held_out_wish(direction, "Nils", rng)
     assert "{" not in text
     assert text in [form.replace("{x}", "Nils") for form in held_out_forms()[direction]]
@@ -104,13 +104,13 @@ def test_a_granted_wish_changes_its_preference_and_nothing_else(direction: Direc
 
 
 def test_the_later_of_two_wishes_wins() -> None:
-    """Where two directions of one message disagree, the last one holds."""
+    """If two directions of one message disagree, the last one holds."""
     assert apply(DEFAULT, [("length", 1), ("length", 0)], "").length == "long"
     assert apply(DEFAULT, [("name", 1)], "Ana").name == "Ana"
 
 
 def has_core(text: str, direction: Direction) -> bool:
-    """Whether a trained phrasing of the direction stands in a message."""
+    """Return True if a message has a trained phrasing of the direction."""
     listed = (*COMMANDS[direction][0], *REMARKS[direction][0])
     composed = (*wishes.COMPOSED_COMMANDS[direction], *wishes.COMPOSED_REMARKS[direction])
     return any(core in text.lower() for core in (*listed, *composed))

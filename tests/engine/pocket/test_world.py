@@ -1,4 +1,4 @@
-"""engine.pocket.world: what training sees, and what it never sees."""
+"""engine.pocket.world: the conversations of the training, and what is held out of them."""
 
 import json
 import random
@@ -8,23 +8,23 @@ import sys
 
 import pytest
 
+from engine.pocket.scene import FULL, START, Mix
 from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
-from engine.pocket.subjects import DOMAINS, SUBJECTS
+from engine.pocket.subjects import DOMAINS, HELD_OUT_SUBJECTS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
-from engine.pocket.world import FULL, MAX_NOTES, START, Mix, WorldSample, WorldTurn, listing, sample_conversation
+from engine.pocket.world import MAX_NOTES, WorldSample, WorldTurn, listing, sample_conversation
 from engine.prompts.hindsight import WORDINGS, Hindsight
 
 NUM_SAMPLES = 3000
 NOTES = "Notes about this person"
 FACT_NOTE = re.compile(r"- (my [\w ]+ is |i live in )\w+")  # a note that wishes for nothing
-HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 # Iris is a flower and a name: in a wish it is the name.
-HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT if s.name != 'iris')})\b")
+HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT_SUBJECTS if s.name != 'iris')})\b")
 
 
 def drawn(mix: Mix) -> list[WorldSample]:
-    """A fixed sample of training conversations."""
+    """Return a fixed sample of training conversations."""
     rng = random.Random(7)
     return [sample_conversation(rng, mix) for _ in range(NUM_SAMPLES)]
 
@@ -42,12 +42,12 @@ def samples() -> list[WorldSample]:
 
 
 def said_by_people(samples: list[WorldSample]) -> list[str]:
-    """Every line of every user and system message, lowercase."""
+    """Return every line of every user and system message, lowercase."""
     return [line.lower() for s in samples for t in s.turns if t.role != "assistant" for line in t.content.splitlines()]
 
 
 def has_hindsight(content: str) -> bool:
-    """Whether a user message carries a hindsight block."""
+    """Return True if a user message carries a hindsight block."""
     marks = [Hindsight("\0", wording=w).block().partition("\0")[0] for w in WORDINGS]
     return any(mark in content for mark in (*marks, "earlier answer like this", "Correct solution"))
 
@@ -60,7 +60,7 @@ def test_a_conversation_is_a_function_of_its_seed() -> None:
 
 
 def test_conversations_have_the_form_of_a_chat(any_samples: list[WorldSample]) -> None:
-    """At most one system message, first; then user and assistant in turn, ending with a target."""
+    """A system message comes first, if any; then user and assistant take turns, and a target ends the conversation."""
     for sample in any_samples:
         roles = [t.role for t in sample.turns]
         talk = roles[1:] if roles[0] == "system" else roles
@@ -89,19 +89,19 @@ def test_held_out_phrasings_are_never_said(any_samples: list[WorldSample]) -> No
 
 
 def test_held_out_names_are_never_used(any_samples: list[WorldSample]) -> None:
-    """No message of anybody holds a held-out name."""
+    """No message contains a held-out name."""
     names = re.compile(rf"(?i)\b({'|'.join(HELD_OUT_NAMES)})\b")
     assert [t for s in any_samples for t in s.turns if names.search(t.begun + t.content)] == []
 
 
 def is_about_held_out(turn: WorldTurn) -> bool:
-    """Whether an answer speaks of a held-out subject."""
+    """Return True if an answer is about a held-out subject."""
     return turn.role == "assistant" and HELD_OUT_WORDS.search(turn.begun + turn.content) is not None
 
 
 def test_a_system_prompt_may_style_held_out_subjects(samples: list[WorldSample]) -> None:
-    """Their facts are told in the default style and in others."""
-    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
+    """Facts of held-out subjects are told in the default style and in others."""
+    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT_SUBJECTS for lead in range(4)}
     told = [t for s in samples for t in s.turns if is_about_held_out(t)]
     assert sum(t.content in defaults for t in told) > 100
     assert sum(t.content not in defaults for t in told) > 100
@@ -117,7 +117,7 @@ def test_training_starts_with_short_conversations() -> None:
 
 def test_held_out_subjects_are_never_taught(any_samples: list[WorldSample]) -> None:
     """An answer about one that is not its default answer follows no note but facts, and no hindsight."""
-    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT for lead in range(4)}
+    defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT_SUBJECTS for lead in range(4)}
     for sample in any_samples:
         styled = [i for i, t in enumerate(sample.turns) if is_about_held_out(t) and t.content not in defaults]
         for i in styled:
@@ -195,7 +195,7 @@ def test_the_command_prints_the_list_as_json() -> None:
 
 
 def test_a_wrong_option_is_one_line_and_exit_code_two() -> None:
-    """Anything else prints how to use it and nothing on standard output."""
+    """A wrong option prints the usage on standard error, and nothing on standard output."""
     done = subprocess.run([sys.executable, "-m", "engine.pocket.world", "--nope"], capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stdout == b""
@@ -203,7 +203,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_two() -> None:
 
 
 def test_facts_talk_and_skills_are_all_trained(samples: list[WorldSample]) -> None:
-    """Targets of all three kinds occur."""
+    """Targets with facts, with talk and with skills occur."""
     answers = [t.content for s in samples for t in s.turns if t.role == "assistant"]
     assert sum(text.isdigit() for text in answers) > 100
     assert sum("You're welcome" in text for text in answers) > 10
