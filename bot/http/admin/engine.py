@@ -9,6 +9,7 @@ from aiohttp import web
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
 from bot.http.api.health import health_of
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from bot.monitoring import stats
 from storage.database import Session
@@ -58,7 +59,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 def _minutes(request: web.Request) -> int:
     text = request.query.get("minutes", str(MINUTES[1]))
     if text not in map(str, MINUTES):
-        raise InvalidField(f"minutes is one of {', '.join(map(str, MINUTES))}", "minutes")
+        raise InvalidField(messages.MINUTES.format(choices=", ".join(map(str, MINUTES))), "minutes")
     return int(text)
 
 

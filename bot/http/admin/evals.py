@@ -10,6 +10,7 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin import paging, plots, render
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from storage.reports import eval_runs
 from storage.tables import EvalRun
@@ -53,7 +54,7 @@ async def add(request: web.Request) -> web.StreamResponse:
         summary = json.loads(content)
         checked(summary)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise InvalidField("this is no summary.json that `heed eval` has written", "summary") from None
+        raise InvalidField(messages.NO_SUMMARY, "summary") from None
     config = summary.pop("config")
     run = await request.app[CORE].database.write(lambda s: eval_runs.add(s, config, summary))
     return render.see_other(f"/admin/evals/{run.id}")

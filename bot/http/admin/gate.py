@@ -14,6 +14,7 @@ from bot.access import admin_password
 from bot.errors import NotAuthorised, OriginRefused, RequestError
 from bot.http.admin import render
 from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSession
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.errors import body_of
 from storage.errors import StorageError
@@ -47,19 +48,19 @@ async def check_token(request: web.Request, expected: str) -> None:
     """Raise OriginRefused if a form does not carry the expected token."""
     given = (await request.post()).get(CSRF_FIELD, "")
     if not isinstance(given, str) or not hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode()):
-        raise OriginRefused("this form is not of this session; load the page again")
+        raise OriginRefused(messages.OLD_FORM)
 
 
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     is_change = request.method not in ("GET", "HEAD")
     if is_change and request.headers.get("Origin") is None:
-        raise OriginRefused("a form of the dashboards comes with its Origin")
+        raise OriginRefused(messages.NO_ORIGIN)
     if request.path == LOGIN:
         return await handler(request)
     session = await session_of(request, is_use=request.headers.get(LIVE_HEADER) is None)
     if session is None:
         if is_change:
-            raise NotAuthorised("sign in first")
+            raise NotAuthorised(messages.SIGN_IN_FIRST)
         return render.see_other(f"{LOGIN}?next={quote(request.path_qs, safe='')}")
     request[render.SESSION] = session
     if is_change:
@@ -69,7 +70,7 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def _refusal(request: web.Request, error: Exception) -> web.Response:
     if isinstance(error, web.HTTPNotFound):
-        status, message = 404, "there is no such page"
+        status, message = 404, messages.NO_PAGE
     else:
         status, body = body_of(request, error)
         message = body["error"]["message"]

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from bot.errors import InvalidField
 from bot.http.admin.render import HEADERS
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from storage.database import Session
 from storage.reports.dashboards import Page
@@ -25,7 +26,7 @@ def before(request: web.Request) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise InvalidField("before is the number of a row", "before")
+        raise InvalidField(messages.NO_ROW_NUMBER, "before")
     return int(text)
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from bot.core.gateway import question
 from bot.errors import InvalidField
 from bot.http.admin import access_log, paging, render
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from storage.database import Session
 from storage.learning import notes, versions
@@ -39,7 +40,7 @@ async def page(request: web.Request) -> web.StreamResponse:
     """List people by their ids (`GET /admin/people?after=`)."""
     after = request.query.get("after", "")
     if not PERSON_ID.fullmatch(after):
-        raise InvalidField("after is the id of a person", "after")
+        raise InvalidField(messages.NO_PERSON_ID, "after")
     if paging.wants_csv(request):
         return await paging.as_csv(request, "people", LIST_HEAD, _list_rows(request))
     found, next_id = await request.app[CORE].database.read(lambda s: dashboards.people(s, paging.ROWS, after))
@@ -116,7 +117,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
 
 def _version(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise InvalidField("a version is a number", "version")
+        raise InvalidField(messages.NO_VERSION_NUMBER, "version")
     return int(text)
 
 

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from bot.commands import consolidate as consolidating
 from bot.errors import NotFound
-from bot.http.protocol import bodies, responses, views
+from bot.http.protocol import bodies, messages, responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
@@ -97,5 +97,5 @@ async def _known(request: web.Request) -> str:
     """Return the id of the person in the path. Raises NotFound."""
     user = await request.app[CORE].gateway.known(author(request, request.match_info["user"]))
     if not user.id:
-        raise NotFound("heed does not know this person", "user")
+        raise NotFound(messages.UNKNOWN_PERSON, "user")
     return user.id

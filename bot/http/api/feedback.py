@@ -11,7 +11,7 @@ from bot.core.gateway import choice_id
 from bot.core.lessons import TRAINING
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
-from bot.http.protocol import bodies, views
+from bot.http.protocol import bodies, messages, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from engine.config import ConfigError
@@ -26,7 +26,7 @@ async def give(request: web.Request) -> web.Response:
     core = request.app[CORE]
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:
-        raise InvalidField("retry needs wait: true", "retry")
+        raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
     record = mapping.record(event(body))
     training = training_of(core, body.training)
     if record.kind in TRAINING:
@@ -55,7 +55,7 @@ def event(body: bodies.FeedbackBody) -> FeedbackEvent:
 
 def _target(body: bodies.FeedbackBody) -> str:
     if not body.completion_id:
-        raise InvalidField("completion_id is missing: which answer is it about?", "completion_id")
+        raise InvalidField(messages.NO_COMPLETION_ID, "completion_id")
     return choice_id(body.completion_id, body.index)
 
 
@@ -76,5 +76,5 @@ def key_of(request: web.Request) -> str | None:
     """Return the call's idempotency key, if it has one. Raises InvalidField."""
     key = request.headers.get(KEY_HEADER)
     if key is not None and not 1 <= len(key) <= MAX_KEY_CHARS:
-        raise InvalidField(f"an {KEY_HEADER} has 1 to {MAX_KEY_CHARS} characters", KEY_HEADER)
+        raise InvalidField(messages.KEY_LENGTH.format(header=KEY_HEADER, limit=MAX_KEY_CHARS), KEY_HEADER)
     return key

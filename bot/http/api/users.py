@@ -11,7 +11,7 @@ from bot.core.feedback import REASONS
 from bot.core.lessons import stored_outcome
 from bot.errors import InvalidField, NotFound
 from bot.events import Command, Place
-from bot.http.protocol import bodies, responses, scopes, views
+from bot.http.protocol import bodies, messages, responses, scopes, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder, spend
 from bot.http.protocol.openapi import gives
@@ -74,7 +74,7 @@ async def command(request: web.Request) -> web.Response:
     body = await bodies.read(request, bodies.CommandBody)
     given = person.parse(body.text)
     if given is None:
-        raise InvalidField("a command starts with a slash; /help lists them", "text")
+        raise InvalidField(messages.NO_COMMAND, "text")
     scopes.require(holder(request), "chat", "feedback", "adapters")  # a command may do any of these
     if given.name in SPENT_BY:
         await spend(request, SPENT_BY[given.name])
@@ -113,7 +113,7 @@ async def forget(request: web.Request) -> web.Response:
     core = request.app[CORE]
     user = await core.gateway.known(author(request, request.match_info["user"]))
     if not user.id:
-        raise NotFound("heed does not know this person", "user")
+        raise NotFound(messages.UNKNOWN_PERSON, "user")
     await core.gateway.forget(user.id)
     return web.json_response(responses.Forgotten(forgotten=True))
 

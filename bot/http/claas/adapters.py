@@ -16,7 +16,7 @@ from bot.errors import InvalidField, ModelRefused, NotFound, ShapeTaken
 from bot.events import Author
 from bot.http.claas import responses
 from bot.http.claas.bodies import InitBody, LoraQuery, PrefixQuery
-from bot.http.protocol import bodies
+from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder
 from bot.http.protocol.openapi import gives
@@ -31,7 +31,7 @@ def canonical(lora_id: str) -> str:
     """Return the one name for CLaaS's variants of a `lora_id`. Raises InvalidField if nothing is left of it."""
     name = ENDINGS.sub("", lora_id.strip().strip("/"))
     if any(part.strip() in ("", ".", "..") for part in name.split("/")):
-        raise InvalidField("a lora_id is a name, or names with slashes between them", "lora_id")
+        raise InvalidField(messages.LORA_ID, "lora_id")
     return name
 
 
@@ -44,7 +44,7 @@ async def person(request: web.Request, lora_id: str) -> User:
     """Return the person an adapter belongs to. Raises InvalidField, or NotFound if it was never made."""
     user = await request.app[CORE].gateway.known(owner(request, lora_id))
     if not user.id:
-        raise NotFound(f"there is no adapter {canonical(lora_id)}; POST /v1/lora/init makes one", "lora_id")
+        raise NotFound(messages.NO_ADAPTER.format(name=canonical(lora_id)), "lora_id")
     return user
 
 
@@ -58,9 +58,7 @@ async def init(request: web.Request) -> web.Response:
     shape = _shape(core, body)
     known = await core.gateway.known(who)
     if known.active_version and _is_shaped(body) and shape != known.lora_shape:
-        raise ShapeTaken(
-            f"{canonical(body.lora_id)} has learned something in another shape: delete it first", "lora_id"
-        )
+        raise ShapeTaken(messages.OTHER_SHAPE.format(name=canonical(body.lora_id)), "lora_id")
     user_id = await core.gateway.person(who)
     if _is_shaped(body):
         await core.database.write(lambda s: people.set_lora_shape(s, user_id, shape))
@@ -99,7 +97,7 @@ async def export(request: web.Request) -> web.Response:
     lora_id = bodies.query(request, LoraQuery).lora_id
     user = await person(request, lora_id)
     if not user.active_version:
-        raise NotFound(f"{canonical(lora_id)} has learned nothing yet: it is the model as it came", "lora_id")
+        raise NotFound(messages.NOTHING_LEARNED.format(name=canonical(lora_id)), "lora_id")
     content = await core.engine.export_adapter(user.id, user.active_version)
     name = re.sub(r"[^A-Za-z0-9._-]", "", canonical(lora_id).replace("/", "__")) or "adapter"
     headers = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
@@ -128,7 +126,9 @@ def _is_name(name: str) -> bool:
 def _check_model(core: Core, body: InitBody) -> None:
     known = ("heed-base", core.settings.model, core.settings.model_name)
     if body.base_model is not None and body.base_model not in known:
-        raise ModelRefused(f"this heed runs {core.settings.model_name}, not {body.base_model[:64]}", "base_model")
+        raise ModelRefused(
+            messages.OTHER_MODEL.format(model=core.settings.model_name, wanted=body.base_model[:64]), "base_model"
+        )
 
 
 def _is_shaped(body: InitBody) -> bool:
@@ -140,10 +140,9 @@ def _shape(core: Core, body: InitBody) -> Json | None:
     """Return the requested shape where it differs from the settings, in LearnConfig's names. Raises InvalidField."""
     learn, highest = core.settings.learn, core.settings.host.max_lora_rank
     if body.lora_r is not None and body.lora_r > highest:
-        message = f"adapters up to rank {highest} are served here: set HEED_HOST_MAX_LORA_RANK no smaller"
-        raise InvalidField(message, "lora_r")
+        raise InvalidField(messages.RANK_TOO_HIGH.format(highest=highest), "lora_r")
     if not set(body.target_modules or ()) <= set(learn.target_modules):
-        raise InvalidField(f"adapters sit on some of {', '.join(learn.target_modules)} here", "target_modules")
+        raise InvalidField(messages.OTHER_MODULES.format(modules=", ".join(learn.target_modules)), "target_modules")
     modules = None if body.target_modules is None else [m for m in learn.target_modules if m in body.target_modules]
     known = learn.to_dict()
     asked = {"lora_rank": body.lora_r, "lora_alpha": body.lora_alpha, "target_modules": modules}

@@ -22,7 +22,7 @@ from bot.http.api import feedback
 from bot.http.claas import responses
 from bot.http.claas.adapters import canonical, person
 from bot.http.claas.bodies import BatchBody, ItemBody
-from bot.http.protocol import bodies, views
+from bot.http.protocol import bodies, messages, views
 from bot.http.protocol import responses as protocol
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import spend
@@ -83,9 +83,9 @@ class _Batch:
         """Return heed's training settings for the call. Raises BatchRefused, InvalidField."""
         first = self.items[0]
         if len({canonical(item.lora_id) for item in self.items}) > 1:
-            raise BatchRefused("all items of one call are of the same lora_id", "requests")
+            raise BatchRefused(messages.SEVERAL_LORA_IDS, "requests")
         if any(item.training.given() != first.training.given() for item in self.items):
-            raise BatchRefused("all items of one call have the same training", "requests")
+            raise BatchRefused(messages.SEVERAL_TRAININGS, "requests")
         for place, item in enumerate(self.items):
             self._check(item, f"requests.{place}")
         return feedback.training_of(self.core, first.training.settings() or None)
@@ -93,9 +93,7 @@ class _Batch:
     def _check(self, item: ItemBody, at: str) -> None:
         for name in () if item.completion_id else ("prompt", "response"):
             if not getattr(item, name).strip():
-                raise InvalidField(
-                    f"{name} is empty; it names the answer, where completion_id does not", f"{at}.{name}"
-                )
+                raise InvalidField(messages.NO_ANSWER_NAMED.format(field=name), f"{at}.{name}")
         for name in ("prompt", "response", "feedback", "completion_id"):
             check_text(getattr(item, name) or "", self.core.gateway.settings.text_limit_chars, f"{at}.{name}")
         mapping.record(Reply("", item.feedback))

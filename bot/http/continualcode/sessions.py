@@ -18,7 +18,7 @@ from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.http.continualcode import responses
 from bot.http.continualcode.metrics import metrics_of
 from bot.http.continualcode.responses import LessonMetrics, SessionMessage, SessionSummary
-from bot.http.protocol import bodies, views
+from bot.http.protocol import bodies, messages, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
@@ -110,7 +110,7 @@ async def prompt(request: web.Request) -> web.Response:
     body = await bodies.read(request, PromptBody)
     core.gateway.require_ready()
     if not body.text.strip():
-        raise InvalidField("the text is empty", "text")
+        raise InvalidField(messages.EMPTY_TEXT, "text")
     turn = await core.gateway.turn(Message(_who(request), Place("http", chat.external_id), body.text))
     await spend(request, "messages")
     answer = await core.gateway.answer(turn)
@@ -151,7 +151,7 @@ def _event(body: SessionFeedbackBody, completion_id: str) -> FeedbackEvent:
 async def _last(core: Core, chat: Chat) -> Completion:
     turns = await core.gateway.turns(chat.id)
     if not turns:
-        raise NotFound("nothing was said in this session yet", "id")
+        raise NotFound(messages.EMPTY_SESSION, "id")
     return turns[-1]
 
 
@@ -165,7 +165,7 @@ async def _chat(request: web.Request) -> Chat:
     user = await core.gateway.known(_who(request))
     chat = await core.database.read(lambda s: chats.find(s, user.id, "http", PREFIX + check_text(wanted, 64, "id")))
     if chat is None:
-        raise NotFound(f"there is no session {wanted}", "id")
+        raise NotFound(messages.NO_SESSION.format(session=wanted), "id")
     return chat
 
 

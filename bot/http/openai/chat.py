@@ -21,7 +21,7 @@ from bot.events import Author, Message, Place
 from bot.http.openai import responses
 from bot.http.openai.models import asker
 from bot.http.openai.tools import tools_of
-from bot.http.protocol import bodies
+from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import spend
 from bot.http.protocol.errors import body_of
@@ -38,7 +38,7 @@ ANSWERING = (404, 504)  # refusals of every call that asks for an answer
 @gives(None, refuses=(404,))
 async def embeddings(_: web.Request) -> web.Response:
     """Refuse embeddings: heed's model only writes answers (`POST /v1/embeddings`)."""
-    raise NotFound("heed makes no embeddings: its model writes answers")
+    raise NotFound(messages.NO_EMBEDDINGS)
 
 
 @gives(responses.ChatCompletion, takes=bodies.ChatBody, streams=responses.ChatPiece, refuses=ANSWERING)
@@ -179,7 +179,7 @@ def heed_info(result: GenerateResult) -> responses.HeedInfo:
 def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
     """Return the sampling parameters of the body, with heed's defaults for the others. Raises InvalidField."""
     if body.top_logprobs and not body.logprobs:
-        raise InvalidField("top_logprobs needs logprobs: true", "top_logprobs")
+        raise InvalidField(messages.LOGPROBS_NEEDED, "top_logprobs")
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
     return Sampling(
         temperature=default.temperature if body.temperature is None else body.temperature,
@@ -251,29 +251,29 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
     wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
-        raise InvalidField("a conversation that heed keeps has one answer a turn: leave n at 1", "n")
+        raise InvalidField(messages.ONE_ANSWER, "n")
     if body.heed.regenerate:
         dropped = await gateway.completion(await gateway.person(who), body.heed.regenerate)
         return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
-    messages = messages_of(body.messages, gateway.settings.text_limit_chars)
+    conversation = messages_of(body.messages, gateway.settings.text_limit_chars)
     if body.heed.chat is None:
-        return Turn(await gateway.person(who), messages, wanted, **wishes)
-    if len(messages) > 1:
-        raise InvalidField("heed keeps this conversation: send the new message only", "messages")
-    return await gateway.turn(Message(who, Place("http", body.heed.chat), messages[0]["content"]), wanted, **wishes)
+        return Turn(await gateway.person(who), conversation, wanted, **wishes)
+    if len(conversation) > 1:
+        raise InvalidField(messages.ONE_MESSAGE, "messages")
+    return await gateway.turn(Message(who, Place("http", body.heed.chat), conversation[0]["content"]), wanted, **wishes)
 
 
 def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
     """Return a conversation that ends with a question. Raises InvalidField."""
-    messages = [message.plain() for message in given]
-    asked = [message["content"] for message in messages if message["role"] == "user"]
-    if not asked or messages[-1]["role"] not in ("user", "tool"):
-        raise InvalidField("messages must end with a message of role user, or of role tool after one", "messages")
+    conversation = [message.plain() for message in given]
+    asked = [message["content"] for message in conversation if message["role"] == "user"]
+    if not asked or conversation[-1]["role"] not in ("user", "tool"):
+        raise InvalidField(messages.LAST_ROLE, "messages")
     if not asked[-1].strip():
-        raise InvalidField("the message is empty", "messages")
-    for message in messages:
+        raise InvalidField(messages.EMPTY_MESSAGE, "messages")
+    for message in conversation:
         check_text(message["content"], limit_chars, "messages")
-    return messages
+    return conversation
 
 
 async def _stream(request: web.Request, call: ChatCall, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:

@@ -14,7 +14,7 @@ from bot.errors import InvalidField
 from bot.http.openai import responses
 from bot.http.openai.chat import ANSWERING, ChatCall, answered, turns_of
 from bot.http.openai.models import asker
-from bot.http.protocol import bodies
+from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.openapi import gives
 from engine.requests import Delta
@@ -37,9 +37,9 @@ def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
     """Return the chat call with the prompt as its one message. Raises InvalidField."""
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     if len(prompts) != 1:
-        raise InvalidField("heed answers one prompt a call; `n` asks for several answers to it", "prompt")
+        raise InvalidField(messages.ONE_PROMPT, "prompt")
     if not prompts[0].strip():
-        raise InvalidField("the prompt is empty", "prompt")
+        raise InvalidField(messages.EMPTY_PROMPT, "prompt")
     check_text(prompts[0], limit_chars, "prompt")
     same = body.model_dump(exclude={"prompt", "echo", "suffix", "logprobs"})
     logprobs = {"logprobs": body.logprobs is not None, "top_logprobs": body.logprobs}

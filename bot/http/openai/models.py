@@ -13,6 +13,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author
 from bot.http.claas.adapters import canonical, names_of
 from bot.http.openai import responses
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, holder
 from bot.http.protocol.bodies import OWN_MODELS, ModelBody
@@ -32,7 +33,7 @@ async def one_model(request: web.Request) -> web.Response:
     """Return one model (`GET /v1/models/{model}`)."""
     name = request.match_info["model"]
     if name not in OWN_MODELS and await _adapter(request, name) is None:
-        raise NotFound(f"there is no model {name[:64]}; there are {' and '.join(OWN_MODELS)}", "model")
+        raise NotFound(_no_model(name), "model")
     return web.json_response(_model(request, name))
 
 
@@ -42,9 +43,9 @@ async def asker(request: web.Request, body: ModelBody) -> Author:
         return author(request, body.user)
     name = await _adapter(request, body.model)
     if name is None:
-        raise InvalidField(f"there is no model {body.model[:64]}: use {' or '.join(OWN_MODELS)}", "model")
+        raise InvalidField(_no_model(body.model), "model")
     if body.user.strip() not in ("", name):
-        raise InvalidField(f"model is the adapter of {name}; leave user out", "user")
+        raise InvalidField(messages.MODEL_IS_ADAPTER.format(name=name), "user")
     return author(request, name)
 
 
@@ -72,3 +73,7 @@ def as_in_vllm(name: str) -> str:
 def _model(request: web.Request, name: str) -> responses.Model:
     owner = request.app[CORE].settings.model_name
     return responses.Model(id=name, object="model", created=0, owned_by=owner)
+
+
+def _no_model(name: str) -> str:
+    return messages.NO_MODEL.format(name=name[:64], models=" or ".join(OWN_MODELS))

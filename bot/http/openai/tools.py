@@ -8,7 +8,7 @@ import json
 
 from bot.core.gateway import check_text
 from bot.errors import InvalidField
-from bot.http.protocol import bodies
+from bot.http.protocol import bodies, messages
 from engine.requests import Tool
 
 HONOURED = (None, "auto", "none")
@@ -17,11 +17,11 @@ HONOURED = (None, "auto", "none")
 def tools_of(body: bodies.ChatBody, limit_chars: int) -> list[Tool]:
     """Return the tools that the model is shown; none if the choice is none. Raises InvalidField."""
     if body.tool_choice not in HONOURED:
-        raise InvalidField("heed cannot make the model call a tool: tool_choice is auto or none", "tool_choice")
+        raise InvalidField(messages.TOOL_NOT_FORCED, "tool_choice")
     try:
         tools = [tool.model_dump(exclude_unset=True) for tool in body.tools or []]
         written = json.dumps(tools, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):
-        raise InvalidField("a tool holds what JSON has no word for, or too many levels of it", "tools") from None
+        raise InvalidField(messages.TOOLS_NOT_JSON, "tools") from None
     check_text(written.replace("\\u0000", "\x00"), limit_chars, "tools")
     return [] if body.tool_choice == "none" else tools

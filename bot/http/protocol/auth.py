@@ -16,7 +16,7 @@ from bot.config import HttpSettings
 from bot.core.core import Core
 from bot.errors import InvalidField, NotAuthorised, OriginRefused
 from bot.events import Author
-from bot.http.protocol import scopes
+from bot.http.protocol import messages, scopes
 from bot.http.protocol.app_keys import CORE, PLATFORMS
 from storage.people.api_keys import Spending
 
@@ -63,7 +63,7 @@ async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
 
 def _check_name(name: str, param: str) -> str:
     if len(name) > 64 or any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in name):
-        raise InvalidField("a user's name has at most 64 visible characters", param)
+        raise InvalidField(messages.NAME_TOO_LONG, param)
     return name
 
 
@@ -71,7 +71,7 @@ async def _key_holder(request: web.Request) -> Holder:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     found = await request.app[CORE].keys.holder(given.strip())
     if found is None or scheme.lower() != "bearer":
-        raise NotAuthorised("an API key is needed: send it as `Authorization: Bearer <key>`")
+        raise NotAuthorised(messages.KEY_NEEDED)
     return found
 
 
@@ -81,7 +81,7 @@ async def _check_host(request: web.Request, core: Core) -> None:
     if name in LOOPBACK_NAMES | {settings.host.lower()} | {host.lower() for host in settings.allowed_hosts}:
         return
     if settings.allowed_hosts or not await core.keys.is_needed():  # a rebound page has no key
-        raise OriginRefused("heed does not answer to this host name; add it to HEED_HTTP_ALLOWED_HOSTS")
+        raise OriginRefused(messages.UNKNOWN_HOST)
 
 
 def _check_origin(request: web.Request, settings: HttpSettings) -> None:
@@ -89,7 +89,7 @@ def _check_origin(request: web.Request, settings: HttpSettings) -> None:
     is_same = origin is None or _netloc(origin) == request.host or _hostname(origin) in settings.allowed_hosts
     is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method not in ("GET", "HEAD")
     if not is_same or is_cross_site:
-        raise OriginRefused("heed takes requests from its own page only")
+        raise OriginRefused(messages.OTHER_ORIGIN)
 
 
 def _netloc(url: str) -> str:

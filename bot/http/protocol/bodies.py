@@ -10,12 +10,12 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from bot.errors import InvalidField, MalformedRequest, TooLarge
+from bot.http.protocol import messages
 
 Name = Annotated[str, StringConstraints(max_length=64)]
 OWN_MODELS = ("heed", "heed-base")
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 MAX_CHOICES = 8
-UNREADABLE = "the body is not what its Content-Encoding or Transfer-Encoding says"
 MAX_TURNS = 200  # of a conversation, in one response
 
 
@@ -183,10 +183,10 @@ async def read_bytes(request: web.Request, limit_bytes: int) -> bytes:
         async for part in request.content.iter_any():
             size_bytes += len(part)
             if size_bytes > limit_bytes:
-                raise TooLarge(f"the file is larger than {limit_bytes} bytes")
+                raise TooLarge(messages.FILE_TOO_LARGE.format(limit_bytes=limit_bytes))
             parts.append(part)
     except web.RequestPayloadError:
-        raise MalformedRequest(UNREADABLE) from None
+        raise MalformedRequest(messages.UNREADABLE) from None
     return b"".join(parts)
 
 
@@ -200,11 +200,11 @@ async def read_object(request: web.Request) -> dict[str, Any]:
     try:
         data = json.loads(await request.read())
     except web.RequestPayloadError:
-        raise MalformedRequest(UNREADABLE) from None
+        raise MalformedRequest(messages.UNREADABLE) from None
     except (ValueError, RecursionError):
-        raise MalformedRequest("the body is not JSON") from None
+        raise MalformedRequest(messages.NOT_JSON) from None
     if not isinstance(data, dict):
-        raise MalformedRequest("the body is not a JSON object")
+        raise MalformedRequest(messages.NOT_AN_OBJECT)
     return data
 
 
@@ -227,4 +227,4 @@ def query(request: web.Request, kind: type[BodyT]) -> BodyT:
 def _refusal(error: ValidationError) -> InvalidField:
     first = error.errors()[0]
     param = ".".join(str(part) for part in first["loc"])
-    return InvalidField(f"{param}: {first['msg'][:1].lower()}{first['msg'][1:]}", param)
+    return InvalidField(messages.wrong_field(param, first), param)

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bot.errors import BotError, QuotaUsed, RequestError
-from bot.http.protocol import responses
+from bot.http.protocol import messages, responses
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.request_ids import request_id
 from bot.monitoring import logs
@@ -64,7 +64,7 @@ def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refu
         return status, _body("server_error", str(error), None)
     logger.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
     request.app[CORE].metrics.errors.labels("http").inc()
-    return 500, _body("server_error", "heed met an error it did not expect; its log has the details", None)
+    return 500, _body("server_error", messages.UNEXPECTED, None)
 
 
 def _body(kind: str, message: str, param: str | None) -> responses.Refusal:
@@ -74,13 +74,14 @@ def _body(kind: str, message: str, param: str | None) -> responses.Refusal:
 def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
     if error.status < 400:
         raise error
-    messages = {
-        404: f"there is nothing at {request.path[:200]}",
-        405: f"{request.method} is not possible at {request.path[:200]}",
-        413: f"the request is larger than {request.app[CORE].settings.http.body_limit_bytes} bytes",
+    path, limit_bytes = request.path[:200], request.app[CORE].settings.http.body_limit_bytes
+    sentences = {
+        404: messages.NOTHING_AT_PATH.format(path=path),
+        405: messages.NO_SUCH_METHOD.format(method=request.method, path=path),
+        413: messages.REQUEST_TOO_LARGE.format(limit_bytes=limit_bytes),
     }
     body = _body("not_found_error" if error.status == 404 else "invalid_request_error", "", None)
-    body["error"]["message"] = messages.get(error.status, error.reason)
+    body["error"]["message"] = sentences.get(error.status, f"{error.reason}.")
     headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
     return web.json_response(body, status=error.status, headers=headers)
 

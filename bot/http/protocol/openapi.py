@@ -20,7 +20,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import TypeAdapter
 
-from bot.http.protocol import bodies, responses
+from bot.http.protocol import bodies, messages, responses
 from bot.http.protocol.auth import GUARDED
 from bot.http.protocol.request_ids import HEADER
 
@@ -29,9 +29,9 @@ Content = Any  # a shape (sent as JSON), a media type (sent as it is), or None
 HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
 
 ABOUT = (
-    "A chat bot that learns from being corrected. Each refusal is an `error` with its kind, a sentence and the field "
-    "at fault. What is not HTTP that the server reads (an unknown Content-Encoding or Expect) is refused in plain text "
-    "before heed sees it."
+    "A chat bot that learns from being corrected. Each refusal is an `error` with its kind, a sentence and the wrong "
+    "field. A request that the HTTP server cannot read (an unknown Content-Encoding or Expect) is refused in plain "
+    "text, before heed sees it."
 )
 REFERENCE = "#/components/schemas/{model}"
 PATH_PARAMETERS: dict[str, Json] = {
@@ -43,17 +43,17 @@ EVENTS = "text/event-stream"
 PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # further statuses of a file
 _PATH = re.compile(r" \(`[A-Z]+ /[^`]*`\)")  # " (`POST /v1/score`)" in a docstring
 _WHY = {
-    400: "the body is not a JSON object, or what stands in it does not go together",
-    401: "no API key, or one that is not known",
-    403: "another site's page, a host name heed does not answer to, or an API key that may not do this",
-    404: "there is no such thing for this person",
-    409: "not in this state",
-    413: "more bytes than are taken",
-    422: "one field is wrong, `param` says which; nothing was changed",
-    429: "too many answers at once, or the API key's day is used up",
-    500: "heed met an error it did not expect; its log has the details",
-    503: "heed is still starting, or something of it is down for now",
-    504: "the model gave no word for too long",
+    400: "The body is not a JSON object, or its parts do not fit together.",
+    401: "There is no API key, or an unknown one.",
+    403: "The request comes from another site's page, names an unknown host, or its API key may not do this.",
+    404: "There is no such thing for this person.",
+    409: "This is not possible in the current state.",
+    413: "The body is too large.",
+    422: "One field is wrong; `param` names it. Nothing was changed.",
+    429: "Too many answers are being written at once, or the API key has used up its daily quota.",
+    500: messages.UNEXPECTED,
+    503: "heed is still starting, or a part of it is down for now.",
+    504: "The model took too long to write.",
 }
 _HEADERS: dict[int, Json] = {
     401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}}},
@@ -130,7 +130,7 @@ def document(routes: Iterable[web.AbstractRoute]) -> Json:
         "components": {
             "schemas": components,
             "responses": {str(status): _refusal(status) for status in _WHY},
-            "headers": {HEADER: {"description": "the call's id", "schema": {"type": "string"}}},
+            "headers": {HEADER: {"description": "The call's id.", "schema": {"type": "string"}}},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }

@@ -7,6 +7,7 @@ from aiohttp import web
 
 from bot.access.api_keys import Holder, Scope
 from bot.errors import ScopeMissing
+from bot.http.protocol import messages
 
 _USER = "/v1/users/{user}"
 _SESSIONS = "/api/sessions"
@@ -67,4 +68,4 @@ def require(holder: Holder, *scopes: Scope) -> None:
     """Raise ScopeMissing for the first of these scopes that the key does not have."""
     for scope in scopes:
         if scope not in holder.scopes:
-            raise ScopeMissing(f"this API key does not have the scope {scope!r}")
+            raise ScopeMissing(messages.SCOPE_MISSING.format(scope=scope))

@@ -5,6 +5,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.errors import NotFound
+from bot.http.protocol import messages
 from bot.http.protocol.openapi import PARTLY, gives
 
 HERE = Path(__file__).parent
@@ -35,7 +36,7 @@ async def file(request: web.Request) -> web.FileResponse:
     """Send one of the files known at start, and no others (`GET /static/{name}`)."""
     name = request.match_info["name"]
     if name not in FILES:
-        raise NotFound(f"there is no file {name[:64]}")
+        raise NotFound(messages.NO_FILE.format(name=name[:64]))
     return web.FileResponse(FILES[name])
 
 

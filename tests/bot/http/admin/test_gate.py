@@ -149,7 +149,7 @@ async def test_the_way_in_needs_its_own_token(heed: Heed) -> None:
     heed.client.session.cookie_jar.clear()
     response = await operator.post("/admin/login", {"csrf": token, "password": "x"})
     assert response.status == 403
-    assert "this form is not of this session" in await response.text()
+    assert "This form belongs to another session" in await response.text()
 
 
 async def test_pages_carry_a_strict_policy_and_are_not_kept(operator: Operator) -> None:

@@ -144,7 +144,7 @@ async def test_a_file_that_is_too_large_is_not_read(start_heed: StartHeed) -> No
     """413 with the limit; the limit of other requests is another one."""
     heed = await start_heed(versions={"max_import_bytes": 4096}, http={"body_limit_bytes": 1024})
     status, answer = await sent(heed, b"x" * 5000)
-    assert (status, answer["error"]["message"]) == (413, "the file is larger than 4096 bytes")
+    assert (status, answer["error"]["message"]) == (413, "The file is larger than 4096 bytes.")
     content = adapter_zips.packed()
     assert 1024 < len(content) < 4096
     assert (await sent(heed, content))[0] == 200
