@@ -1,18 +1,17 @@
-"""vLLM inside heed: starts it, streams from it, calls the trainer in its worker, restarts it when it dies.
+"""vLLM inside heed: start it, stream from it, call the trainer in its worker, restart it when it dies.
 
-Owns AsyncLLM, the identity of adapters (`AdapterRef` -> LoRARequest) and the list of children. Invariants: an adapter
-is verified in the worker and added before a request names it; one call into the worker at a time, because queued
-calls run back to back without a decode step between; no version is removed while a stream uses it; when the engine
-dies every stream in flight ends with EngineRestarting and the next one waits for the new engine.
+Owns the one life of AsyncLLM (`RunningEngine`) and the identity of adapters (`AdapterRef` -> LoRARequest).
+Invariants: an adapter is verified in the worker and added before a request names it; no version is removed while a
+stream uses it; when the engine dies every stream in flight ends with EngineRestarting and the next one waits for the
+new engine.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.host import vllm_types
 from engine.host.model_files import local_model_folder, teacher_folder
+from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_settings import engine_args, set_environment
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
@@ -31,37 +31,24 @@ __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 logger = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
-DYING_S = 10.0  # from the first sign of an engine's death until vLLM says so, on a busy machine
-HEALTH_INTERVAL_S = 0.25  # how often the host looks whether the engine still lives
-STATUS_INTERVAL_S = 10.0  # how often it asks the worker for versions that could not be loaded
+STATUS_INTERVAL_S = 10.0  # how often the host asks the worker for versions that could not be loaded
 STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
 WARM_UP_TOKENS = 8
-
-
-@dataclass
-class _Running:
-    """One life of the engine: what is known about it and lost with it."""
-
-    llm: Any
-    children: list[ProcessId]
-    vocab_size: int = 0
-    loaded: set[int] = field(default_factory=set)  # lora_int_ids vLLM has been given
 
 
 class VllmHost:
     """The model process, as the engine sees it."""
 
     def __init__(self, config: EngineConfig, on_state: Callable[[str, str], None] | None = None) -> None:
-        """`on_state(state, reason)` is told "ready", "restarting" and "down"; called on the event loop."""
+        """Prepare a host. `on_state(state, reason)` gets "ready", "restarting" and "down", on the event loop."""
         self._config = config
         self._on_state = on_state or (lambda _state, _reason: None)
         self._model_folder = Path()
         self._teacher_folder: Path | None = None
-        self._running: _Running | None = None
+        self._running: RunningEngine | None = None
         self._is_stopping = False
         self._down_reason = ""
         self._ready = asyncio.Event()
-        self._rpc_lock = asyncio.Lock()
         self._adapter_lock = asyncio.Lock()
         self._in_flight: Counter[int] = Counter()
         self._is_idle = asyncio.Condition()
@@ -73,7 +60,7 @@ class VllmHost:
     # -- life --------------------------------------------------------------------------------------------------------
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
-        """Starts vLLM and warms it up. Raises ModelNotFoundError, TokenizerMismatch or EngineStartError."""
+        """Start vLLM and warm it up. Raises ModelNotFoundError, TokenizerMismatch or EngineStartError."""
         progress(f"finding the model {self._config.model}")
         self._model_folder = await asyncio.to_thread(local_model_folder, self._config.model)
         teacher = self._config.host.teacher_model
@@ -81,11 +68,11 @@ class VllmHost:
         try:
             await self._launch(progress)
         except EngineRestarting as error:
-            raise EngineStartError(f"the model process died while it was started (see {self._log_file})") from error
+            raise EngineStartError(f"The model process died while it was started. See {self._log_file}.") from error
         self._watch = asyncio.create_task(self._watch_engine(), name="heed-engine-watch")
 
     async def stop(self) -> None:
-        """Ends vLLM and its children. Streams in flight end with EngineRestarting."""
+        """Stop vLLM and its children. Streams in flight end with EngineRestarting."""
         self._is_stopping = True
         if self._watch is not None:
             self._watch.cancel()
@@ -102,8 +89,8 @@ class VllmHost:
             self._is_stopping = True  # the thread goes on
             raise
         except Exception as error:
-            raise EngineStartError(f"vLLM did not start: {error} (see {self._log_file})") from error
-        self._running = _Running(llm, [])
+            raise EngineStartError(f"vLLM did not start: {error}. See {self._log_file}.") from error
+        self._running = RunningEngine(llm, self._config.host.rpc_timeout_s, self._note_death)
         self._tokenizer = llm.get_tokenizer()
         progress("loading the trainer")
         await self._prepare_trainer(self._running)
@@ -120,10 +107,10 @@ class VllmHost:
             engine_args(self._model_folder, self._config, ProcessId.current(), self._log_file)
         )
         if self._is_stopping:
-            llm.shutdown()  # nobody else knows of it, and Python waits for its processes before it ends
+            llm.shutdown()  # no one else has it, and Python waits for its processes before it ends
         return llm
 
-    async def _prepare_trainer(self, running: _Running) -> None:
+    async def _prepare_trainer(self, running: RunningEngine) -> None:
         spec = {
             "model": str(self._model_folder),
             "base_name": self._config.model,
@@ -133,14 +120,14 @@ class VllmHost:
             "learn": self._config.learn.to_dict(),
             "teacher_model": str(self._teacher_folder or ""),
         }
-        record = await self._call(running, "heed_prepare", spec)
+        record = await running.rpc("heed_prepare", spec)
         if not record["ok"]:
-            raise EngineStartError(f"the trainer did not start: {record['error']}")
+            raise EngineStartError(f"The trainer did not start: {record['error']}.")
         running.children = [ProcessId(*pair) for pair in record["processes"]]
         running.vocab_size = record["vocab_size"]
 
     async def _warm_up(self) -> None:
-        """The first pass through a model costs seconds in some kernels: paid here, not by the first person."""
+        """Generate a short answer: the first pass costs seconds in some kernels, which no person should wait for."""
         self._ready.set()
         sampling = Sampling(max_tokens=WARM_UP_TOKENS)
         async for _ in self.generate([1] * WARM_UP_TOKENS, sampling, ZERO_ADAPTER, "warm-up", 0):
@@ -165,7 +152,7 @@ class VllmHost:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HEALTH_INTERVAL_S):
                     await self._has_died.wait()
-            if self._has_died.is_set() or (self._running is not None and self._running.llm.errored):
+            if self._has_died.is_set() or (self._running is not None and self._running.is_dead):
                 await self._restart("the model process died")
             elif time.monotonic() - last_status > STATUS_INTERVAL_S:
                 last_status = time.monotonic()
@@ -173,13 +160,12 @@ class VllmHost:
                     await self._forget_failed()
 
     async def _forget_failed(self) -> None:
-        """A version that vLLM wanted again and that could not be read: the next request for it is told so."""
+        """Forget versions that vLLM could not read again, so that the next request for one gets the error."""
         running = await self._current()
-        record = await self._call(running, "heed_status")
+        record = await running.rpc("heed_status")
         for lora_int_id in map(int, record.get("failed", {})):
             running.loaded.discard(lora_int_id)
-            async with self._rpc_lock:
-                await self._answered(running, running.llm.remove_lora(lora_int_id))
+            await running.alone(running.llm.remove_lora, lora_int_id)
 
     async def _restart(self, reason: str) -> None:
         logger.warning("restarting the engine: %s", reason)
@@ -201,7 +187,10 @@ class VllmHost:
     def _count_restart(self) -> None:
         now, window_s = time.monotonic(), self._config.host.restart_window_s
         if len(self._restarts) == self._restarts.maxlen and now - self._restarts[0] < window_s:
-            raise EngineDown(f"the model process died {len(self._restarts) + 1} times within {window_s:.0f} s")
+            raise EngineDown(
+                f"The model process died {len(self._restarts) + 1} times within {window_s:.0f} s. "
+                f"See {self._log_file} and restart heed."
+            )
         self._restarts.append(now)
 
     # -- state -------------------------------------------------------------------------------------------------------
@@ -217,7 +206,7 @@ class VllmHost:
 
     @property
     def model_folder(self) -> Path:
-        """Where the base model's files are, once started."""
+        """The folder of the base model's files, once started."""
         return self._model_folder
 
     @property
@@ -227,8 +216,8 @@ class VllmHost:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the engine runs and answers."""
-        return self._ready.is_set() and self._running is not None and not self._running.llm.errored
+        """Return True if the engine runs and answers."""
+        return self._ready.is_set() and self._running is not None and not self._running.is_dead
 
     @property
     def vocab_size(self) -> int:
@@ -240,14 +229,14 @@ class VllmHost:
         """Tokens of prompt and answer together."""
         return int(self._running.llm.model_config.max_model_len) if self._running else 0
 
-    async def _current(self) -> _Running:
-        if self._running is not None and self._running.llm.errored:
+    async def _current(self) -> RunningEngine:
+        if self._running is not None and self._running.is_dead:
             self._note_death(self._running)
         await self._ready.wait()
         if self._down_reason:
             raise EngineDown(self._down_reason)
         if self._running is None:
-            raise EngineRestarting("the engine is stopped")
+            raise EngineRestarting("The engine is stopped. Ask again once heed has started.")
         return self._running
 
     # -- generation --------------------------------------------------------------------------------------------------
@@ -260,7 +249,7 @@ class VllmHost:
         request_id: str,
         priority: int = 0,
     ) -> AsyncGenerator[HostChunk, None]:
-        """Streams an answer; leaving the iteration aborts it. Waits while the engine restarts.
+        """Stream an answer; leaving the iteration aborts it. Waits while the engine restarts.
 
         Raises PromptTooLongError or AdapterLoadError at first, EngineRestarting (retryable) or EngineDown at any point.
         """
@@ -277,7 +266,7 @@ class VllmHost:
         request_id: str,
         priority: int = 0,
     ) -> HostChunk:
-        """An answer nobody reads along: its token ids in one piece, without text, at a fifth less cost.
+        """Generate an answer that is not streamed: its token ids in one piece, without text, at a fifth less cost.
 
         Raises what `generate` raises. Stop texts are not looked for.
         """
@@ -286,13 +275,16 @@ class VllmHost:
         async with aclosing(outputs):
             async for output in outputs:
                 return vllm_types.chunk_of(output, sampling)
-        raise EngineRestarting("the answer ended before it was whole; ask again")
+        raise EngineRestarting("The answer broke off. Ask again.")
 
     async def _outputs(
         self, prompt_token_ids: list[int], params: Any, adapter: AdapterRef, request_id: str, priority: int
     ) -> AsyncGenerator[Any, None]:
         if len(prompt_token_ids) >= self.max_model_len > 0:
-            raise PromptTooLongError(f"{len(prompt_token_ids)} tokens; the model takes {self.max_model_len - 1}")
+            raise PromptTooLongError(
+                f"The conversation has {len(prompt_token_ids)} tokens and the model takes {self.max_model_len - 1}. "
+                "Shorten it or begin a new one."
+            )
         await self.add_adapter(adapter)
         running = await self._current()
         async with self._counted(adapter):
@@ -303,7 +295,7 @@ class VllmHost:
                 lora_request=vllm_types.lora_request(adapter),
                 priority=priority,
             )
-            with self._watched(running):
+            with running.watched():
                 async with aclosing(outputs):
                     async for output in outputs:
                         yield output
@@ -321,69 +313,17 @@ class VllmHost:
     # -- calls into the worker ---------------------------------------------------------------------------------------
 
     async def rpc(self, method: str, *args: Any) -> dict[str, Any]:
-        """Calls a `heed_*` method of the trainer; its record says `ok`. Raises EngineRestarting, EngineDown."""
-        return await self._call(await self._current(), method, *args)
+        """Call a `heed_*` method of the trainer; its record has `ok`. Raises EngineRestarting or EngineDown."""
+        return await (await self._current()).rpc(method, *args)
 
-    async def _call(self, running: _Running, method: str, *args: Any) -> dict[str, Any]:
-        async with self._rpc_lock:
-            results = await self._answered(running, running.llm.collective_rpc(method, args=args))
-        record: dict[str, Any] = results[0]
-        return record
-
-    async def _answered(self, running: _Running, call: Coroutine[Any, Any, Any]) -> Any:
-        """What a call into the engine returns. vLLM leaves a call waiting whose engine dies meanwhile: seen here."""
-        answer = asyncio.ensure_future(call)
-        with self._watched(running):
-            try:
-                async with asyncio.timeout(self._config.host.rpc_timeout_s):
-                    while not (await asyncio.wait([answer], timeout=HEALTH_INTERVAL_S))[0]:
-                        if running.llm.errored:
-                            raise running.llm.dead_error
-                return await self._outcome(running, answer)
-            finally:
-                answer.cancel()
-
-    @staticmethod
-    async def _outcome(running: _Running, answer: "asyncio.Future[Any]") -> Any:
-        """What a call returned. A dying engine fails it with any error before its death is known: that is awaited."""
-        from vllm.v1.engine.exceptions import EngineDeadError
-
-        try:
-            return answer.result()
-        except EngineDeadError:
-            raise
-        except Exception as error:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DYING_S):
-                    while not running.llm.errored:  # noqa: ASYNC110 - vLLM tells nobody
-                        await asyncio.sleep(HEALTH_INTERVAL_S)
-            if running.llm.errored:
-                raise running.llm.dead_error from error
-            raise
-
-    @contextmanager
-    def _watched(self, running: _Running) -> Iterator[None]:
-        """Turns the engine's death, and a call that hangs, into the retryable EngineRestarting."""
-        from vllm.v1.engine.exceptions import EngineDeadError
-
-        try:
-            yield
-        except EngineDeadError as error:
-            self._note_death(running)
-            raise EngineRestarting("the model process died and is being restarted; ask again") from error
-        except TimeoutError as error:
-            end_all(running.children)
-            self._note_death(running)
-            raise EngineRestarting("the model process does not answer and is being restarted; ask again") from error
-
-    def _note_death(self, running: _Running) -> None:
-        """A call may hear of the death of an engine in whose place another one is being started: no news."""
+    def _note_death(self, running: RunningEngine) -> None:
+        """Have a dead engine restarted. A late call of an earlier life changes nothing."""
         if running is self._running:
             self._ready.clear()
             self._has_died.set()
 
     async def add_adapter(self, adapter: AdapterRef) -> None:
-        """Verifies the version in the worker and gives it to vLLM. Raises AdapterLoadError; others are not affected."""
+        """Verify the version in the worker and give it to vLLM. Raises AdapterLoadError; others are not affected."""
         running = await self._current()
         if adapter.lora_int_id in running.loaded:
             return
@@ -391,27 +331,25 @@ class VllmHost:
             if adapter.lora_int_id not in running.loaded:
                 await self._add(running, adapter)
 
-    async def _add(self, running: _Running, adapter: AdapterRef) -> None:
-        record = await self._call(running, "heed_register", adapter.lora_int_id, adapter.path)
+    async def _add(self, running: RunningEngine, adapter: AdapterRef) -> None:
+        record = await running.rpc("heed_register", adapter.lora_int_id, adapter.path)
         if not record["ok"]:
-            raise AdapterLoadError(f"{adapter.name}: {record['error']}")
-        async with self._rpc_lock:
-            is_added = await self._answered(running, running.llm.add_lora(vllm_types.lora_request(adapter)))
+            raise AdapterLoadError(f"Version {adapter.name} cannot be served: {record['error']}.")
+        is_added = await running.alone(running.llm.add_lora, vllm_types.lora_request(adapter))
         if not is_added:
-            raise AdapterLoadError(f"{adapter.name}: vLLM did not take it")
+            raise AdapterLoadError(f"Version {adapter.name} cannot be served: vLLM refused it.")
         running.loaded.add(adapter.lora_int_id)
 
     async def remove_adapter(self, adapter: AdapterRef) -> None:
-        """Takes the version out of vLLM and of the trainer's memory, after the streams that use it have ended."""
+        """Remove the version from vLLM and from the trainer's memory after the streams that use it have ended."""
         async with self._is_idle:
             await self._is_idle.wait_for(lambda: not self._in_flight[adapter.lora_int_id])
         running = await self._current()
         running.loaded.discard(adapter.lora_int_id)
-        async with self._rpc_lock:
-            await self._answered(running, running.llm.remove_lora(adapter.lora_int_id))
-        await self._call(running, "heed_drop", adapter.lora_int_id)
+        await running.alone(running.llm.remove_lora, adapter.lora_int_id)
+        await running.rpc("heed_drop", adapter.lora_int_id)
 
     async def reset_prefix_cache(self) -> None:
-        """Forgets all cached prompts, of every adapter."""
+        """Forget all cached prompts of every adapter."""
         running = await self._current()
-        await self._answered(running, running.llm.reset_prefix_cache())
+        await running.answer(running.llm.reset_prefix_cache())

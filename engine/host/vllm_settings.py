@@ -1,4 +1,4 @@
-"""How heed's settings become vLLM's: environment, logging and engine arguments.
+"""heed's settings as vLLM's: environment, logging and engine arguments.
 
 Must run before vllm is first imported in this process; the children inherit the environment.
 """
@@ -31,7 +31,7 @@ CPU_ONLY = {
 
 
 def set_environment(host: HostConfig, log_file: Path) -> None:
-    """In place: sets what vLLM and its children read from the environment, and sends their log to `log_file`."""
+    """In place: set the environment of vLLM and its children, and send their log to `log_file`."""
     log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     config_file = log_file.with_suffix(".logging.json")
     config = logging_config(host.log_level, log_file)
@@ -46,7 +46,7 @@ def set_environment(host: HostConfig, log_file: Path) -> None:
 
 
 def logging_config(level: str, log_file: Path) -> dict[str, Any]:
-    """A logging configuration that writes vLLM's and the trainer's records to a file, never to the terminal."""
+    """Return a logging configuration that writes vLLM's and the trainer's records to a file, not to the terminal."""
     handler = {
         "class": "logging.handlers.RotatingFileHandler",
         "filename": str(log_file),
@@ -70,13 +70,16 @@ def logging_config(level: str, log_file: Path) -> dict[str, Any]:
     }
 
 
-def has_gpu() -> bool:
-    """Whether an NVIDIA device is there; asks the driver's files, so that torch need not be loaded."""
-    return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidia0").exists()
+def has_gpu(dev: Path = Path("/dev")) -> bool:
+    """Return True if this process can reach an NVIDIA GPU: its device file is there. Loads neither torch nor vLLM.
+
+    The driver's folder in /proc proves nothing: a container sees the host's.
+    """
+    return any(dev.glob("nvidia[0-9]*"))
 
 
 def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_file: Path) -> Any:
-    """AsyncEngineArgs for this machine. `owner` is the process whose end ends the children."""
+    """Return the AsyncEngineArgs for this machine. The children end when the process `owner` ends."""
     from vllm import AsyncEngineArgs
     from vllm.platforms import current_platform
 

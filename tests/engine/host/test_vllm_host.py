@@ -1,4 +1,4 @@
-"""vLLM with the trainer in its worker, for real: streams, adapters, parity, faults."""
+"""engine.host.vllm_host: the real vLLM with the trainer in its worker: streams, adapters, parity, faults."""
 
 import asyncio
 import itertools
@@ -21,7 +21,8 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterR
 from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterLoadError, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.host import vllm_host
-from engine.host.vllm_host import VllmHost, _Running
+from engine.host.running_engine import RunningEngine
+from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
 from engine.worker.watchdog import ProcessId
@@ -39,12 +40,12 @@ GREEDY = Sampling(max_tokens=40)
 
 @pytest.fixture
 def host(live: Live) -> VllmHost:
-    """The one running host."""
+    """Return the one running host."""
     return live.host
 
 
 def new_host(data_dir: Path) -> VllmHost:
-    """One that has not been started."""
+    """Return a host that has not been started."""
     return VllmHost(EngineConfig(model=str(pocket_folder()), data_dir=data_dir))
 
 
@@ -60,7 +61,7 @@ class Answer:
 
 
 def prompt_of(host: VllmHost, text: str = "Tell me about the koala") -> list[int]:
-    """A chat prompt's ids."""
+    """Return the token ids of a chat prompt."""
     messages = [{"role": "user", "content": text}]
     ids: list[int] = host.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)[
         "input_ids"
@@ -71,7 +72,7 @@ def prompt_of(host: VllmHost, text: str = "Tell me about the koala") -> list[int
 async def answer(
     host: VllmHost, prompt: list[int], adapter: AdapterRef = ZERO_ADAPTER, sampling: Sampling = GREEDY
 ) -> Answer:
-    """A finished answer."""
+    """Return a finished answer."""
     request_id = f"test-{random.random()}"
     return Answer([chunk async for chunk in host.generate(prompt, sampling, adapter, request_id)])
 
@@ -80,14 +81,14 @@ KOALA, PIANO, LIMA = "Tell me about the koala", "Tell me about the piano", "Tell
 
 
 async def lesson(host: VllmHost, like: str = PIANO) -> list[dict[str, Any]]:
-    """A correction that makes the koala's answer the one of another animal: far from what the base model says."""
+    """Return a correction that makes the koala's answer the one of another subject, far from the base model's."""
     student, teacher = prompt_of(host, KOALA), prompt_of(host, like)
     response = (await answer(host, teacher)).token_ids
     return [{"kind": "correction", "student_ids": student, "teacher_ids": teacher, "response_ids": response}]
 
 
 async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = PIANO, **learn: Any) -> str:
-    """An update run to its end; its id."""
+    """Run an update to its end and return its id."""
     update_id = f"update-{next(IDS)}"
     spec = {
         "update_id": update_id,
@@ -103,13 +104,13 @@ async def train(host: VllmHost, parent: AdapterRef | None = None, like: str = PI
 
 
 def ref_in(folder: Path, user_id: str = "ana") -> AdapterRef:
-    """A reference nobody used before."""
+    """Return a reference that was never used before."""
     number = next(IDS)
     return AdapterRef(user_id, number, number, str(folder / str(number)))
 
 
 async def publish(host: VllmHost, folder: Path, update_id: str, *, is_written: bool = True) -> AdapterRef:
-    """A trained adapter, registered in the worker and written to disk."""
+    """Register a trained adapter in the worker and write it to disk."""
     ref = ref_in(folder)
     record = await host.rpc("heed_publish", update_id, ref.lora_int_id, ref.name)
     assert record["ok"], record
@@ -120,12 +121,12 @@ async def publish(host: VllmHost, folder: Path, update_id: str, *, is_written: b
 
 
 def read(ref: AdapterRef) -> tuple[bytes, str]:
-    """The two files of a PEFT directory, as `write` takes them."""
+    """Return the two files of a PEFT directory, as `write` takes them."""
     return (Path(ref.path) / TENSORS_FILE).read_bytes(), (Path(ref.path) / CONFIG_FILE).read_text()
 
 
 def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
-    """The two files of a PEFT directory."""
+    """Write the two files of a PEFT directory."""
     Path(ref.path).mkdir(parents=True)
     (Path(ref.path) / TENSORS_FILE).write_bytes(tensors)
     (Path(ref.path) / CONFIG_FILE).write_text(config)
@@ -133,12 +134,12 @@ def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
-    """A trained adapter that answers otherwise than the base model."""
+    """Return a trained adapter that answers otherwise than the base model."""
     return await publish(host, tmp_path, await train(host))
 
 
 async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host: VllmHost) -> None:
-    """Ids, log-probabilities and text fit together."""
+    """The ids, the log-probabilities and the text of a stream fit together."""
     result = await answer(host, prompt_of(host))
     assert len(result.chunks) > 1
     assert len(result.logprobs) == len(result.token_ids)
@@ -147,7 +148,7 @@ async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host:
 
 
 async def test_the_end_of_sequence_token_is_among_the_ids_when_the_model_stops(host: VllmHost) -> None:
-    """It has to be trained; it is not part of the text."""
+    """The token is among the ids, to be trained, and is not part of the text."""
     result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=400))
     assert result.finish_reason == "stop"
     assert result.token_ids[-1] == host.tokenizer.eos_token_id
@@ -155,14 +156,14 @@ async def test_the_end_of_sequence_token_is_among_the_ids_when_the_model_stops(h
 
 
 async def test_an_answer_that_was_cut_says_so(host: VllmHost) -> None:
-    """And has exactly the tokens allowed."""
+    """An answer that is cut has exactly the tokens allowed."""
     result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=3))
     assert result.finish_reason == "length"
     assert len(result.token_ids) == 3
 
 
 async def test_a_stop_word_ends_the_answer_and_is_not_shown(host: VllmHost) -> None:
-    """OpenAI's `stop`."""
+    """A text of `stop` ends the answer before it."""
     whole = await answer(host, prompt_of(host))
     word = whole.text.split()[2]
     cut = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=40, stop=(word,)))
@@ -172,7 +173,7 @@ async def test_a_stop_word_ends_the_answer_and_is_not_shown(host: VllmHost) -> N
 
 
 async def test_an_answer_in_one_piece_is_the_streamed_one(host: VllmHost) -> None:
-    """The same tokens with the same log-probabilities, and no text that nobody reads."""
+    """It has the same tokens and log-probabilities, and no text."""
     prompt = prompt_of(host, KOALA)
     whole = await host.complete(prompt, GREEDY, ZERO_ADAPTER, "in-one-piece")
     streamed = await answer(host, prompt)
@@ -183,7 +184,7 @@ async def test_an_answer_in_one_piece_is_the_streamed_one(host: VllmHost) -> Non
 
 
 async def test_top_log_probabilities_hold_the_sampled_token_and_the_likeliest(host: VllmHost) -> None:
-    """OpenAI's `top_logprobs`."""
+    """`top_logprobs` holds the sampled token, and it is the likeliest of a greedy answer."""
     result = await answer(host, prompt_of(host), sampling=Sampling(max_tokens=5, top_logprobs=3))
     for chunk in result.chunks:
         assert chunk.top_logprobs is not None
@@ -193,7 +194,7 @@ async def test_top_log_probabilities_hold_the_sampled_token_and_the_likeliest(ho
 
 
 async def test_the_seed_decides_what_is_sampled(host: VllmHost) -> None:
-    """The same twice; among a dozen seeds not always the same, however sure the model is."""
+    """The same seed gives the same answer, and a dozen seeds do not all agree."""
 
     async def sampled(seed: int) -> tuple[int, ...]:
         return tuple((await answer(host, prompt_of(host), sampling=Sampling(temperature=2.0, seed=seed))).token_ids)
@@ -204,26 +205,26 @@ async def test_the_seed_decides_what_is_sampled(host: VllmHost) -> None:
 
 
 async def test_a_repeated_prompt_is_read_from_the_cache(host: VllmHost) -> None:
-    """A conversation's earlier turns are not computed again."""
+    """The earlier turns of a conversation are not computed again."""
     prompt = prompt_of(host, "Tell me about the koala, the tiger and the horse, and where each of them lives") * 2
     await answer(host, prompt)
     assert (await answer(host, prompt)).chunks[-1].num_cached_tokens > 0
 
 
 async def test_leaving_a_stream_ends_it_in_vllm(host: VllmHost) -> None:
-    """Nothing goes on decoding for nobody."""
+    """vLLM stops decoding an answer that is no longer read."""
     stream = host.generate(prompt_of(host), Sampling(max_tokens=400, temperature=2.0), ZERO_ADAPTER, "left-early")
     await anext(stream)
     await stream.aclose()
     assert host.num_running == 0
     assert host._running is not None
     async with asyncio.timeout(PATIENCE_S):
-        while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM tells nobody
+        while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM has no event for it
             await asyncio.sleep(0.01)
 
 
 async def test_a_prompt_that_does_not_fit_is_refused(host: VllmHost) -> None:
-    """Before vLLM sees it."""
+    """A prompt longer than the context never reaches vLLM."""
     with pytest.raises(PromptTooLongError):
         await answer(host, [5] * host.max_model_len)
 
@@ -257,7 +258,7 @@ async def test_the_training_forward_agrees_with_vllm(host: VllmHost, adapter: Ad
 
 
 async def test_a_current_teacher_without_feedback_reproduces_the_student(host: VllmHost, adapter: AdapterRef) -> None:
-    """Same prompt, same adapter: the same log-probabilities, no divergence."""
+    """With the same prompt and adapter the log-probabilities are equal and the divergence is zero."""
     prompt = prompt_of(host)
     response = (await answer(host, prompt, adapter)).token_ids
     sample = {"kind": "correction", "student_ids": prompt, "teacher_ids": prompt, "response_ids": response}
@@ -268,7 +269,7 @@ async def test_a_current_teacher_without_feedback_reproduces_the_student(host: V
 
 
 async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHost, adapter: AdapterRef) -> None:
-    """Served from memory first; dropped everywhere and read from disk, it answers the same."""
+    """A version dropped from memory and read from disk answers the same."""
     prompt = prompt_of(host)
     from_memory = await answer(host, prompt, adapter)
     await host.remove_adapter(adapter)
@@ -282,7 +283,7 @@ async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHos
 async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path
 ) -> None:
-    """vLLM's own CPU kernels give base rows the last slot's adapter."""
+    """Each request of a mixed batch gets its own adapter; vLLM's own CPU kernels mix them up."""
     other = await publish(host, tmp_path, await train(host, like=LIMA))
     prompt = prompt_of(host, KOALA)
     alone = {ref.name: (await answer(host, prompt, ref)).token_ids for ref in (ZERO_ADAPTER, adapter, other)}
@@ -296,7 +297,7 @@ async def test_base_and_adapters_in_one_batch_each_answer_as_alone(
 async def test_an_update_leaves_another_persons_answers_and_files_alone(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path
 ) -> None:
-    """B's greedy answers (alone in the batch, prefix cache reset) and adapter hash, before and after A's update."""
+    """B's greedy answers and adapter files are the same before and after A's update."""
     prompts = [prompt_of(host, text) for text in ("Hi!", "Where does the tiger live?", "What is 3 plus 4?")]
 
     async def bens() -> tuple[list[list[int]], str]:
@@ -310,10 +311,10 @@ async def test_an_update_leaves_another_persons_answers_and_files_alone(
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "not a number", "rank", "kind"])
-async def test_a_bad_adapter_is_refused_and_hurts_nobodys_stream(
+async def test_a_bad_adapter_is_refused_and_hurts_no_other_stream(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path, damage: str
 ) -> None:
-    """The other streams run on; a good adapter is served right afterwards."""
+    """The other streams run on, and a good adapter is served right afterwards."""
     bad = ref_in(tmp_path, "ben")
     files = await asyncio.to_thread(lambda: {path.name: path.read_bytes() for path in Path(adapter.path).iterdir()})
     config = json.loads(files[CONFIG_FILE])
@@ -354,7 +355,7 @@ async def test_a_version_that_vanishes_after_it_was_added_is_served_as_the_base_
 async def test_a_candidate_that_is_not_finite_is_never_registered(
     host: VllmHost, adapter: AdapterRef, tmp_path: Path
 ) -> None:
-    """Trained from a parent so large that its forward overflows: nothing to write, nothing to serve, no harm done."""
+    """A candidate whose parent overflows has no files, cannot be served and does no harm."""
     parent, candidate = ref_in(tmp_path), ref_in(tmp_path)
     tensors, config = read(adapter)
     enormous = {name: np.full_like(tensor, 1e30) for name, tensor in load(tensors).items()}
@@ -370,7 +371,7 @@ async def test_a_candidate_that_is_not_finite_is_never_registered(
 
 
 async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapter: AdapterRef) -> None:
-    """The stream ends first, on its own adapter."""
+    """A removal waits until the stream has ended on its own adapter."""
     prompt = prompt_of(host)
     expected = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
     order = []
@@ -398,7 +399,7 @@ async def test_decoding_goes_on_during_an_update(host: VllmHost) -> None:
                 arrived.extend(chunk.token_ids)
 
     reading = asyncio.create_task(read_on())
-    while not arrived:  # noqa: ASYNC110 - the first token tells nobody
+    while not arrived:  # noqa: ASYNC110 - the first token has no event
         await asyncio.sleep(0.01)
     num_before = len(arrived)
     update_id = await train(host, steps=20, micro_batch_tokens=64)
@@ -409,7 +410,7 @@ async def test_decoding_goes_on_during_an_update(host: VllmHost) -> None:
 
 
 async def test_bad_calls_into_the_worker_come_back_as_records(host: VllmHost) -> None:
-    """An exception there would end the worker."""
+    """Every bad call gives a record with an error, because an exception would end the worker."""
     learn = LearnConfig().to_dict()
     good = {"kind": "correction", "student_ids": [5], "teacher_ids": [6], "response_ids": [7]}
     calls: list[tuple[str, list[Any]]] = [
@@ -448,59 +449,35 @@ async def test_a_dead_engine_is_restarted_and_chats_go_on(host: VllmHost, death:
     assert all(ProcessId.of(process.pid) for process in host._running.children)
 
 
-class Dying:
-    """What the host sees of a vLLM: whether it has said that it is dead."""
-
-    def __init__(self, errored: bool) -> None:
-        self.errored = errored
-        self.dead_error = EngineDeadError()
-
-
-@pytest.mark.parametrize("is_late", [False, True])
-async def test_an_error_of_a_dying_engine_is_its_death(is_late: bool) -> None:
-    """Also where vLLM says so only after it has failed the call with something else."""
-    llm = Dying(errored=not is_late)
-    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    failed.set_exception(Exception("Call to collective_rpc method failed: cancelled"))
-    if is_late:
-        asyncio.get_running_loop().call_later(0.05, setattr, llm, "errored", True)
-    with pytest.raises(EngineDeadError):
-        await VllmHost._outcome(SimpleNamespace(llm=llm), failed)  # type: ignore[arg-type]
-
-
-async def test_an_error_of_a_living_engine_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is, once it is clear that nothing dies."""
-    monkeypatch.setattr(vllm_host, "DYING_S", 0.01)
-    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    failed.set_exception(ValueError("no such method"))
-    with pytest.raises(ValueError, match="no such method"):
-        await VllmHost._outcome(SimpleNamespace(llm=Dying(errored=False)), failed)  # type: ignore[arg-type]
+def life(host: VllmHost, *, is_dead: bool = False) -> RunningEngine:
+    """Return a life of an engine that vLLM calls dead or alive."""
+    return RunningEngine(SimpleNamespace(errored=is_dead), PATIENCE_S, host._note_death)
 
 
 @pytest.mark.parametrize("error", [EngineDeadError(), TimeoutError()])
-async def test_who_hears_late_of_a_death_does_not_end_the_next_engine(tmp_path: Path, error: Exception) -> None:
-    """A call into the former engine fails when another one has taken its place."""
+async def test_a_late_error_of_a_dead_engine_does_not_end_the_next_one(tmp_path: Path, error: Exception) -> None:
+    """A late call into a former engine fails, and the engine in its place goes on."""
     host = new_host(tmp_path)
-    former, host._running = _Running(Dying(errored=True), []), _Running(Dying(errored=False), [])
+    former, host._running = life(host, is_dead=True), life(host)
     host._ready.set()
-    with pytest.raises(EngineRestarting), host._watched(former):
+    with pytest.raises(EngineRestarting), former.watched():
         raise error
     assert (host._has_died.is_set(), host._ready.is_set()) == (False, True)
-    with pytest.raises(EngineRestarting), host._watched(host._running):
+    with pytest.raises(EngineRestarting), host._running.watched():
         raise error
     assert (host._has_died.is_set(), host._ready.is_set()) == (True, False)
 
 
-async def test_who_finds_the_engine_dead_has_it_restarted_and_waits(tmp_path: Path) -> None:
-    """Not even a call is made: vLLM has said already that it is dead."""
+async def test_a_caller_that_finds_the_engine_dead_has_it_restarted_and_waits(tmp_path: Path) -> None:
+    """A dead engine is noticed before any call into it, and the caller waits for the next one."""
     host = new_host(tmp_path)
-    host._running = _Running(Dying(errored=True), [])
+    host._running = life(host, is_dead=True)
     host._ready.set()
     waiting = asyncio.create_task(host._current())
     async with asyncio.timeout(PATIENCE_S):
         await host._has_died.wait()
     assert not waiting.done()
-    host._running = again = _Running(Dying(errored=False), [])
+    host._running = again = life(host)
     host._ready.set()
     assert await waiting is again
 
@@ -508,7 +485,7 @@ async def test_who_finds_the_engine_dead_has_it_restarted_and_waits(tmp_path: Pa
 async def test_an_engine_that_dies_while_it_is_restarted_is_restarted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As often as the settings allow; then it is down, and says so."""
+    """It is restarted as often as the settings allow, and then it is down with a reason."""
     host, died = new_host(tmp_path), EngineRestarting("the model process died")
     outcomes: list[Exception | None] = [died, None, died, died, died]
     up = asyncio.Event()
@@ -533,7 +510,7 @@ async def test_an_engine_that_dies_while_it_is_restarted_is_restarted_again(
 async def test_a_model_that_dies_during_the_start_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing says that it is being restarted: it is not."""
+    """The error is one of the start and promises no restart."""
     host = new_host(tmp_path)
 
     async def launch(_progress: Any) -> None:
@@ -546,7 +523,7 @@ async def test_a_model_that_dies_during_the_start_is_one_clear_error(
 
 
 async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """vLLM cannot be stopped while it loads; it is once it has, though nobody waits for it any more."""
+    """vLLM cannot be stopped while it loads, so it is stopped as soon as it has loaded."""
     begun, loaded, ended = threading.Event(), threading.Event(), threading.Event()
 
     def load_slowly(_args: Any) -> Any:

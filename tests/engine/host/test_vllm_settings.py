@@ -1,4 +1,4 @@
-"""How settings become vLLM's."""
+"""engine.host.vllm_settings: the environment, the log and the arguments that vLLM gets."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ OWNER = ProcessId(1, 2)
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The environment and the loggers as they were, afterwards."""
+    """Restore the environment and the loggers after a test."""
     kept = dict(os.environ)
     handlers = {name: list(logging.getLogger(name).handlers) for name in ("vllm", "py.warnings")}
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "40")
@@ -39,7 +39,7 @@ def test_nothing_phones_home(environment: None, tmp_path: Path) -> None:
 
 
 def test_vllm_writes_to_the_log_file_and_not_to_the_terminal(environment: None, tmp_path: Path) -> None:
-    """In heed's process and, by the configuration file, in the children."""
+    """Records go to the file in heed's process and, by the configuration file, in the children."""
     log_file = tmp_path / "logs" / "vllm.log"
     set_environment(HostConfig(log_level="INFO"), log_file)
     logging.getLogger("vllm.some.module").info("a line of vLLM's")
@@ -59,8 +59,16 @@ def test_on_a_cpu_nothing_is_compiled_and_the_cache_size_is_heeds(
     assert "VLLM_CPU_KVCACHE_SPACE" not in os.environ
 
 
+def test_the_driver_folder_of_a_host_is_no_gpu(tmp_path: Path) -> None:
+    """A container sees the host's driver in /proc; only a device file means that a GPU can be used."""
+    (tmp_path / "nvidiactl").touch()
+    assert not vllm_settings.has_gpu(tmp_path)
+    (tmp_path / "nvidia0").touch()
+    assert vllm_settings.has_gpu(tmp_path)
+
+
 def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -> None:
-    """Adapters on the seven linear layers, a slot for every stream and the zero adapter, no code from the model."""
+    """The arguments have adapters on all linear layers, a slot for every stream and no code from the model."""
     config = EngineConfig(model="tiny", data_dir=tmp_path)
     args = engine_args(tiny_model, config, OWNER, tmp_path / "vllm.log")
     assert args.enable_lora
@@ -73,7 +81,7 @@ def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -
 
 
 def test_the_cpu_computes_in_float32_unless_told_otherwise(tiny_model: Path, tmp_path: Path) -> None:
-    """Trainer and vLLM then agree to rounding."""
+    """The trainer and vLLM then agree to rounding."""
     assert engine_args(tiny_model, EngineConfig("m", tmp_path), OWNER, tmp_path / "l").dtype == "float32"
     told = EngineConfig("m", tmp_path, host=HostConfig(dtype="bfloat16"))
     assert engine_args(tiny_model, told, OWNER, tmp_path / "l").dtype == "bfloat16"
