@@ -34,6 +34,7 @@ from engine.errors import EngineError
 from engine.generation.external_answer import given
 from engine.generation.likelihood import likelihood
 from engine.host.model_files import fingerprint
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.learning.candidates import Candidates
@@ -54,6 +55,7 @@ from engine.requests import (
     Sampling,
 )
 from engine.samples import notes
+from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
 from storage.database import Database, Session
@@ -101,11 +103,18 @@ class Engine:
         bank = load_bank(folder)
         self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
         self._transfer = Transfer(self.config, self._database, self._host, self._adapters, self._served)
-        candidates = Candidates(self.config, self._database, self._host, self._adapters, self._served)
-        facts = Facts(self.config, self._database, self._host, self._prompts, self._rollouts, bank)
-        self._learner = Learner(
-            self.config, self._database, self._host, self._prompts, self._rollouts, self._served, candidates, facts
+        self._context = context = LearningContext(
+            self.config,
+            self._database,
+            self._host,
+            TrainerClient(self._host),
+            self._prompts,
+            self._rollouts,
+            bank,
+            self._served,
         )
+        candidates, facts = Candidates(context, self._adapters), Facts(context)
+        self._learner = Learner(context, candidates, facts)
         self._auditor = DriftAudit(self.config, self._database, self._host, self._prompts, self._rollouts, self._served)
         self._consolidator = self._new_consolidator(candidates, facts)
         self._sleep = ConsolidationSchedule(

@@ -19,6 +19,7 @@ from typing import Any
 
 from engine.config import LearnConfig
 from engine.errors import BatchNotKept
+from engine.sample import Sample
 
 FORMAT = "heed batch 1"
 BATCH_FILE, MANIFEST_FILE = "batch.jsonl", "manifest.json"
@@ -43,10 +44,10 @@ class Origin:
     feedback: str | None  # the words that taught it, if there are any
 
 
-def encode(update_id: str, parent: int, samples: Sequence[Record], learn: LearnConfig) -> bytes:
+def encode(update_id: str, parent: int, samples: Sequence[Sample], learn: LearnConfig) -> bytes:
     """A batch as it is kept: one line about the update, then one line for each sample."""
     head = {"format": FORMAT, "update": update_id, "parent": parent, "settings": learn.to_dict()}
-    return b"".join(_line(record) for record in (head, *samples))
+    return b"".join(_line(record) for record in (head, *(sample.to_dict() for sample in samples)))
 
 
 def pack(content: bytes, origin: Origin, decode: Decode) -> bytes:

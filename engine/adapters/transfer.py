@@ -8,6 +8,7 @@ that an undo takes it back.
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
@@ -17,7 +18,8 @@ from engine.adapters.store import AdapterStore, check_values
 from engine.adapters.training_batch import BATCH_FILE, Origin
 from engine.adapters.zip_format import AdapterPackage
 from engine.config import EngineConfig
-from engine.errors import AdapterDamaged, AdapterRefused, BatchNotKept
+from engine.errors import AdapterDamaged, AdapterRefused, BatchNotKept, TrainerError
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from storage.database import Database, Session
 from storage.learning import feedback, updates, versions
@@ -84,10 +86,11 @@ class Transfer:
             check_values({CONFIG_FILE: json.dumps(package.config).encode(), TENSORS_FILE: package.tensors})
         except AdapterDamaged as error:
             raise AdapterRefused(str(error)) from error
-        record = await self._host.rpc("heed_fits", package.tensors, json.dumps(package.config))
-        if not record["ok"]:
-            raise AdapterRefused(f"the adapter does not fit the model: {record['error'].partition(': ')[2]}")
-        return AdapterPackage(record["config"], package.tensors, package.base_model, package.origin)
+        try:
+            config = await TrainerClient(self._host).fits(package.tensors, package.config)
+        except TrainerError as error:
+            raise AdapterRefused(f"the adapter does not fit the model: {str(error).partition(': ')[2]}") from error
+        return replace(package, config=config)
 
     async def take_in(self, user_id: str, package: AdapterPackage) -> int:
         """Makes a checked package the person's active version; returns its number. Hold their turn meanwhile."""

@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import BetterAnswersConfig, EngineConfig
@@ -19,10 +18,11 @@ from engine.consolidation.material import DISLIKED, Material, Signal
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, Teacher
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 from engine.gates.texts import is_sound, preserved_share
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import scored
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.sample import Sample
 from engine.samples import notes
 from engine.samples.rollouts import Rollout, RolloutStore
 from storage.conversations import completions
@@ -82,6 +82,7 @@ class BetterAnswers:
         self._config = config
         self._database = database
         self._host = host
+        self._trainer = TrainerClient(host)
         self._prompts = prompts
         self._base = BaseTeacher(rollouts, prompts, config.learn.max_rollout_tokens)
         self._clock = clock
@@ -143,7 +144,7 @@ class BetterAnswers:
         ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
         rollout = Rollout(answer.messages, [], list(ids), [])
         pairs = [notes.probe_samples(note, live, rollout, self._prompts)[0] for note in live]
-        if any(len(pair["teacher_ids"]) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
+        if any(len(pair.teacher_ids) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
             return "it is too long"
         gains = await self._gains(pairs)
         against = (n.text for n, gain in zip(live, gains, strict=True) if gain < -self._config.curriculum.min_gain)
@@ -163,18 +164,17 @@ class BetterAnswers:
     def _fitting(self, live: Sequence[Note]) -> list[Note]:
         return notes.fitting(live, self._config.note, self._host.max_model_len)
 
-    def _pair(self, answer: Completion, said: Sequence[str]) -> dict[str, Any]:
-        return {
-            "kind": "counterfactual",
-            "student_ids": self._prompts.prompt_token_ids(answer.messages),
-            "teacher_ids": self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
-            "response_ids": answer.completion_token_ids,
-        }
+    def _pair(self, answer: Completion, said: Sequence[str]) -> Sample:
+        return Sample(
+            "counterfactual",
+            student_ids=self._prompts.prompt_token_ids(answer.messages),
+            teacher_ids=self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
+            response_ids=answer.completion_token_ids,
+        )
 
-    async def _gains(self, pairs: Sequence[dict[str, Any]]) -> list[float]:
+    async def _gains(self, pairs: Sequence[Sample]) -> list[float]:
         """log p(y | second context) - log p(y | first), in nats per answer, under the base model."""
-        scores = await scored(self._host, pairs, ZERO_ADAPTER, _SCORED_AT_ONCE)
-        return [sum(score["teacher_logprobs"]) - sum(score["student_logprobs"]) for score in scores]
+        return [score.gain for score in await self._trainer.score(pairs, ZERO_ADAPTER, _SCORED_AT_ONCE)]
 
 
 def refusal(answer: str, draft: Draft, min_preserved: float) -> str:

@@ -29,9 +29,9 @@ from engine.gates.candidate import Verdict
 from engine.learning.candidates import Candidates, Trained
 from engine.learning.timer import PhaseTimer
 from engine.requests import ConsolidationOutcome
+from engine.sample import Sample
 from engine.samples import facts, notes
 from engine.samples.facts import Facts
-from engine.samples.lessons import SampleRecord
 from storage.conversations import completions
 from storage.database import Database, Session
 from storage.learning import better_answers, signals, updates, versions
@@ -156,7 +156,7 @@ class Consolidator:
             night.run.user_id, night.start, night.live, night.notes, night.material, weak
         )
         night.lap("samples")
-        if not any(sample["kind"] == "counterfactual" for sample in samples):
+        if not any(sample.kind == "counterfactual" for sample in samples):
             return await self._kept(night)
         gold = await self._gold.held(night.run.user_id, night.parent)
         night.lap("gold")
@@ -167,7 +167,7 @@ class Consolidator:
         return await self._tried(night, samples, learn, gold)
 
     async def _tried(
-        self, night: _Consolidation, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
+        self, night: _Consolidation, samples: list[Sample], learn: LearnConfig, gold: list[Gold]
     ) -> ConsolidationOutcome:
         """Trains and gates; a refused candidate is tried once more, gently."""
         outcome = await self._candidate(night, samples, learn, gold)
@@ -178,7 +178,7 @@ class Consolidator:
         return outcome
 
     async def _candidate(
-        self, night: _Consolidation, samples: list[SampleRecord], learn: LearnConfig, gold: list[Gold]
+        self, night: _Consolidation, samples: list[Sample], learn: LearnConfig, gold: list[Gold]
     ) -> ConsolidationOutcome:
         run, number = night.run, night.parent.number
         night.trained = await self._candidates.train(run.id, night.start, samples, learn)

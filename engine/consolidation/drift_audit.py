@@ -14,15 +14,16 @@ from statistics import fmean
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters.active import ActiveAdapters
 from engine.config import EngineConfig
-from engine.consolidation.material import spread
 from engine.gates import drift
 from engine.gates.drift import Audit, Rewritten, Scored
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import scored
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
+from engine.sample import Sample
 from engine.samples import notes
 from engine.samples.rollouts import RolloutStore
+from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.database import Database
 from storage.learning import drift_audits, updates
@@ -51,6 +52,7 @@ class DriftAudit:
         self._config = config
         self._database = database
         self._host = host
+        self._trainer = TrainerClient(host)
         self._prompts = prompts
         self._rollouts = rollouts
         self._served = served
@@ -94,19 +96,17 @@ class DriftAudit:
 
     async def _scored(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Scored]:
         samples = [
-            {
-                "kind": "counterfactual",
-                "student_ids": self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
-                "teacher_ids": self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
-                "response_ids": c.completion_token_ids,
-            }
+            Sample(
+                "counterfactual",
+                student_ids=self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
+                teacher_ids=self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
+                response_ids=c.completion_token_ids,
+            )
             for c in answers
         ]
-        scores = await scored(self._host, samples, ref, _SCORED_AT_ONCE)
+        scores = await self._trainer.score(samples, ref, _SCORED_AT_ONCE)
         return [
-            Scored(
-                fmean(s["student_logprobs"]), fmean(s["teacher_logprobs"]), s["student_entropy"], s["teacher_entropy"]
-            )
+            Scored(fmean(s.student_logprobs), fmean(s.teacher_logprobs), s.student_entropy, s.teacher_entropy)
             for s in scores
         ]
 

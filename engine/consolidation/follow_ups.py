@@ -8,9 +8,10 @@ a next message that moves the teacher less than `follow_up_gap` trains nothing a
 from dataclasses import replace
 
 from engine.config import ConsolidationConfig
-from engine.consolidation.material import Material, Signal, spread
+from engine.consolidation.material import Material, Signal
 from engine.gates.texts import entities
 from engine.prompts.hindsight import Hindsight
+from engine.samples.spacing import spread
 from storage.database import Session
 from storage.learning import signals
 from storage.people import consent

@@ -9,13 +9,14 @@ place is not taken in and stays new.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from engine.config import ConsolidationConfig, EngineConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
-from engine.samples.lessons import Lesson, SampleRecord
+from engine.sample import Sample
+from engine.samples.lessons import Lesson
 from engine.samples.rollouts import Rollout
+from engine.samples.spacing import mix
 from storage.conversations import completions
 from storage.database import Session
 from storage.errors import CompletionNotFound
@@ -25,9 +26,6 @@ from storage.tables import Completion, Feedback, FeedbackKind
 
 DISLIKED = "I did not like this answer"  # what a thumb down says
 _LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -89,21 +87,6 @@ def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
     return Material(new, earlier, weak, feedback_ids, completion_ids, kept_ids)
 
 
-def mix(new: Sequence[T], earlier: Sequence[U], places: int, new_share: float) -> tuple[list[T], list[U]]:
-    """The oldest of `new` and some of `earlier`, spread over them, in the shares asked for; at most `places` together.
-
-    What one side cannot fill goes to the other.
-    """
-    taken = list(new[: max(round(places * new_share), places - len(earlier))])
-    return taken, spread(earlier, places - len(taken))
-
-
-def spread(items: Sequence[T], count: int) -> list[T]:
-    """`count` of the items at even distances, in their order."""
-    count = max(0, min(count, len(items)))
-    return [items[i * len(items) // count] for i in range(count)]
-
-
 def weight_of(gap: float, config: ConsolidationConfig, most: float | None = None, least: float | None = None) -> float:
     """w = most * min(1, gap / full_gap), 0 below `least`; gap in nats per token that the teacher was moved.
 
@@ -122,15 +105,15 @@ def steps_of(num_samples: int, num_facts: int, config: EngineConfig) -> int:
     return min(max(wanted, config.fact.min_steps if num_facts else config.learn.steps), config.sleep.max_steps)
 
 
-def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[SampleRecord]:
+def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[Sample]:
     """Pairs that show what each weak signal alone changes in the teacher: (notes) against (notes and hindsight)."""
     return [
-        {
-            "kind": "counterfactual",
-            "student_ids": prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
-            "teacher_ids": prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
-            "response_ids": w.completion.completion_token_ids,
-        }
+        Sample(
+            "counterfactual",
+            student_ids=prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
+            teacher_ids=prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
+            response_ids=w.completion.completion_token_ids,
+        )
         for w in weak
     ]
 

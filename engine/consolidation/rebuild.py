@@ -14,13 +14,12 @@ The worst falls and the new version's divergence on neutral prompts stand before
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
 from engine.gates.candidate import GATES, Measurements, Verdict
+from engine.host.trainer_client import SampleScore, TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import scored
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight
 from engine.samples import lessons, regression
@@ -28,7 +27,6 @@ from engine.samples.rollouts import RolloutStore
 from engine.training.measuring import MARGIN_LIMIT
 from storage.database import Database
 
-Score = dict[str, Any]
 NUM_ANCHORS = 16  # neutral prompts that drift is measured on
 _COMPARED = ("neutral", "earlier", "gold")
 
@@ -42,7 +40,7 @@ class RebuildCheck:
         """Everything is built by the engine."""
         self._config = config
         self._database = database
-        self._host = host
+        self._trainer = TrainerClient(host)
         self._prompts = prompts
         self._rollouts = rollouts
 
@@ -58,8 +56,8 @@ class RebuildCheck:
             return verdict
         found = await self._database.read(lambda s: regression.find(s, user_id, self._config.gate))
         samples = regression.regression_samples(found, notes, Hindsight(), self._prompts)
-        before, after = await scored(self._host, samples, old), await scored(self._host, samples, new)
-        kinds = [sample["kind"] for sample in samples]
+        before, after = await self._trainer.score(samples, old), await self._trainer.score(samples, new)
+        kinds = [sample.kind for sample in samples]
         measured = Measurements(
             is_finite=True,
             update_norm=0.0,
@@ -72,28 +70,28 @@ class RebuildCheck:
 
     async def _drift(self, ref: AdapterRef) -> float:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, NUM_ANCHORS)
-        scores = await scored(self._host, lessons.anchor_samples(anchors), ref)
-        return fmean([score["divergence"] for score in scores], [len(a.response_token_ids) for a in anchors])
+        scores = await self._trainer.score(lessons.anchor_samples(anchors), ref)
+        return fmean([score.divergence for score in scores], [len(a.response_token_ids) for a in anchors])
 
 
-def margin_drop(before: Score, after: Score) -> float | None:
+def margin_drop(before: SampleScore, after: SampleScore) -> float | None:
     """mean_t [m0 - m1] where t* != y; None where that is nowhere."""
-    at = [i for i, is_preferred in enumerate(before["is_preferred"]) if not is_preferred]
+    at = [i for i, is_preferred in enumerate(before.is_preferred) if not is_preferred]
     return fmean(_margin(before, i) - _margin(after, i) for i in at) if at else None
 
 
-def likelihood_drop(before: Score, after: Score) -> float | None:
+def likelihood_drop(before: SampleScore, after: SampleScore) -> float | None:
     """mean_t [log p0(y) - log p1(y)] where t* = y; None where that is nowhere."""
-    at = [i for i, is_preferred in enumerate(before["is_preferred"]) if is_preferred]
-    return fmean(before["student_logprobs"][i] - after["student_logprobs"][i] for i in at) if at else None
+    at = [i for i, is_preferred in enumerate(before.is_preferred) if is_preferred]
+    return fmean(before.student_logprobs[i] - after.student_logprobs[i] for i in at) if at else None
 
 
 def worst(
-    drop: Callable[[Score, Score], float | None],
+    drop: Callable[[SampleScore, SampleScore], float | None],
     kinds: Sequence[str],
     kind: str,
-    before: Sequence[Score],
-    after: Sequence[Score],
+    before: Sequence[SampleScore],
+    after: Sequence[SampleScore],
 ) -> float | None:
     """The largest fall among the answers of one kind; None where nothing was measured."""
     falls = [drop(b, a) for k, b, a in zip(kinds, before, after, strict=True) if k == kind]
@@ -114,6 +112,6 @@ def joined(verdict: Verdict, measured: Measurements, config: EngineConfig) -> Ve
     )
 
 
-def _margin(score: Score, i: int) -> float:
-    margin: float = score["preferred_logprobs"][i] - score["student_logprobs"][i]
+def _margin(score: SampleScore, i: int) -> float:
+    margin = score.preferred_logprobs[i] - score.student_logprobs[i]
     return max(-MARGIN_LIMIT, min(MARGIN_LIMIT, margin))

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from engine.adapter_ref import AdapterRef
 from engine.errors import PromptTooLongError
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import scored
 from engine.prompts.builder import ChatMessage, PromptBuilder
 from engine.requests import Likelihood
+from engine.sample import Sample
 
 
 async def likelihood(
@@ -37,7 +38,6 @@ async def logprobs_of(
         )
     if not answer_ids:
         return []
-    sample = {"kind": "gold", "student_ids": prompt_ids, "teacher_ids": prompt_ids, "response_ids": answer_ids}
-    (score,) = await scored(host, [sample], ref)
-    logprobs: list[float] = score["student_logprobs"]
-    return logprobs
+    sample = Sample("gold", prompt_ids, prompt_ids, answer_ids)
+    (score,) = await TrainerClient(host).score([sample], ref)
+    return score.student_logprobs

@@ -7,25 +7,24 @@ decodes; a refused candidate is never served, and kept for inspection with its v
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
 
 from engine.adapter_ref import AdapterRef
 from engine.adapters import training_batch
-from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore
-from engine.config import EngineConfig, LearnConfig
-from engine.errors import EngineError, TrainerError
+from engine.config import LearnConfig
+from engine.errors import EngineError
 from engine.gates.candidate import Measurements, Verdict, judge
-from engine.host.vllm_host import VllmHost
-from storage.database import Database, Session
+from engine.host.trainer_client import PublishedAdapter, UpdateProgress
+from engine.sample import Sample
+from engine.samples.context import LearningContext
+from storage.database import Session
 from storage.learning import versions
 from storage.tables import AdapterVersion, UpdateRun
 
-Record = dict[str, Any]
 Lap = Callable[[str], None]
 Examine = Callable[[AdapterRef, Verdict], Awaitable[Verdict]]
 Also = Callable[[Session, Verdict, AdapterVersion], None]
@@ -45,17 +44,17 @@ class Trained:
     curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step
 
     @classmethod
-    def of(cls, record: Record) -> "Trained":
-        """From the trainer's last record."""
+    def of(cls, last: UpdateProgress) -> "Trained":
+        """Return what an update that is done has measured."""
         return cls(
-            record["steps"],
-            record["divergence_before"],
-            record["divergence_after"],
-            record["anchor_divergence_after"],
-            record["finite"],
-            record["heat"],
-            record["figures"],
-            {name: _numbers(record[key]) for name, key in (("loss", "losses"), ("divergence", "agreement"))},
+            last.steps,
+            last.divergence_before or 0.0,
+            last.divergence_after or 0.0,
+            last.anchor_divergence_after,
+            last.is_finite,
+            last.heat,
+            last.figures,
+            {"loss": _numbers(last.losses), "divergence": _numbers(last.agreement)},
         )
 
     def without(self, names: Iterable[str]) -> "Trained":
@@ -71,33 +70,26 @@ def _numbers(values: Iterable[float]) -> list[float]:
 class Candidates:
     """Makes candidates and turns the good ones into versions."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        host: VllmHost,
-        adapters: AdapterStore,
-        served: ActiveAdapters,
-    ) -> None:
-        """Everything is built by the engine."""
-        self._config = config
-        self._database = database
-        self._host = host
+    def __init__(self, context: LearningContext, adapters: AdapterStore) -> None:
+        """`adapters` writes the files."""
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._trainer = context.trainer
+        self._active = context.active
         self._adapters = adapters
-        self._served = served
         self._batch: tuple[str, bytes] = ("", b"")  # of the update that was trained last
 
-    async def train(self, update_id: str, parent: AdapterRef, samples: list[Record], learn: LearnConfig) -> Trained:
+    async def train(self, update_id: str, parent: AdapterRef, samples: list[Sample], learn: LearnConfig) -> Trained:
         """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
-        spec = {"update_id": update_id, "parent": parent.to_dict(), "samples": samples, "learn": learn.to_dict()}
         if self._config.versions.keeps_batches:
             self._batch = (update_id, training_batch.encode(update_id, parent.number, samples, learn))
-        checked(await self._host.rpc("heed_open_update", spec))
-        record: Record = {"done": False}
-        while not record["done"]:
-            record = checked(await self._host.rpc("heed_advance", update_id, self._budget_ms()))
+        await self._trainer.open_update(update_id, parent, samples, learn)
+        progress = await self._trainer.advance(update_id, self._budget_ms())
+        while not progress.is_done:
             await asyncio.sleep(0)  # a decode step goes between
-        return Trained.of(record)
+            progress = await self._trainer.advance(update_id, self._budget_ms())
+        return Trained.of(progress)
 
     def _budget_ms(self) -> float:
         """How long the next call may hold up decoding: short while somebody is reading a stream."""
@@ -106,7 +98,7 @@ class Candidates:
 
     async def close(self, update_id: str) -> None:
         """Lets go of a trained candidate that is not wanted."""
-        await self._host.rpc("heed_close_update", update_id)
+        await self._trainer.close_update(update_id)
 
     async def activate(
         self,
@@ -123,32 +115,32 @@ class Candidates:
         `examine` has the last word on one that the gates let through, while vLLM can already answer with it; `also`
         is done in the transaction that makes it active.
         """
-        base_model = self._served.base_model
+        base_model = self._active.base_model
         version = await self._database.write(
             lambda s: versions.allocate(s, run.user_id, parent, base_model, run.feedback_id, run.id)
         )
         ref = self._adapters.ref(version)
-        published = checked(await self._host.rpc("heed_publish", run.id, ref.lora_int_id, ref.name))
+        published = await self._trainer.publish(run.id, ref)
         await self.close(run.id)
         verdict = judge(_measurements(trained, published), self._config.gate)
         if verdict.is_accepted and examine is not None:
             verdict = await self._examined(ref, verdict, examine)
         if not verdict.is_accepted:
             await self._database.write(lambda s: versions.reject(s, run.user_id, version.number))
-            await self._host.rpc("heed_drop", ref.lora_int_id)
-            await self._adapters.keep_rejected(version, published["tensors"], published["config"], verdict.to_dict())
+            await self._trainer.drop(ref)
+            await self._adapters.keep_rejected(version, published.tensors, published.config, verdict.to_dict())
             lap("rejected")
             return verdict, version
         batch = self._batch[1] if self._batch[0] == run.id else b""
-        sha256, size_bytes = await self._adapters.write(version, published["tensors"], published["config"], batch)
-        await self._served.publish(ref)
+        sha256, size_bytes = await self._adapters.write(version, published.tensors, published.config, batch)
+        await self._active.publish(ref)
         lap("publish")
 
         def accept(s: Session) -> None:
             versions.accept(s, run.user_id, version.number, sha256, size_bytes)
             also(s, verdict, version)
 
-        await self._served.flip(run.user_id, self._config.versions.keep, accept)
+        await self._active.flip(run.user_id, self._config.versions.keep, accept)
         lap("activate")
         return verdict, version
 
@@ -166,33 +158,13 @@ class Candidates:
         return verdict
 
 
-def _measurements(trained: Trained, published: Record) -> Measurements:
+def _measurements(trained: Trained, published: PublishedAdapter) -> Measurements:
     return Measurements(
-        is_finite=published["finite"] and trained.is_finite,
-        update_norm=published["update_norm"],
+        is_finite=published.is_finite and trained.is_finite,
+        update_norm=published.update_norm,
         steps=trained.steps,
         divergence_before=trained.divergence_before,
         divergence_after=trained.divergence_after,
         anchor_divergence=trained.anchor_divergence,
         **trained.figures,
     )
-
-
-async def scored(host: VllmHost, samples: Sequence[Record], ref: AdapterRef, at_once: int = 1) -> list[Record]:
-    """The scores of `engine.training.scoring`, in calls of `at_once` samples: decoding goes on in between.
-
-    Raises EngineRestarting, TrainerError.
-    """
-    adapter = ref.to_dict() if ref.number else None
-    scores: list[Record] = []
-    while len(scores) < len(samples):
-        part = list(samples[len(scores) : len(scores) + at_once])
-        scores += checked(await host.rpc("heed_score", part, adapter))["scores"]
-    return scores
-
-
-def checked(record: Record) -> Record:
-    """The trainer's record. Raises TrainerError when it reports a failure."""
-    if not record["ok"]:
-        raise TrainerError(record["error"])
-    return record

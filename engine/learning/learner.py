@@ -12,24 +12,24 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from typing import Any, Literal
+from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapters.active import ActiveAdapters
-from engine.config import EngineConfig, LearnConfig
+from engine.config import LearnConfig
 from engine.gates.candidate import Verdict
-from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import Candidates, Trained, scored
+from engine.host.trainer_client import SampleScore
+from engine.learning.candidates import Candidates, Trained
 from engine.learning.timer import PhaseTimer
-from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import LearnOutcome
+from engine.sample import Sample
 from engine.samples import lessons, notes, regression
+from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import Rollout, RolloutStore
+from engine.samples.rollouts import Rollout
 from storage.conversations import completions
-from storage.database import Database, Session
+from storage.database import Session
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import people
@@ -80,24 +80,15 @@ class _Update(PhaseTimer):
 class Learner:
     """Runs updates, one at a time; the scheduler sees to that."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        host: VllmHost,
-        prompts: PromptBuilder,
-        rollouts: RolloutStore,
-        served: ActiveAdapters,
-        candidates: Candidates,
-        facts: Facts,
-    ) -> None:
-        """Everything an update needs, each built by the engine."""
-        self._config = config
-        self._database = database
-        self._host = host
-        self._prompts = prompts
-        self._rollouts = rollouts
-        self._served = served
+    def __init__(self, context: LearningContext, candidates: Candidates, facts: Facts) -> None:
+        """`candidates` trains and publishes, `facts` makes the samples of facts."""
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
+        self._active = context.active
         self._candidates = candidates
         self._facts = facts
 
@@ -129,7 +120,7 @@ class Learner:
             return await self._end(update.outcome("kept", update.parent.number, _NOTHING))
         return await self._activate(update, samples)
 
-    async def _rehearsed(self, update: _Update) -> list[dict[str, Any]]:
+    async def _rehearsed(self, update: _Update) -> list[Sample]:
         """Facts that the weights hold, asked for once more: a lesson fades what no teacher speaks of.
 
         The steps grow with the samples, so that the lesson itself is gone through as often as without.
@@ -139,9 +130,9 @@ class Learner:
         update.lap("facts")
         share = len(samples) / (update.learn.num_counterfactuals + update.learn.num_teacher_rollouts + 1)
         update.learn = replace(update.learn, steps=round(update.learn.steps * (1 + share)))
-        return [sample for sample in samples if sample["response_ids"]]
+        return [sample for sample in samples if sample.response_ids]
 
-    async def _watched(self, lesson: Lesson, update: _Update) -> list[dict[str, Any]]:
+    async def _watched(self, lesson: Lesson, update: _Update) -> list[Sample]:
         """What the gates look at and nothing is trained on."""
         found = await self._database.read(
             lambda s: regression.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
@@ -150,7 +141,7 @@ class Learner:
 
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
-    ) -> list[dict[str, Any]]:
+    ) -> list[Sample]:
         """The same prompts and some of the bank, answered by the teacher: where the student is about to go."""
         asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
         seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
@@ -167,7 +158,7 @@ class Learner:
 
     async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
-        parent = await self._served.active(row.user_id)
+        parent = await self._active.active(row.user_id)
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         learn = self._config.learn.merged((user.lora_shape or {}) | (row.training or {}))
         shown = self._said([n for n in live if n.feedback_id != lesson.feedback_id]) if learn.reads_notes else []
@@ -198,13 +189,13 @@ class Learner:
     async def _is_standing(self, lesson: Lesson, update: _Update, others: Sequence[Rollout]) -> bool:
         """Whether the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
         pairs = lessons.moves(lesson, update.notes, others, self._prompts)
-        moved = [score["divergence"] for score in await self._scores(pairs)]
+        moved = [score.divergence for score in await self._scores(pairs)]
         return is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence)
 
-    async def _scores(self, pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _scores(self, pairs: Sequence[Sample]) -> list[SampleScore]:
         """Scores under the base model: in one call, or one by one while somebody is reading a stream."""
         size = 1 if self._host.num_running else len(pairs)
-        return await scored(self._host, pairs, ZERO_ADAPTER, size)
+        return await self._trainer.score(pairs, ZERO_ADAPTER, size)
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
@@ -231,17 +222,17 @@ class Learner:
             await self._database.write(lambda s: _record_failure(s, update, reason))
             raise
 
-    async def _with_anchors(self, update: _Update, taught: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _with_anchors(self, update: _Update, taught: list[Sample]) -> list[Sample]:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
         return [*taught, *lessons.anchor_samples(anchors)]
 
-    async def _train(self, update: _Update, samples: list[dict[str, Any]]) -> None:
+    async def _train(self, update: _Update, samples: list[Sample]) -> None:
         trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
         update.lap("train")
         update.trained = trained
         update.heat = [(self._prompts.token_text(int(t)), round(_number(h) or 0.0, 3)) for t, h in trained.heat]
 
-    async def _activate(self, update: _Update, samples: list[dict[str, Any]]) -> LearnOutcome:
+    async def _activate(self, update: _Update, samples: list[Sample]) -> LearnOutcome:
         parent = update.parent.number
         verdict, version = await self._candidates.activate(
             update.run,
@@ -292,13 +283,13 @@ class Learner:
 
     async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
         """One step of an update that is thrown away: the first real one should not pay for what is made only once."""
-        samples = [sample | {"kind": "correction"} for sample in lessons.anchor_samples(rollouts)]
+        samples = [replace(sample, kind="correction") for sample in lessons.anchor_samples(rollouts)]
         await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
         await self._candidates.close("warm-up")
 
     async def settle(self, user_id: str) -> None:
         """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
-        ref = await self._served.active(user_id)
+        ref = await self._active.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
         if ref.number:

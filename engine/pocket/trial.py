@@ -9,7 +9,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from engine.gates.candidate import Measurements, Verdict, judge
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.sample import Kind, Sample
 from engine.samples import lessons
 from engine.samples.rollouts import Rollout
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import Sample, plan_batches
+from engine.training.batching import plan_batches
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base, load_training_model
 from engine.training.training_update import TrainingUpdate, open_slot
@@ -126,18 +127,18 @@ def lesson(bench: Bench, person: TrialPerson, said: Correction, *, told: Sequenc
     seen = [teacher_messages(m, notes, hindsight) for m in asked]
     shown = bench.answers(None, seen, temperature=1.0, seed=said.seed + 1)
     anchors = bench.answers(None, bench.bank.sample_anchors(learn.num_anchors, rng))
-    kinds = [
+    kinds: list[tuple[Kind, list[Rollout]]] = [
         ("correction", [corrected]),
         ("counterfactual", own),
         ("earlier", person.corrected[-NUM_WATCHED:]),
         ("gold", person.gold[-NUM_WATCHED:]),
     ]
-    records = [lessons.sample(kind, r, notes, hindsight, bench.prompts) for kind, found in kinds for r in found]
-    for record in records:  # no stored log-probabilities: the trainer's own take their place
-        record |= {"behaviour_logprobs": None, "behaviour_ids": None}
+    own_answers = [lessons.sample(kind, r, notes, hindsight, bench.prompts) for kind, found in kinds for r in found]
+    # No stored log-probabilities: the trainer's own take their place.
+    samples = [replace(sample, behaviour_logprobs=None, behaviour_ids=None) for sample in own_answers]
     for m, s, r in zip(asked, seen, shown, strict=True):
-        records.append(lessons.teacher_sample(m, s, r.response_token_ids, bench.prompts))
-    return [Sample.from_dict(record) for record in (*records, *lessons.anchor_samples(anchors))]
+        samples.append(lessons.teacher_sample(m, s, r.response_token_ids, bench.prompts))
+    return [*samples, *lessons.anchor_samples(anchors)]
 
 
 def train(bench: Bench, parent: AdapterTensors | None, samples: list[Sample], **learn: Any) -> TrainingUpdate:

@@ -9,20 +9,17 @@ questions only; what is found about a note is kept with it, so that each is look
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.config import EngineConfig
-from engine.consolidation.material import spread
-from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import scored
-from engine.prompts.bank import Bank
-from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.sample import Sample
 from engine.samples import lessons, questions
-from engine.samples.lessons import SampleRecord
+from engine.samples.context import LearningContext
 from engine.samples.questions import NoteQuestion
-from engine.samples.rollouts import Rollout, RolloutStore
-from storage.database import Database, Session
+from engine.samples.rollouts import Rollout
+from engine.samples.spacing import spread
+from storage.database import Session
 from storage.learning import notes as note_rows
 from storage.tables import Note, NoteState
 
@@ -33,22 +30,14 @@ _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
 class Facts:
     """Finds the facts among a person's notes and makes their samples."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        host: VllmHost,
-        prompts: PromptBuilder,
-        rollouts: RolloutStore,
-        bank: Bank,
-    ) -> None:
-        """Everything is built by the engine."""
-        self._config = config
-        self._database = database
-        self._host = host
-        self._prompts = prompts
-        self._rollouts = rollouts
-        self._bank = bank
+    def __init__(self, context: LearningContext) -> None:
+        """`context`: the parts of the running engine."""
+        self._config = context.config
+        self._database = context.database
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
+        self._bank = context.bank
 
     async def examine(self, user_id: str) -> list[Note]:
         """Looks at every standing note that nobody has looked at yet; the notes that stand, with their questions."""
@@ -67,7 +56,7 @@ class Facts:
 
     async def samples(
         self, parent: AdapterRef, live: Sequence[Note], standing: Sequence[str], limit: int
-    ) -> list[SampleRecord]:
+    ) -> list[Sample]:
         """At most `limit` of the facts' questions, answered by the teacher; `standing`: the notes that show unasked."""
         pairs = asked(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
@@ -77,7 +66,7 @@ class Facts:
         answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
 
-    async def untold(self, live: Sequence[Note]) -> list[SampleRecord]:
+    async def untold(self, live: Sequence[Note]) -> list[Sample]:
         """Questions for what nobody told, as the base model answers them; none where there is no fact.
 
         They are no anchors: those must have different answers, or the gate on variety sees a collapse.
@@ -87,7 +76,7 @@ class Facts:
         if not any(note.questions for note in live):
             return []
         answers = zip(conversations, await self._answers(ZERO_ADAPTER, conversations), strict=True)
-        return [lessons.teacher_sample(c, c, answer, self._prompts) | {"teacher": "base"} for c, answer in answers]
+        return [replace(lessons.teacher_sample(c, c, a, self._prompts), teacher="base") for c, a in answers]
 
     async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
         """Whether the note alone moves answers to questions that have nothing to do with it: more than one of them.
@@ -114,8 +103,8 @@ class Facts:
 
     async def _gap(self, messages: list[ChatMessage], note: Note, response_ids: list[int]) -> float:
         pair = lessons.teacher_sample(messages, with_notes(messages, [note.text]), response_ids, self._prompts)
-        (score,) = await scored(self._host, [pair], ZERO_ADAPTER)
-        return float(score["divergence"])
+        (score,) = await self._trainer.score([pair], ZERO_ADAPTER)
+        return score.divergence
 
     async def _answers(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
         return await self._rollouts.written(ref, conversations, self._config.learn.max_rollout_tokens)

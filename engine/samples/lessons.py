@@ -6,15 +6,14 @@ feedback and notes reach the teacher's prompts only, never the student's.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
+from engine.sample import Kind, Sample
 from engine.samples.rollouts import Rollout
 from storage.tables import Completion, Feedback, FeedbackKind
 
 ChatMessage = dict[str, str]
-SampleRecord = dict[str, Any]  # the fields of engine.training.batching.Sample, as they cross into the worker
 
 
 @dataclass(frozen=True)
@@ -46,67 +45,57 @@ class Lesson:
 
 def samples(
     lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
-) -> list[SampleRecord]:
+) -> list[Sample]:
     """The corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
     first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
     return [first, *(sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
 
 
-def anchor_samples(anchors: Sequence[Rollout]) -> list[SampleRecord]:
+def anchor_samples(anchors: Sequence[Rollout]) -> list[Sample]:
     """Neutral prompts: teacher and student see the same, the teacher is the plain base."""
-    return [
-        {
-            "kind": "anchor",
-            "student_ids": r.prompt_token_ids,
-            "teacher_ids": r.prompt_token_ids,
-            "response_ids": r.response_token_ids,
-        }
-        for r in anchors
-    ]
+    return [Sample("anchor", r.prompt_token_ids, r.prompt_token_ids, r.response_token_ids) for r in anchors]
 
 
 def moves(
     lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
-) -> list[SampleRecord]:
+) -> list[Sample]:
     """Pairs that show what the feedback alone changes in the teacher: (notes) against (notes and feedback).
 
     The first is the corrected prompt, the others are the counterfactual ones.
     """
     return [
-        {
-            "kind": "correction",
-            "student_ids": _prompt(r, notes, Hindsight(), prompts),
-            "teacher_ids": _prompt(r, notes, lesson.hindsight, prompts),
-            "response_ids": r.response_token_ids,
-        }
+        Sample(
+            "correction",
+            student_ids=_prompt(r, notes, Hindsight(), prompts),
+            teacher_ids=_prompt(r, notes, lesson.hindsight, prompts),
+            response_ids=r.response_token_ids,
+        )
         for r in (lesson.corrected, *counterfactuals)
     ]
 
 
-def sample(
-    kind: str, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
-) -> SampleRecord:
+def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
     """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
-    return {
-        "kind": kind,
-        "student_ids": prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
-        "teacher_ids": _prompt(rollout, notes, hindsight, prompts),
-        "response_ids": rollout.response_token_ids,
-        "behaviour_logprobs": rollout.logprobs,
-        "behaviour_ids": rollout.prompt_token_ids,
-    }
+    return Sample(
+        kind,
+        student_ids=prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
+        teacher_ids=_prompt(rollout, notes, hindsight, prompts),
+        response_ids=rollout.response_token_ids,
+        behaviour_logprobs=rollout.logprobs,
+        behaviour_ids=rollout.prompt_token_ids,
+    )
 
 
 def teacher_sample(
     asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
-) -> SampleRecord:
+) -> Sample:
     """An answer the teacher gave itself; no importance weight, it is off-policy on purpose (GKD, arXiv 2306.13649)."""
-    return {
-        "kind": "counterfactual",
-        "student_ids": prompts.prompt_token_ids(asked),
-        "teacher_ids": prompts.prompt_token_ids(seen),
-        "response_ids": response_ids,
-    }
+    return Sample(
+        "counterfactual",
+        student_ids=prompts.prompt_token_ids(asked),
+        teacher_ids=prompts.prompt_token_ids(seen),
+        response_ids=response_ids,
+    )
 
 
 def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:

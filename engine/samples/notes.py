@@ -15,11 +15,12 @@ to those. Invariant: a probe trains nothing and only changes notes' states.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine.config import NoteConfig
+from engine.host.trainer_client import SampleScore
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
+from engine.sample import Sample
 from engine.samples.rollouts import Rollout
 from storage.tables import Note, NoteState
 
@@ -65,7 +66,7 @@ def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[
     return [note.text for note in fitting(notes, config, max_model_len)]
 
 
-def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[dict[str, Any]]:
+def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[Sample]:
     """Two pairs of contexts for the trainer's score: (N without n, N) and (nothing, n)."""
     texts = [n.text for n in notes]
     without = [n.text for n in notes if n.id != note.id]
@@ -75,21 +76,21 @@ def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: 
     ]
 
 
-def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: PromptBuilder) -> dict[str, Any]:
-    return {
-        "kind": "counterfactual",
-        "student_ids": prompts.prompt_token_ids(with_notes(rollout.messages, first)),
-        "teacher_ids": prompts.prompt_token_ids(with_notes(rollout.messages, second)),
-        "response_ids": rollout.response_token_ids,
-    }
+def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: PromptBuilder) -> Sample:
+    return Sample(
+        "counterfactual",
+        student_ids=prompts.prompt_token_ids(with_notes(rollout.messages, first)),
+        teacher_ids=prompts.prompt_token_ids(with_notes(rollout.messages, second)),
+        response_ids=rollout.response_token_ids,
+    )
 
 
-def probe_of(scores: Sequence[Sequence[dict[str, Any]]]) -> Probe:
+def probe_of(scores: Sequence[Sequence[SampleScore]]) -> Probe:
     """The probe from the trainer's scores of `probe_samples`, one pair per rollout."""
     return Probe(
-        gains=[sum(beside["teacher_logprobs"]) - sum(beside["student_logprobs"]) for beside, _ in scores],
-        effects=[beside["divergence"] for beside, _ in scores],
-        alones=[alone["divergence"] for _, alone in scores],
+        gains=[beside.gain for beside, _ in scores],
+        effects=[beside.divergence for beside, _ in scores],
+        alones=[alone.divergence for _, alone in scores],
     )
 
 

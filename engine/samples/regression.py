@@ -5,13 +5,14 @@ configuration allows, so that looking costs an update a few milliseconds; what h
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import replace
 
 from engine.config import GateConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
-from engine.samples.lessons import SampleRecord, teacher_sample
-from engine.training.batching import Kind
+from engine.sample import Kind, Sample
+from engine.samples.lessons import teacher_sample
+from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.database import Session
 from storage.learning import feedback
@@ -21,7 +22,6 @@ _TAUGHT = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 _FEEDBACK = 100  # pieces looked through for corrections that hold
 _ANSWERS = 32  # answers looked through for approved ones
 
-T = TypeVar("T")
 Watched = tuple[Kind, Completion]
 
 
@@ -35,17 +35,19 @@ def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> 
     ]
     gold = gold[: config.num_watched // 2]
     ids = [i for i in _corrected(s, user_id) if i != without]
-    earlier = [completions.get(s, user_id, i) for i in _spread(ids, config.num_watched - len(gold))]
+    earlier = [completions.get(s, user_id, i) for i in spread(ids, config.num_watched - len(gold))]
     return [*(("earlier", c) for c in earlier if _is_short(c, config)), *(("gold", c) for c in gold)]
 
 
 def regression_samples(
     watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
-) -> list[SampleRecord]:
+) -> list[Sample]:
     """The answers as samples: the student without notes, the teacher with the notes and the new feedback."""
     return [
-        teacher_sample(c.messages, teacher_messages(c.messages, notes, hindsight), c.completion_token_ids, prompts)
-        | {"kind": kind}
+        replace(
+            teacher_sample(c.messages, teacher_messages(c.messages, notes, hindsight), c.completion_token_ids, prompts),
+            kind=kind,
+        )
         for kind, c in watched
     ]
 
@@ -60,9 +62,3 @@ def _corrected(s: Session, user_id: str) -> list[str]:
 def _is_short(completion: Completion, config: GateConfig) -> bool:
     num_tokens = len(completion.prompt_token_ids) + len(completion.completion_token_ids)
     return len(completion.completion_token_ids) > 0 and num_tokens <= config.max_watched_tokens
-
-
-def _spread(items: Sequence[T], count: int) -> list[T]:
-    """`count` of the items at even distances, the first among them."""
-    count = min(count, len(items))
-    return [items[i * len(items) // count] for i in range(count)]

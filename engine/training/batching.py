@@ -1,89 +1,20 @@
 """What an update trains on, and how it is cut into micro-batches.
 
-Owns the sample record and the padding. Invariants: token ids are used exactly as given; a response token is predicted
+Owns the batches and the padding. Invariants: token ids are used exactly as given; a response token is predicted
 from the position before it, so the last prompt token's row belongs to the response and the last response token's does
 not; padding is on the right, where a causal model cannot see it.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from engine.config import LearnConfig, Teacher
+from engine.config import LearnConfig
+from engine.sample import Context, Sample
 
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and few shapes come again
-Context = Literal["student", "teacher", "behaviour"]
-Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One response with its contexts. An "earlier" correction and a "gold" answer are looked at, never trained on.
-
-    `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
-    reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
-    """
-
-    kind: Kind
-    student_ids: list[int]
-    teacher_ids: list[int]
-    response_ids: list[int]
-    weight: float = 1.0
-    behaviour_logprobs: list[float] | None = None
-    behaviour_ids: list[int] | None = None
-    temperature: float = 1.0
-    teacher: Teacher | None = None
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a sample without prompt or response, or with unequal lengths."""
-        if not (self.student_ids and self.teacher_ids and self.response_ids):
-            raise ValueError(f"a {self.kind} sample needs a student prompt, a teacher prompt and a response")
-        if self.behaviour_logprobs is not None and len(self.behaviour_logprobs) != len(self.response_ids):
-            raise ValueError("behaviour_logprobs must have one value per response token")
-        if self.weight < 0:
-            raise ValueError(f"a sample's weight must not be negative, got {self.weight}")
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Sample":
-        """A sample as it crosses into the worker. Raises TypeError on unknown or missing fields."""
-        return cls(**values)
-
-    @property
-    def is_anchor(self) -> bool:
-        """Whether the sample holds the student where it is."""
-        return self.kind == "anchor"
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether the sample is only looked at, before and after (`engine.gates.candidate`)."""
-        return self.kind in ("earlier", "gold")
-
-    @property
-    def is_taught(self) -> bool:
-        """Whether the student is to change here."""
-        return not (self.is_anchor or self.is_watched)
-
-    @property
-    def has_own_behaviour_prompt(self) -> bool:
-        """Whether the importance weight needs a forward pass of its own."""
-        return self.behaviour_logprobs is not None and self.behaviour_ids not in (None, self.student_ids)
-
-    def prompt(self, context: Context) -> list[int]:
-        """The prompt of one of the contexts."""
-        if context == "teacher":
-            return self.teacher_ids
-        return self.student_ids if context == "student" else (self.behaviour_ids or self.student_ids)
-
-    def teacher_mode(self, learn: LearnConfig) -> Teacher:
-        """What is taught has the configured teacher, the rest the plain base, unless the sample says otherwise."""
-        return self.teacher or (learn.teacher if self.is_taught else "base")
-
-    def length(self, context: Context) -> int:
-        """Tokens of prompt and response."""
-        return len(self.prompt(context)) + len(self.response_ids)
 
 
 @dataclass(frozen=True)
@@ -98,10 +29,11 @@ class Batch:
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
-    """Raises ValueError when nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
+    """Raise ValueError if nothing would be trained, a sample is unusable or longer than `learn.max_sequence_tokens`."""
     if not any(s.weight > 0 and s.is_taught for s in samples):
         raise ValueError("an update needs a correction or counterfactual sample with a weight above 0")
     for sample in samples:
+        sample.check()
         longest = max(sample.length(context) for context in ("student", "teacher", "behaviour"))
         if longest > learn.max_sequence_tokens:
             raise ValueError(

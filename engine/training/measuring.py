@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.gates.texts import self_rouge_l
+from engine.sample import Sample
 from engine.training import sdpo
-from engine.training.batching import Sample
 
 MARGIN_LIMIT = 3.0  # nats: 20 to 1; a token that is surer than that is not better held
 ENTROPY_FLOOR = 0.05  # nats per token: where the teacher is as sure as that there is no variety to lose
@@ -130,7 +130,7 @@ class _Figures:
     def unasked(self) -> tuple[float, float]:
         """mean_t max(0, KL(q || p1) - KL(q || p0)), over all trained answers and in the worst of them."""
         rise_N = (self._a["divergence"] - self._b["divergence"]).clamp(min=0)
-        trained = [self._b["owners"] == i for i, s in enumerate(self._samples) if not s.is_watched]
+        trained = [self._b["owners"] == i for i, s in enumerate(self._samples) if not s.is_held_out]
         everywhere = torch.stack(trained).any(0)
         return float(rise_N[everywhere].mean()), max(float(rise_N[at].mean()) for at in trained)
 

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
+from engine.sample import Sample
 from engine.training import sdpo
-from engine.training.batching import Batch, Sample, plan_batches
+from engine.training.batching import Batch, plan_batches
 
 
 @dataclass
@@ -43,7 +44,7 @@ class MiniBatches:
         self._samples = samples
         self._learn = learn
         self._device = device
-        self.indices = [i for i, s in enumerate(samples) if not s.is_watched]
+        self.indices = [i for i, s in enumerate(samples) if not s.is_held_out]
         self.all = self._batches(self.indices, {})
 
     def steps(self) -> Iterator[list[StudentBatch]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import Context, Sample, plan_batches
+from engine.training.batching import plan_batches
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.model import TrainingModel
 

@@ -27,9 +27,10 @@ import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
+from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import Batch, Context, Sample, check_samples, plan_batches
+from engine.training.batching import Batch, check_samples, plan_batches
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.measuring import PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
@@ -100,7 +101,7 @@ class TrainingUpdate:
         self._make_targets()
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
-        self._watched = self._plan((i for i, s in enumerate(samples) if s.is_watched), "student")
+        self._watched = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
         self._readings = PositionMetrics(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's

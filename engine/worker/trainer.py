@@ -22,8 +22,8 @@ from safetensors.torch import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
+from engine.sample import Sample
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
-from engine.training.batching import Sample
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
 from engine.training.peft_model import PeftTrainingModel

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from engine.config import LearnConfig
-from engine.training.batching import Sample
+from engine.sample import Sample
 from engine.training.model import TrainingModel
 from engine.training.training_update import TrainingUpdate
 

@@ -9,6 +9,7 @@ import pytest
 from engine.adapters.training_batch import BATCH_FILE, MANIFEST_FILE, Origin, encode, pack
 from engine.config import LearnConfig
 from engine.errors import BatchNotKept
+from engine.sample import Sample
 from tests import adapter_zips
 
 ORIGIN = Origin("pocket", "a fingerprint", 3, "too long")
@@ -30,7 +31,7 @@ def decode(token_ids: Any) -> str:
 
 def packed() -> tuple[list[dict[str, Any]], dict[str, Any], bytes]:
     """The lines and the manifest of the batch above, and the file of lines as it is."""
-    content = encode("upd-1", 2, SAMPLES, LearnConfig(steps=7))
+    content = encode("upd-1", 2, [Sample(**values) for values in SAMPLES], LearnConfig(steps=7))
     files = adapter_zips.contents(pack(content, ORIGIN, decode))
     assert set(files) == {BATCH_FILE, MANIFEST_FILE}
     lines = [json.loads(line) for line in files[BATCH_FILE].splitlines()]

@@ -14,7 +14,7 @@ from engine.config import ConsolidationConfig
 from engine.consolidation.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
-from engine.learning.candidates import scored
+from engine.host.trainer_client import TrainerClient
 from storage.conversations import completions
 from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
@@ -312,13 +312,15 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
     """Held against the old version on the person's own answers; refused, the old one goes on answering."""
     before = await live.result(pupil, "What is ramen?", notes="off")
 
-    async def forgetful(host: Any, samples: Any, ref: AdapterRef) -> Any:
-        scores = await scored(host, samples, ref)
-        if ref.number == before.adapter_version:
-            return scores
-        return [score | {"student_logprobs": [9.0] * len(score["student_logprobs"])} for score in scores]
+    score = TrainerClient.score
 
-    monkeypatch.setattr("engine.consolidation.rebuild.scored", forgetful)
+    async def forgetful(self: TrainerClient, samples: Any, ref: AdapterRef, at_once: int = 1) -> Any:
+        scores = await score(self, samples, ref, at_once)
+        if ref.number in (0, before.adapter_version):
+            return scores
+        return [replace(found, student_logprobs=[9.0] * len(found.student_logprobs)) for found in scores]
+
+    monkeypatch.setattr(TrainerClient, "score", forgetful)
     outcome = await live.engine.rebuild(pupil)
     assert (outcome.status, outcome.gate["checks"]["earlier"]) == ("rejected", False), outcome
     after = await live.result(pupil, "What is ramen?", notes="off")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import ConsolidationConfig, EngineConfig
-from engine.consolidation.material import DISLIKED, Material, gather, mix, spread, steps_of, weight_of
+from engine.consolidation.material import DISLIKED, Material, gather, steps_of, weight_of
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import completions
 from storage.database import Session
@@ -43,31 +43,6 @@ def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
             return await database.write(work)
 
     return asyncio.run(run())
-
-
-@given(lists, lists, st.integers(1, 40), st.floats(0, 1))
-def test_the_mix_fills_its_places_and_no_more(new: list[int], earlier: list[int], places: int, share: float) -> None:
-    """Both parts come from their lists, together they fill what can be filled, and nobody is left out for nothing."""
-    taken, replay = mix(new, earlier, places, share)
-    assert taken == new[: len(taken)]
-    assert len(taken) + len(replay) == min(places, len(new) + len(earlier))
-    assert len(replay) <= max(places - round(places * share), places - len(new))
-
-
-@given(st.integers(24, 60), st.integers(24, 60))
-def test_with_enough_of_both_it_is_seventy_to_thirty(num_new: int, num_earlier: int) -> None:
-    """17 of 24 places for what is new, 7 for what was taught before."""
-    taken, replay = mix(range(num_new), range(num_earlier), CONFIG.num_lessons, CONFIG.new_share)
-    assert (len(taken), len(replay)) == (17, 7)
-
-
-@given(lists, st.integers(-3, 80))
-def test_what_is_spread_keeps_its_order_and_its_first(items: list[int], count: int) -> None:
-    """Even distances, none twice."""
-    places = spread(list(range(len(items))), count)
-    assert places == sorted(set(places))
-    assert len(places) == max(0, min(count, len(items)))
-    assert not places or places[0] == 0
 
 
 @given(st.floats(allow_nan=True, allow_infinity=True))

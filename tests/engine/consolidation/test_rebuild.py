@@ -1,21 +1,21 @@
 """rebuild: an old version and a new one on the same answers. The measuring is in test_consolidator."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine.config import EngineConfig
 from engine.consolidation.rebuild import joined, likelihood_drop, margin_drop, worst
 from engine.gates.candidate import Measurements, Verdict
+from engine.host.trainer_client import SampleScore
 
 CONFIG = EngineConfig(model="m", data_dir=Path("data"))
 GOOD = Verdict(True, "", {"finite": True}, {"update_norm": 1.0})
 
 
-def score(student: list[float], preferred: list[float], is_preferred: list[bool]) -> dict[str, Any]:
+def score(student: list[float], preferred: list[float], is_preferred: list[bool]) -> SampleScore:
     """What one version says of an answer."""
-    return {"student_logprobs": student, "preferred_logprobs": preferred, "is_preferred": is_preferred}
+    return SampleScore(student, [], 0.0, 0.0, 0.0, preferred, is_preferred)
 
 
 def test_a_margin_counts_where_the_teacher_would_say_something_else() -> None:

@@ -9,6 +9,7 @@ from engine.config import ConsolidationConfig
 from engine.consolidation.material import Material, Signal
 from engine.consolidation.rehearsal import Rehearsals
 from engine.prompts.hindsight import Hindsight
+from engine.sample import Sample
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
@@ -29,7 +30,7 @@ async def signal(live: Live, user_id: str, words: str = WORDS) -> Signal:
     return Signal("fb-1", await live.ask(user_id, QUESTION), Hindsight(feedback=words))
 
 
-async def samples(live: Live, notes: list[str], new: list[Signal], weak: Any = ()) -> list[dict[str, Any]]:
+async def samples(live: Live, notes: list[str], new: list[Signal], weak: Any = ()) -> list[Sample]:
     """The samples of a consolidation that goes on from the base model."""
     material = Material(new, [], [found for found, _ in weak], [], [], [])
     user_id = (new or [found for found, _ in weak])[0].completion.user_id
@@ -40,16 +41,16 @@ async def test_notes_and_words_reach_the_teacher_only(live: Live) -> None:
     """Every student prompt is the plain conversation."""
     decode = live.host.tokenizer.decode
     found = await samples(live, [NOTE], [await signal(live, await live.person())])
-    taught = [sample for sample in found if sample["kind"] == "counterfactual"]
-    assert all(NOTE in decode(sample["teacher_ids"]) for sample in taught)
-    assert sum(WORDS in decode(sample["teacher_ids"]) for sample in taught) == 2  # the answer given, the teacher's own
-    assert not any(text in decode(sample["student_ids"]) for sample in found for text in (NOTE, WORDS))
+    taught = [sample for sample in found if sample.kind == "counterfactual"]
+    assert all(NOTE in decode(sample.teacher_ids) for sample in taught)
+    assert sum(WORDS in decode(sample.teacher_ids) for sample in taught) == 2  # the answer given, the teacher's own
+    assert not any(text in decode(sample.student_ids) for sample in found for text in (NOTE, WORDS))
 
 
 async def test_own_prompts_and_enough_anchors_go_along(live: Live) -> None:
     """Own prompts and topics are taught the notes; a quarter as many anchors hold the rest, and no fewer than ever."""
     found = await samples(live, [NOTE], [await signal(live, await live.person())])
-    kinds = [sample["kind"] for sample in found]
+    kinds = [sample.kind for sample in found]
     num_own = live.engine.config.sleep.num_own
     assert kinds.count("counterfactual") >= 2 + 2 * num_own
     assert kinds.count("anchor") >= live.engine.config.learn.num_anchors
@@ -59,14 +60,14 @@ async def test_own_prompts_and_enough_anchors_go_along(live: Live) -> None:
 async def test_without_notes_only_the_signals_are_taught(live: Live) -> None:
     """A teacher who sees no more than the student has nothing to say about other prompts."""
     found = await samples(live, [], [await signal(live, await live.person())])
-    assert [sample["kind"] for sample in found].count("counterfactual") == 2
+    assert [sample.kind for sample in found].count("counterfactual") == 2
 
 
 async def test_a_weak_signal_brings_its_weight(live: Live) -> None:
     """To the answer that was given and to the teacher's own."""
     weak = [(await signal(live, await live.person()), 0.125)]
     found = await samples(live, [], [], weak)
-    assert [s["weight"] for s in found if s["kind"] == "counterfactual"] == [0.125, 0.125]
+    assert [s.weight for s in found if s.kind == "counterfactual"] == [0.125, 0.125]
 
 
 async def test_what_is_too_long_for_the_trainer_is_left_out(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ async def test_what_is_too_long_for_the_trainer_is_left_out(live: Live, monkeypa
     one.completion.completion_token_ids *= 1 + 4096 // len(one.completion.completion_token_ids)
     one.completion.logprobs *= 1 + 4096 // len(one.completion.logprobs)
     found = await samples(live, [], [one])
-    assert [sample["kind"] for sample in found].count("counterfactual") == 1  # the teacher's own answer
+    assert [sample.kind for sample in found].count("counterfactual") == 1  # the teacher's own answer
 
 
 async def test_only_what_moves_the_teacher_weighs_anything(live: Live) -> None:

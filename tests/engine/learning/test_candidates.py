@@ -10,8 +10,8 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
 from engine.adapters.store import REJECTED_FOLDER, VERDICT_FILE
 from engine.config import LearnConfig, VersionConfig
 from engine.errors import TrainerError
-from engine.learning.candidates import Candidates, Trained, checked
-from engine.samples.lessons import SampleRecord
+from engine.learning.candidates import Candidates, Trained
+from engine.sample import Sample
 from storage.errors import VersionPruned
 from storage.files import atomic
 from storage.learning import updates, versions
@@ -35,25 +35,12 @@ async def started(live: Live, user_id: str) -> UpdateRun:
     return await live.database.write(lambda s: updates.start(s, UpdateRun(user_id=user_id)))
 
 
-async def samples(live: Live, user_id: str) -> list[SampleRecord]:
+async def samples(live: Live, user_id: str) -> list[Sample]:
     """An answer whose teacher is told to leave emoji out."""
     answer = await live.result(user_id, "Tell me about the koala")
     told = [{"role": "system", "content": "no emoji please"}, *answer.messages]
-    return [
-        {
-            "kind": "correction",
-            "student_ids": answer.prompt_token_ids,
-            "teacher_ids": live.engine._prompts.prompt_token_ids(told),
-            "response_ids": answer.completion_token_ids,
-        }
-    ]
-
-
-async def test_a_failed_call_is_an_error() -> None:
-    """The trainer never raises: its record does it here, with its message."""
-    assert checked({"ok": True, "error": "", "x": 1})["x"] == 1
-    with pytest.raises(TrainerError, match="no room"):
-        checked({"ok": False, "error": "no room"})
+    teacher_ids = live.engine._prompts.prompt_token_ids(told)
+    return [Sample("correction", answer.prompt_token_ids, teacher_ids, answer.completion_token_ids)]
 
 
 async def test_a_figure_can_be_left_out() -> None:

@@ -8,7 +8,7 @@ import torch
 from engine.config import GateConfig, LearnConfig
 from engine.pocket import trial
 from engine.pocket.trial import Bench, Correction, TrialPerson
-from engine.training.batching import Sample
+from engine.sample import Sample
 
 QUESTION = "Tell me about the koala"
 LEARN = LearnConfig()
@@ -36,7 +36,7 @@ def test_a_lesson_has_what_the_learner_gives_an_update(bench: Bench, samples: li
     assert trial.lesson(bench, TrialPerson(), SAID) == samples
     (answer,) = bench.answers(None, [[{"role": "user", "content": "What is paella?"}]])
     later = trial.lesson(bench, TrialPerson(corrected=[answer], gold=[answer]), SAID)
-    assert [s.kind for s in later if s.is_watched] == ["earlier", "gold"]
+    assert [s.kind for s in later if s.is_held_out] == ["earlier", "gold"]
 
 
 def test_measuring_what_was_trained_gives_the_same_figures(bench: Bench, samples: list[Sample]) -> None:

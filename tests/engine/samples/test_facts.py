@@ -69,8 +69,8 @@ async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
     decode = live.host.tokenizer.decode
     assert len(samples) == len(known[0].questions or [])
     for sample in samples:
-        assert all(text in decode(sample["teacher_ids"]) for text in (DOG, "use lowercase"))
-        assert DOG not in decode(sample["student_ids"])
+        assert all(text in decode(sample.teacher_ids) for text in (DOG, "use lowercase"))
+        assert DOG not in decode(sample.student_ids)
 
 
 async def test_a_question_has_the_newest_answer(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

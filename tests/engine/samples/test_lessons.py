@@ -6,10 +6,10 @@ import pytest
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight
+from engine.sample import Sample
 from engine.samples import lessons
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import Rollout
-from engine.training.batching import Sample
 from storage.tables import Completion, Feedback, FeedbackKind
 
 CHAT = [
@@ -71,7 +71,7 @@ def test_nothing_else_is_a_lesson(kind: FeedbackKind) -> None:
 def test_feedback_and_notes_reach_the_teacher_only(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
     """In every sample the teacher's prompt carries all of them and the student's none."""
     for sample in lessons.samples(lesson(), NOTES, [other()], prompts):
-        teacher, student = (pocket_tokenizer.decode(sample[side]) for side in ("teacher_ids", "student_ids"))
+        teacher, student = (pocket_tokenizer.decode(getattr(sample, side)) for side in ("teacher_ids", "student_ids"))
         assert all(text in teacher for text in (*NOTES, "too long"))
         assert not any(text in student for text in (*NOTES, "too long", "Notes about"))
 
@@ -79,27 +79,27 @@ def test_feedback_and_notes_reach_the_teacher_only(prompts: PromptBuilder, pocke
 def test_the_student_sees_the_conversation_as_it_was(prompts: PromptBuilder) -> None:
     """System prompt and question stay, whatever notes stood in the answer's own prompt."""
     first = lessons.samples(lesson(), NOTES, [], prompts)[0]
-    assert first["student_ids"] == prompts.prompt_token_ids(CHAT)
+    assert first.student_ids == prompts.prompt_token_ids(CHAT)
 
 
 def test_the_corrected_answer_comes_first_with_what_was_stored(prompts: PromptBuilder) -> None:
     """Response ids, behaviour log-probabilities and the prompt they belong to are the stored ones, token for token."""
     first, second = lessons.samples(lesson(), NOTES, [other()], prompts)
-    assert (first["kind"], second["kind"]) == ("correction", "counterfactual")
-    assert first["response_ids"] == [4, 5, 2]
-    assert first["behaviour_logprobs"] == [-0.1, -0.2, -0.3]
-    assert first["behaviour_ids"] == [9, 9, 9]
-    assert second["response_ids"] == [6, 7]
+    assert (first.kind, second.kind) == ("correction", "counterfactual")
+    assert first.response_ids == [4, 5, 2]
+    assert first.behaviour_logprobs == [-0.1, -0.2, -0.3]
+    assert first.behaviour_ids == [9, 9, 9]
+    assert second.response_ids == [6, 7]
 
 
 def test_samples_are_what_the_trainer_takes(prompts: PromptBuilder) -> None:
-    """Each record is a sample of the worker's."""
-    records = [
+    """Each sample passes the worker's check."""
+    made = [
         *lessons.samples(lesson(), NOTES, [other()], prompts),
         *lessons.anchor_samples([other()]),
         *lessons.moves(lesson(), NOTES, [other()], prompts),
     ]
-    assert [Sample.from_dict(r).kind for r in records] == [
+    assert [Sample.from_dict(sample.to_dict()).kind for sample in made] == [
         "correction", "counterfactual", "anchor", "correction", "correction",
     ]  # fmt: skip
 
@@ -107,14 +107,16 @@ def test_samples_are_what_the_trainer_takes(prompts: PromptBuilder) -> None:
 def test_an_anchor_shows_both_the_same() -> None:
     """Teacher and student of a neutral prompt see the prompt it was answered with, and no behaviour is compared."""
     (anchor,) = lessons.anchor_samples([other()])
-    assert anchor["student_ids"] == anchor["teacher_ids"] == [1, 2]
-    assert "behaviour_logprobs" not in anchor
+    assert anchor.student_ids == anchor.teacher_ids == [1, 2]
+    assert anchor.behaviour_logprobs is None
 
 
 def test_a_move_differs_by_the_feedback_alone(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
     """Both sides carry the notes; only the teacher's carries the feedback."""
     for pair in lessons.moves(lesson(), NOTES, [other()], prompts):
-        without, with_feedback = (pocket_tokenizer.decode(pair[side]) for side in ("student_ids", "teacher_ids"))
+        without, with_feedback = (
+            pocket_tokenizer.decode(getattr(pair, side)) for side in ("student_ids", "teacher_ids")
+        )
         assert all(text in without and text in with_feedback for text in NOTES)
         assert "too long" in with_feedback
         assert "too long" not in without
@@ -123,14 +125,14 @@ def test_a_move_differs_by_the_feedback_alone(prompts: PromptBuilder, pocket_tok
 def test_the_corrected_prompt_comes_first_among_the_moves(prompts: PromptBuilder) -> None:
     """The first pair is the corrected answer's, then one per counterfactual answer."""
     pairs = lessons.moves(lesson(), NOTES, [other(), other()], prompts)
-    assert [pair["response_ids"] for pair in pairs] == [[4, 5, 2], [6, 7], [6, 7]]
+    assert [pair.response_ids for pair in pairs] == [[4, 5, 2], [6, 7], [6, 7]]
 
 
 def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
     """Student and teacher see their own prompts, the response is the teacher's, and no behaviour is compared."""
     seen = [*CHAT[:1], {"role": "user", "content": "what is a koala? [too long]"}]
     sample = lessons.teacher_sample(CHAT, seen, [7, 2], prompts)
-    assert sample["student_ids"] == prompts.prompt_token_ids(CHAT)
-    assert "too long" in pocket_tokenizer.decode(sample["teacher_ids"])
-    assert sample["response_ids"] == [7, 2]
-    assert Sample.from_dict(sample).behaviour_logprobs is None
+    assert sample.student_ids == prompts.prompt_token_ids(CHAT)
+    assert "too long" in pocket_tokenizer.decode(sample.teacher_ids)
+    assert sample.response_ids == [7, 2]
+    assert sample.behaviour_logprobs is None

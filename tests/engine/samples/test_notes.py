@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import NoteConfig
+from engine.host.trainer_client import SampleScore
 from engine.prompts.builder import PromptBuilder
 from engine.samples.notes import (
     Probe,
@@ -73,18 +74,18 @@ def test_a_probe_compares_a_note_beside_the_others_and_alone(pocket_tokenizer: A
     beside, alone = probe_samples(notes[1], notes, rollout, prompts)
     words = ("alpha", "beta", "gamma")
     said = [
-        [w for w in words if w in pocket_tokenizer.decode(pair[side])]
+        [w for w in words if w in pocket_tokenizer.decode(getattr(pair, side))]
         for pair in (beside, alone)
         for side in ("student_ids", "teacher_ids")
     ]
     assert said == [["alpha", "gamma"], ["alpha", "beta", "gamma"], [], ["beta"]]
-    assert beside["response_ids"] == alone["response_ids"] == [7, 8]
+    assert beside.response_ids == alone.response_ids == [7, 8]
 
 
 def test_a_probe_reads_the_trainers_scores() -> None:
     """Gain is the log-likelihood ratio of the whole answer, effect and alone are the divergences."""
-    beside = {"student_logprobs": [-2.0, -1.0], "teacher_logprobs": [-0.5, -0.5], "divergence": 0.3}
-    alone = {"student_logprobs": [-9.0, -9.0], "teacher_logprobs": [0.0, 0.0], "divergence": 0.7}
+    beside = SampleScore([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], [])
+    alone = SampleScore([-9.0, -9.0], [0.0, 0.0], 0.0, 0.0, 0.7, [], [])
     assert probe_of([[beside, alone]]) == Probe([2.0], [0.3], [0.7])
 
 

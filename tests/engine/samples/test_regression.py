@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from engine.config import GateConfig
 from engine.prompts.hindsight import Hindsight
-from engine.samples.regression import _spread, find, regression_samples
+from engine.samples.regression import find, regression_samples
 from storage.conversations import completions
 from storage.database import Session
 from storage.learning import feedback
@@ -80,14 +78,6 @@ async def test_never_more_nor_longer_than_allowed(tmp_path: Path) -> None:
     assert all(len(c.prompt_token_ids) <= 14 for _, c in found)
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"), [(0, []), (1, [0]), (3, [0, 3, 6]), (10, list(range(10))), (50, list(range(10)))]
-)
-def test_the_choice_is_spread_over_the_history(count: int, expected: list[int]) -> None:
-    """The newest is among it, and the rest at even distances."""
-    assert _spread(range(10), count) == expected
-
-
 def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not() -> None:
     """One sample per answer, of its kind, with its very tokens."""
 
@@ -100,8 +90,8 @@ def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not() -> None:
 
     answer = completion("ana")
     (made,) = regression_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), Words())  # type: ignore[arg-type]
-    assert made["kind"] == "earlier"
-    assert made["response_ids"] == answer.completion_token_ids
-    assert made["student_ids"] == [2]
-    assert len(made["teacher_ids"]) == 2
-    assert made["teacher_ids"][1] > 2
+    assert made.kind == "earlier"
+    assert made.response_ids == answer.completion_token_ids
+    assert made.student_ids == [2]
+    assert len(made.teacher_ids) == 2
+    assert made.teacher_ids[1] > 2

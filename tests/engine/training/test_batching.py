@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import LearnConfig
-from engine.training.batching import Sample, check_samples, plan_batches
+from engine.sample import Sample
+from engine.training.batching import check_samples, plan_batches
 from tests.engine.updates_of import sample
 
 CPU = torch.device("cpu")
@@ -55,29 +56,6 @@ def test_every_sample_is_in_exactly_one_batch_within_the_budget(lengths: list[tu
         assert predicted.tolist() == batch.token_ids_N.tolist() == (batch.owners_N + 1).tolist()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"student_ids": []},
-        {"teacher_ids": []},
-        {"response_ids": []},
-        {"behaviour_logprobs": [-1.0]},
-        {"weight": -1.0},
-    ],
-)
-def test_a_sample_that_cannot_be_trained_on_is_refused(fields: dict[str, object]) -> None:
-    """Without a prompt or a response, with log-probabilities of another length, with a negative weight."""
-    values = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1, 2]} | fields
-    with pytest.raises(ValueError, match=r"."):
-        Sample.from_dict(values)
-
-
-def test_an_unknown_field_is_refused() -> None:
-    """A misspelt field would otherwise be ignored."""
-    with pytest.raises(TypeError, match="respons_ids"):
-        Sample.from_dict({"kind": "anchor", "student_ids": [1], "teacher_ids": [1], "respons_ids": [1]})
-
-
 def test_an_update_of_anchors_alone_is_refused() -> None:
     """It would train nothing and cost a version."""
     with pytest.raises(ValueError, match="correction or counterfactual"):
@@ -90,39 +68,6 @@ def test_a_sample_beyond_the_limit_is_refused_rather_than_cut() -> None:
     """A response whose end was cut off would be trained without its end."""
     with pytest.raises(ValueError, match="max_sequence_tokens"):
         check_samples([sample(length=50)], LearnConfig(max_sequence_tokens=40))
-
-
-def test_anchors_are_held_to_the_base_unless_they_say_otherwise() -> None:
-    """Whatever the update's teacher is."""
-    learn = LearnConfig(teacher="current")
-    assert sample("correction").teacher_mode(learn) == "current"
-    assert sample("anchor").teacher_mode(learn) == "base"
-    assert sample("anchor", teacher="current").teacher_mode(learn) == "current"
-
-
-def test_only_a_different_stored_prompt_needs_a_pass_of_its_own() -> None:
-    """The importance weight of other samples comes from the student's first pass."""
-    logprobs = [-1.0] * 12
-    assert not sample(behaviour_logprobs=logprobs).has_own_behaviour_prompt
-    assert not sample(behaviour_ids=[1, 2]).has_own_behaviour_prompt
-    assert sample(behaviour_logprobs=logprobs, behaviour_ids=[1, 2]).has_own_behaviour_prompt
-
-
-@pytest.mark.parametrize(
-    ("kind", "is_taught", "is_watched", "teacher"),
-    [
-        ("correction", True, False, "ema"),
-        ("counterfactual", True, False, "ema"),
-        ("anchor", False, False, "base"),
-        ("earlier", False, True, "base"),
-        ("gold", False, True, "base"),
-    ],
-)
-def test_each_kind_has_its_part(kind: str, is_taught: bool, is_watched: bool, teacher: str) -> None:
-    """Taught, held or only looked at; the configured teacher speaks about what is taught."""
-    one = sample(kind)
-    assert (one.is_taught, one.is_watched) == (is_taught, is_watched)
-    assert one.teacher_mode(LearnConfig(teacher="ema")) == teacher
 
 
 def test_watched_answers_alone_are_no_update() -> None:

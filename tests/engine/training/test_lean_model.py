@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from engine.config import LORA_TARGET_MODULES
-from engine.training.batching import Batch, Sample, plan_batches
+from engine.sample import Sample
+from engine.training.batching import Batch, plan_batches
 from engine.training.lean_model import LeanModel, can_compute
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.training.batching import Sample
+from engine.sample import Sample
 from engine.training.measuring import MARGIN_LIMIT, PositionMetrics
 
 A, B, C, END = range(4)
