@@ -6,55 +6,42 @@ only; what is acknowledged is in storage.
 """
 
 import asyncio
-import math
-import time
-import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Literal
 
-from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
 from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore
 from engine.adapters.transfer import Transfer
-from engine.adapters.undo import NothingToUndo, UndoResult
 from engine.adapters.zip_format import AdapterPackage
 from engine.config import EngineConfig
-from engine.consolidation.approved_answers import ApprovedAnswers
-from engine.consolidation.better_answers import BetterAnswers
 from engine.consolidation.consolidator import LEARNING_IS_OFF, Consolidator
 from engine.consolidation.drift_audit import DriftAudit
-from engine.consolidation.rebuild import RebuildCheck
-from engine.consolidation.rehearsal import Rehearsals
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
 from engine.consolidation.waiters import Waiters
 from engine.errors import EngineError
-from engine.generation.external_answer import given
-from engine.generation.likelihood import likelihood
+from engine.generation.generator import Generator
 from engine.host.model_files import fingerprint
 from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.host.vllm_types import HostChunk
 from engine.learning.candidates import Candidates
 from engine.learning.learner import Learner
+from engine.learning.note_probe import NoteProbe
 from engine.learning.scheduler import MAX_ATTEMPTS, UpdateScheduler
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
-from engine.prompts.hindsight import with_notes
-from engine.prompts.reasoning import Reasoning, ReasoningParts
 from engine.requests import (
-    TOOLS,
     ConsolidationOutcome,
     Delta,
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
     Likelihood,
-    Sampling,
+    UndoResult,
 )
-from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
@@ -76,145 +63,120 @@ _ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
 }
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What is built once vLLM runs."""
+
+    context: LearningContext
+    generator: Generator
+    learner: Learner
+    note_probe: NoteProbe
+    audit: DriftAudit
+    consolidator: Consolidator
+    transfer: Transfer
+
+    @classmethod
+    def build(
+        cls, config: EngineConfig, database: Database, host: VllmHost, adapters: AdapterStore, base_model: str
+    ) -> "Parts":
+        """Build everything over a running host; `base_model` is the model's fingerprint."""
+        prompts = PromptBuilder(host.tokenizer, host.max_model_len, is_thinking=config.is_thinking)
+        bank = load_bank(host.model_folder)
+        context = LearningContext(
+            config,
+            database,
+            host,
+            TrainerClient(host),
+            prompts,
+            RolloutStore(host, prompts, bank, config.learn),
+            bank,
+            ActiveAdapters(base_model, database, adapters, host),
+        )
+        candidates, facts = Candidates(context, adapters), Facts(context)
+        return cls(
+            context,
+            Generator(context),
+            Learner(context, candidates, facts),
+            NoteProbe(context),
+            DriftAudit(context),
+            Consolidator(context, candidates, facts),
+            Transfer(config, database, host, adapters, context.active),
+        )
+
+
 class Engine:
     """Generation and learning for everybody."""
 
     def __init__(self, config: EngineConfig, database: Database) -> None:
-        """Nothing is loaded before `start`."""
+        """Load nothing before `start`."""
         self.config = config
         self._database = database
         self._state = ("starting", "")
         self._host = VllmHost(config, self._on_state)
         self._adapters = AdapterStore(config.data_dir, database)
         self._rebuilds = Waiters[ConsolidationOutcome]()
-        self._answered_s = -math.inf  # when somebody was last heard, by the monotonic clock
+        self._parts: Parts | None = None
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
-        """Starts vLLM, warms it up, sweeps what a crash left. Raises ModelNotFoundError or EngineStartError."""
+        """Start vLLM, warm it up, sweep what a crash left. Raises ModelNotFoundError or EngineStartError."""
         await self._database.write(_give_up_candidates)
         await self._adapters.sweep()
         await self._host.start(progress)
-        self._prompts = PromptBuilder(
-            self._host.tokenizer, self._host.max_model_len, is_thinking=self.config.is_thinking
-        )
-        folder = self._host.model_folder
-        base_model = await asyncio.to_thread(fingerprint, folder)
-        self._served = ActiveAdapters(base_model, self._database, self._adapters, self._host)
-        bank = load_bank(folder)
-        self._rollouts = RolloutStore(self._host, self._prompts, bank, self.config.learn)
-        self._transfer = Transfer(self.config, self._database, self._host, self._adapters, self._served)
-        self._context = context = LearningContext(
-            self.config,
-            self._database,
-            self._host,
-            TrainerClient(self._host),
-            self._prompts,
-            self._rollouts,
-            bank,
-            self._served,
-        )
-        candidates, facts = Candidates(context, self._adapters), Facts(context)
-        self._learner = Learner(context, candidates, facts)
-        self._auditor = DriftAudit(self.config, self._database, self._host, self._prompts, self._rollouts, self._served)
-        self._consolidator = self._new_consolidator(candidates, facts)
-        self._sleep = ConsolidationSchedule(
-            self.config.sleep, self._database, self._consolidator.consolidate, self._is_idle
+        base_model = await asyncio.to_thread(fingerprint, self._host.model_folder)
+        parts = self._parts = Parts.build(self.config, self._database, self._host, self._adapters, base_model)
+        self._schedule = ConsolidationSchedule(
+            self.config.sleep, self._database, parts.consolidator.consolidate, self._is_idle
         )
         self._scheduler = UpdateScheduler(
             self._prepare,
-            self._learner.learn,
-            {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._sleep.run},
+            parts.learner.learn,
+            {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run},
             self._park,
         )
         self._scheduler.start()
-        self._watcher = asyncio.create_task(self._sleep.watch(self._submit_consolidation), name="heed-sleep")
+        self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
 
     async def stop(self) -> None:
-        """Ends updates and vLLM; unfinished updates stay pending in storage."""
-        if hasattr(self, "_watcher"):
+        """End updates and vLLM; unfinished updates stay pending in storage."""
+        if self._parts is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             await self._scheduler.stop()
-            self._sleep.drop()
+            self._schedule.drop()
             self._rebuilds.drop()
-            await self._served.stop()
+            await self._parts.context.active.stop()
         await self._host.stop()
 
-    def _new_consolidator(self, candidates: Candidates, facts: Facts) -> Consolidator:
-        config, database, prompts, rollouts = self.config, self._database, self._prompts, self._rollouts
-        max_len = self._host.max_model_len
-        rehearsals = Rehearsals(config, database, self._host, prompts, rollouts, facts)
-        gold = ApprovedAnswers(config, database, prompts, rollouts, max_len)
-        curriculum = BetterAnswers(config, database, self._host, prompts, rollouts)
-        rebase = RebuildCheck(config, database, self._host, prompts, rollouts)
-        return Consolidator(
-            config, database, self._served, candidates, rehearsals, gold, curriculum, facts, rebase, max_len
-        )
+    @property
+    def _started(self) -> "Parts":
+        assert self._parts is not None, "the engine has not started"
+        return self._parts
 
     async def _settle(self, user_id: str) -> None:
-        await self._learner.settle(user_id)
-        await self._auditor.look(user_id)
+        await self._started.note_probe.settle(user_id)
+        await self._started.audit.look(user_id)
 
     async def _prepare(self) -> None:
-        """The first update should not wait for its rollouts either."""
-        await self._rollouts.anchors(ZERO_ADAPTER, 1)
-        await self._learner.warm_up(await self._rollouts.prepare(ZERO_ADAPTER, []))
+        """Make the rollouts of the first update before anyone waits for them."""
+        rollouts = self._started.context.rollouts
+        await rollouts.anchors(ZERO_ADAPTER, 1)
+        await self._started.learner.warm_up(await rollouts.prepare(ZERO_ADAPTER, []))
 
     # -- generation --------------------------------------------------------------------------------------------------
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
-        """Streams an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
-        asked_s = time.perf_counter()
-        ref, live = await self._served_to(request)
-        with self._served.using(ref):
-            # Closed with this one: who leaves ends the stream at once.
-            async with aclosing(self._answer(request, ref, live, asked_s)) as deltas:
-                async for delta in deltas:
-                    yield delta
-
-    async def _answer(
-        self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note], asked_s: float
-    ) -> AsyncGenerator[Delta, None]:
-        standing = self._said(live, ref)
-        self._answered_s = time.monotonic()
-        longest = request.sampling.max_tokens
-        prompt = self._prompts.prompt_token_ids(
-            with_notes(request.messages, standing),
-            reserve_tokens=min(longest or 64, self._host.max_model_len // 2),
-            tools=request.tools,
-        )
-        room = self._prompts.room_for(prompt)
-        sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
-        answer = _Answer(request, standing, prompt, ref.number, sampling, asked_s, self._prompts.opens_thoughts(prompt))
-        stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
-        async with aclosing(stream):
-            async for chunk in stream:
-                self._answered_s = time.monotonic()
-                yield answer.take(chunk)
+        """Stream an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
+        async with aclosing(self._started.generator.generate(request)) as deltas:
+            async for delta in deltas:
+                yield delta
 
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
-        """How likely `answer` is where `request` asks. Raises PromptTooLongError or EngineRestarting."""
-        ref, live = await self._served_to(request)
-        with self._served.using(ref):
-            messages = with_notes(request.messages, self._said(live, ref))
-            return await likelihood(self._host, self._prompts, messages, answer, ref)
+        """Return how likely `answer` is in reply to `request`. Raises PromptTooLongError or EngineRestarting."""
+        return await self._started.generator.score(request, answer)
 
-    async def given(self, request: GenerateRequest, text: str) -> GenerateResult:
-        """`text` as the answer to `request`, as if heed had written it. Raises PromptTooLongError, EngineRestarting."""
-        ref, live = await self._served_to(request)
-        with self._served.using(ref):
-            return await given(self._host, self._prompts, request, self._said(live, ref), text, ref)
-
-    async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, list[Note]]:
-        """The adapter a request is answered with, and the notes that hold beside it."""
-        if request.adapter == "base":
-            return ZERO_ADAPTER, []
-        ref, live = await self._served.active_with_notes(request.user_id)
-        return ref, live if request.notes == "auto" else []
-
-    def _said(self, live: Sequence[Note], ref: AdapterRef) -> list[str]:
-        wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
-        return notes.said(wanted, self.config.note, self._host.max_model_len)
+    async def adopt(self, request: GenerateRequest, text: str) -> GenerateResult:
+        """Return `text` as heed's own answer to `request`. Raises PromptTooLongError, EngineRestarting."""
+        return await self._started.generator.adopt(request, text)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -251,7 +213,7 @@ class Engine:
         waiting = await self._database.write(interrupted)
         for row in waiting:
             await self._take_up(row)
-        for user_id in await self._sleep.resume():
+        for user_id in await self._schedule.resume():
             self._submit_consolidation(user_id)
         return len(waiting)
 
@@ -266,7 +228,7 @@ class Engine:
             feedback_id=row.id,
             text=text,
             state=NoteState.IN_PROMPT,
-            num_tokens=self._prompts.count(f"- {text}\n"),
+            num_tokens=self._started.context.prompts.count(f"- {text}\n"),
         )
         kept = await self._database.write(lambda s: note_rows.add(s, note))
         outcome = await self._keep(row, version, "")
@@ -290,9 +252,9 @@ class Engine:
         Raises PersonNotFound.
         """
         user = await self._database.read(lambda s: people.get(s, user_id))
-        if self._sleep.is_paused:
+        if self._schedule.is_paused:
             return ConsolidationOutcome("kept", user.active_version, PAUSED)
-        outcome = self._sleep.ask(user_id)
+        outcome = self._schedule.ask(user_id)
         self._submit_consolidation(user_id)
         return await _awaited(outcome)
 
@@ -302,7 +264,7 @@ class Engine:
         Raises PersonNotFound.
         """
         user = await self._database.read(lambda s: people.get(s, user_id))
-        if self._sleep.is_paused or not user.is_learning:
+        if self._schedule.is_paused or not user.is_learning:
             return ConsolidationOutcome("kept", user.active_version, PAUSED if user.is_learning else LEARNING_IS_OFF)
         outcome = self._rebuilds.ask(user_id)
         self._scheduler.submit_chore(user_id, "rebuild")
@@ -311,14 +273,14 @@ class Engine:
     async def _rebuild(self, user_id: str) -> None:
         """The chore, whoever asked for it. May be cancelled at any time."""
         try:
-            self._rebuilds.answer(user_id, await self._consolidator.rebuild(user_id))
+            self._rebuilds.answer(user_id, await self._started.consolidator.rebuild(user_id))
         except Exception:
             self._rebuilds.drop(user_id)  # nobody waits for ever; the scheduler counts it
             raise
 
     def pause_consolidation(self, is_paused: bool) -> None:
         """Begins no consolidation any more and breaks off the one that runs, or lets them begin again."""
-        self._sleep.is_paused = is_paused
+        self._schedule.is_paused = is_paused
         self._scheduler.hold(is_paused)
 
     def _submit_consolidation(self, user_id: str) -> None:
@@ -326,7 +288,7 @@ class Engine:
 
     def _is_idle(self) -> bool:
         """Whether nobody is being answered, and nobody was for a while."""
-        return not self._host.num_running and time.monotonic() - self._answered_s >= self.config.sleep.idle_s
+        return self._started.generator.idle_s >= self.config.sleep.idle_s
 
     # -- taking back -------------------------------------------------------------------------------------------------
 
@@ -379,14 +341,14 @@ class Engine:
     async def _erase(self, user_id: str, erase: Callable[[Database, str], Awaitable[object]]) -> None:
         async with self._scheduler.turn(user_id):
             self._scheduler.drop(user_id)
-            self._sleep.drop(user_id)
+            self._schedule.drop(user_id)
             self._rebuilds.drop(user_id)
             known = await self._database.read(lambda s: versions.history(s, user_id))
             await erase(self._database, user_id)
             await self._adapters.erase(user_id)
         for version in known:
             ref = self._adapters.ref(version)
-            self._rollouts.drop(ref.name)
+            self._started.context.rollouts.drop(ref.name)
             with suppress(EngineError):  # a dead engine remembers nothing
                 await self._host.remove_adapter(ref)
 
@@ -394,20 +356,20 @@ class Engine:
 
     async def export_adapter(self, user_id: str, version: int) -> bytes:
         """An accepted version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
-        return await self._transfer.export(user_id, version)
+        return await self._started.transfer.export(user_id, version)
 
     async def export_batch(self, user_id: str, version: int) -> bytes:
         """What a version was trained on, as a zip file of JSONL and its manifest. Raises as `Transfer.batch`."""
-        return await self._transfer.batch(user_id, version)
+        return await self._started.transfer.batch(user_id, version)
 
     async def check_adapter(self, content: bytes) -> AdapterPackage:
         """What a zip file holds, if it can be taken in here; changes nothing. Raises AdapterRefused."""
-        return await self._transfer.check(content)
+        return await self._started.transfer.check(content)
 
     async def import_adapter(self, user_id: str, package: AdapterPackage) -> int:
         """Makes what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
         async with self._scheduler.turn(user_id):
-            number = await self._transfer.take_in(user_id, package)
+            number = await self._started.transfer.take_in(user_id, package)
         self._scheduler.submit_chore(user_id)
         return number
 
@@ -423,11 +385,6 @@ class Engine:
         """The configured model."""
         return self.config.model
 
-    @property
-    def num_waiting_updates(self) -> int:
-        """Lessons queued or running."""
-        return self._scheduler.num_waiting if hasattr(self, "_scheduler") else 0
-
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""
         state, reason = self._state
@@ -439,60 +396,6 @@ class Engine:
 
     def _on_state(self, state: str, reason: str) -> None:
         self._state = (state, "" if state == "ready" else reason)
-
-
-class _Answer:
-    """Collects a stream into a result."""
-
-    def __init__(
-        self,
-        request: GenerateRequest,
-        standing: list[str],
-        prompt: list[int],
-        version: int,
-        sampling: Sampling,
-        asked_s: float,
-        is_thinking: bool,
-    ) -> None:
-        self._request, self._standing, self._prompt, self._version = request, standing, prompt, version
-        self._sampling = sampling
-        self._stream = Reasoning(is_open=is_thinking)
-        self._parts: list[ReasoningParts] = []
-        self._token_ids: list[int] = []
-        self._logprobs: list[float] = []
-        self._asked_s = asked_s
-        self._first_s = 0.0
-
-    def take(self, chunk: HostChunk) -> Delta:
-        """One chunk as a delta; the last one with the result."""
-        if not self._token_ids:
-            self._first_s = time.perf_counter() - self._asked_s
-        parts = self._stream.take(chunk.text)
-        if chunk.finish_reason:
-            last = self._stream.rest()
-            parts = ReasoningParts(parts.reasoning + last.reasoning, parts.text + last.text)
-        self._parts.append(parts)
-        self._token_ids += chunk.token_ids
-        self._logprobs += chunk.logprobs
-        result = self._result(chunk) if chunk.finish_reason else None
-        return Delta(parts.text, chunk.token_ids, chunk.logprobs, chunk.top_logprobs, result, parts.reasoning)
-
-    def _result(self, chunk: HostChunk) -> GenerateResult:
-        return GenerateResult(
-            text="".join(parts.text for parts in self._parts),
-            messages=self._request.messages,
-            notes=self._standing,
-            prompt_token_ids=self._prompt,
-            completion_token_ids=self._token_ids,
-            logprobs=self._logprobs,
-            adapter_version=self._version,
-            sampling=asdict(self._sampling) | ({TOOLS: self._request.tools} if self._request.tools else {}),
-            finish_reason=chunk.finish_reason or "",
-            num_cached_tokens=chunk.num_cached_tokens,
-            time_to_first_token_s=self._first_s,
-            duration_s=time.perf_counter() - self._asked_s,
-            reasoning="".join(parts.reasoning for parts in self._parts),
-        )
 
 
 async def _awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
@@ -507,6 +410,3 @@ def _give_up_candidates(s: Session) -> None:
     """Candidates whose update died with an earlier heed: nothing will ever accept them."""
     for version in versions.unfinished(s):
         versions.reject(s, version.user_id, version.number)
-
-
-__all__ = ["Engine", "NothingToUndo", "UndoResult"]

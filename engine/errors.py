@@ -15,6 +15,7 @@ EngineError
 ├── TeacherError                                 no better answers are written; learning goes on
 │   ├── TeacherUnreachable (also ConnectionError) retryable: check curriculum.url, .model and .api_key
 │   └── TeacherAnswerInvalid (also ValueError)   what it sent is no answer: check what listens there
+├── NothingToUndo (also LookupError)             tell the person; nothing was changed
 └── TrainerError (also RuntimeError)             the update failed; serving goes on
 """
 
@@ -87,3 +88,7 @@ class TeacherAnswerInvalid(TeacherError, ValueError):
 
 class TrainerError(EngineError, RuntimeError):
     """The trainer refused a call; the message is its own."""
+
+
+class NothingToUndo(EngineError, LookupError):
+    """The person has no lesson left to take back."""

@@ -111,3 +111,12 @@ class ConsolidationOutcome:
     gate: dict[str, Any] = field(default_factory=dict)
     update_id: str | None = None
     is_rebuild: bool = False  # made again from zero
+
+
+@dataclass(frozen=True)
+class UndoResult:
+    """What is active after an undo, and the note that went with the lesson."""
+
+    version: int
+    note: str | None = None
+    must_rebuild: bool = False  # the notes that are left have to be learned again

@@ -1,29 +1,21 @@
-"""One response to train on or to score, with the prompts that student and teacher see.
+"""The records that cross between heed's process and the trainer: what is trained on, and what a score says.
 
-Imports no PyTorch: heed's process makes samples, the trainer in vLLM's worker takes them. Invariant: a sample crosses
-the process border in one form only, that of `to_dict` and `from_dict`, and what is read there is checked.
+Imports neither torch nor vLLM, so that both processes build the same records; they are serialised at the call into the
+worker and nowhere else.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from engine.config import LearnConfig, Teacher
 
 Context = Literal["student", "teacher", "behaviour"]
 Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
-_ALWAYS = ("kind", "student_ids", "teacher_ids", "response_ids")
-_UNLESS_DEFAULT = {
-    "behaviour_logprobs": None,
-    "behaviour_ids": None,
-    "weight": 1.0,
-    "temperature": 1.0,
-    "teacher": None,
-}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One response with its contexts. An "earlier" correction and a "gold" answer are measured, never trained on.
+    """One response with its contexts. An "earlier" correction and a "gold" answer are looked at, never trained on.
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
     reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
@@ -39,27 +31,26 @@ class Sample:
     temperature: float = 1.0
     teacher: Teacher | None = None
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Sample":
-        """Return the checked sample of a record. Raise TypeError on unknown or missing fields, or as `check`."""
-        sample = cls(**values)
-        sample.check()
-        return sample
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sample as a record of plain values; optional fields that have their default are left out."""
-        record = {name: getattr(self, name) for name in _ALWAYS}
-        optional = {name: getattr(self, name) for name in _UNLESS_DEFAULT}
-        return record | {name: value for name, value in optional.items() if value != _UNLESS_DEFAULT[name]}
-
     def check(self) -> None:
-        """Raise ValueError for a sample without prompt or response, with unequal lengths, or with a negative weight."""
+        """Raise ValueError for a sample without prompt or response, with unequal lengths or a negative weight."""
         if not (self.student_ids and self.teacher_ids and self.response_ids):
             raise ValueError(f"a {self.kind} sample needs a student prompt, a teacher prompt and a response")
         if self.behaviour_logprobs is not None and len(self.behaviour_logprobs) != len(self.response_ids):
             raise ValueError("behaviour_logprobs must have one value per response token")
         if self.weight < 0:
             raise ValueError(f"a sample's weight must not be negative, got {self.weight}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are not at their default, as they cross into the worker and onto the disk."""
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {entry.name: given[entry.name] for entry in fields(self) if given[entry.name] != entry.default}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Sample":
+        """Return the checked sample of `to_dict`. Raises TypeError on unknown fields, ValueError as `check`."""
+        sample = cls(**values)
+        sample.check()
+        return sample
 
     @property
     def is_anchor(self) -> bool:
@@ -68,12 +59,12 @@ class Sample:
 
     @property
     def is_held_out(self) -> bool:
-        """True if the sample is only measured, before and after the update (`engine.gates.candidate`)."""
+        """True if the sample is only looked at, before and after (`engine.gates.candidate`)."""
         return self.kind in ("earlier", "gold")
 
     @property
     def is_taught(self) -> bool:
-        """True if the student is to change on this sample."""
+        """True if the student is to change here."""
         return not (self.is_anchor or self.is_held_out)
 
     @property
@@ -88,9 +79,32 @@ class Sample:
         return self.student_ids if context == "student" else (self.behaviour_ids or self.student_ids)
 
     def teacher_mode(self, learn: LearnConfig) -> Teacher:
-        """Return the sample's own teacher, else the configured one if the sample is taught, else the plain base."""
+        """Return its own teacher, else the configured one for what is taught and the plain base for the rest."""
         return self.teacher or (learn.teacher if self.is_taught else "base")
 
     def length(self, context: Context) -> int:
         """Return the tokens of prompt and response."""
         return len(self.prompt(context)) + len(self.response_ids)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the longest of its contexts with the response."""
+        return max(self.length(context) for context in ("student", "teacher", "behaviour"))
+
+
+@dataclass(frozen=True)
+class Score:
+    """One response under a student and a teacher context; everything in nats."""
+
+    student_logprobs: list[float]  # of each response token
+    teacher_logprobs: list[float]
+    student_entropy: float  # per token
+    teacher_entropy: float
+    divergence: float  # KL(teacher || student) per token
+    preferred_logprobs: list[float]  # the student's, of the tokens the teacher likes best
+    is_preferred: list[bool]  # whether the response has those
+
+    @property
+    def gain(self) -> float:
+        """log p(response | teacher context) - log p(response | student context), in nats per response."""
+        return sum(self.teacher_logprobs) - sum(self.student_logprobs)

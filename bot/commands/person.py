@@ -23,7 +23,7 @@ from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
-from engine.adapters.undo import UndoResult
+from engine.requests import UndoResult
 from storage.conversations import chats, completions
 from storage.errors import VersionNotFound, VersionStateError
 from storage.learning import better_answers, feedback, notes, updates, versions

@@ -16,12 +16,12 @@ from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Gateway, Turn, check_text, sampling_of
 from bot.core.version_text import version_name
 from bot.monitoring.metrics import Metrics
-from engine.adapters.undo import TAKEN_BACK, UndoResult
-from engine.requests import LearnOutcome
+from engine.requests import LearnOutcome, UndoResult
 from storage import settings
 from storage.conversations import completions
 from storage.database import Database, Session
 from storage.learning import feedback, updates, versions
+from storage.learning.updates import TAKEN_BACK
 from storage.people import people
 from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
 

@@ -19,7 +19,7 @@ from bot.events import Command, Place, Reaction, Reply
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import chat_of
 from bot.messaging.request import ANSWER_ROWS, ChatRequest
-from engine.adapters.undo import NothingToUndo
+from engine.errors import NothingToUndo
 from storage.conversations import chats, completions, message_roles
 from storage.conversations.message_roles import Role
 from storage.errors import CompletionNotFound

@@ -20,7 +20,7 @@ from storage.coalescing import Coalescer
 from storage.database import Database, Session
 from storage.errors import PersonNotFound, StorageError
 from storage.learning import versions
-from storage.learning.serving_state import ServingState, standing
+from storage.learning.serving_state import ServingState, serving_states
 from storage.tables import AdapterVersion, Note
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ActiveAdapters:
         self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
         self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
         self._retiring: set[asyncio.Task[None]] = set()
-        self._standing: Coalescer[str, ServingState | None] = Coalescer(self._read_standing, "standing")
+        self._states: Coalescer[str, ServingState | None] = Coalescer(self._read_states, "serving state")
 
     async def active(self, user_id: str) -> AdapterRef:
         """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
@@ -47,18 +47,26 @@ class ActiveAdapters:
     async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, list[Note]]:
         """As `active`, with the notes that hold beside that version, oldest first."""
         while True:
-            now = await self._standing.ask(user_id)
+            now = await self._states.ask(user_id)
             if now is None:
                 raise PersonNotFound(f"no person {user_id!r}")
-            version = now.version
-            if version is None or version.base_model != self.base_model:
-                return ZERO_ADAPTER, now.notes
-            try:
-                return await self.ready(version), now.notes
-            except (AdapterDamaged, AdapterLoadError) as error:
-                logger.warning("version %d of a person cannot be served: %s", version.number, error)
-                number = version.number
-                await self._database.write(lambda s, n=number: undo.fall_back(s, user_id, n))  # type: ignore[misc]
+            ref = await self.served(user_id, now.version)
+            if ref is not None:
+                return ref, now.notes
+
+    async def served(self, user_id: str, version: AdapterVersion | None) -> AdapterRef | None:
+        """Return the adapter of the person's active version, None for the base model, ready to be named by a request.
+
+        Return None after falling back, if that version cannot be served: another one is active now.
+        """
+        if version is None or version.base_model != self.base_model:
+            return ZERO_ADAPTER
+        try:
+            return await self.ready(version)
+        except (AdapterDamaged, AdapterLoadError) as error:
+            logger.warning("version %d of a person cannot be served: %s", version.number, error)
+            await self._database.write(lambda s: undo.fall_back(s, user_id, version.number))
+            return None
 
     async def ready(self, version: AdapterVersion) -> AdapterRef:
         """Verifies a version once and gives it to vLLM. Raises AdapterDamaged, AdapterLoadError."""
@@ -115,8 +123,8 @@ class ActiveAdapters:
         """Returns when nothing retires any more."""
         await asyncio.gather(*self._retiring)
 
-    async def _read_standing(self, user_ids: list[str]) -> list[ServingState | None]:
-        return await self._database.read(lambda s: standing(s, user_ids))
+    async def _read_states(self, user_ids: list[str]) -> list[ServingState | None]:
+        return await self._database.read(lambda s: serving_states(s, user_ids))
 
     async def _retire(self, version: AdapterVersion) -> None:
         ref = self._store.ref(version)

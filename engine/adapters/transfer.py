@@ -8,7 +8,6 @@ that an undo takes it back.
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
@@ -38,14 +37,15 @@ class Transfer:
         database: Database,
         host: VllmHost,
         adapters: AdapterStore,
-        served: ActiveAdapters,
+        active: ActiveAdapters,
     ) -> None:
         """Everything is built by the engine."""
         self._config = config
         self._database = database
         self._host = host
+        self._trainer = TrainerClient(host)
         self._adapters = adapters
-        self._served = served
+        self._active = active
 
     async def export(self, user_id: str, number: int) -> bytes:
         """A version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
@@ -74,10 +74,10 @@ class Transfer:
     async def check(self, content: bytes) -> AdapterPackage:
         """What a zip file holds, if it fits the running model; changes nothing. Raises AdapterRefused."""
         package = await asyncio.to_thread(zip_format.unpack, content, self._config.versions.max_import_bytes)
-        if package.base_model != self._served.base_model:
+        if package.base_model != self._active.base_model:
             raise AdapterRefused(
                 f"the adapter was made for another base model ({package.base_model[:32]!r}, "
-                f"not {self._served.base_model!r})"
+                f"not {self._active.base_model!r})"
             )
         highest = self._config.host.max_lora_rank
         if package.config["r"] > highest:
@@ -87,10 +87,10 @@ class Transfer:
         except AdapterDamaged as error:
             raise AdapterRefused(str(error)) from error
         try:
-            config = await TrainerClient(self._host).fits(package.tensors, package.config)
+            config = await self._trainer.fitted_config(package.tensors, package.config)
         except TrainerError as error:
             raise AdapterRefused(f"the adapter does not fit the model: {str(error).partition(': ')[2]}") from error
-        return replace(package, config=config)
+        return AdapterPackage(config, package.tensors, package.base_model, package.origin)
 
     async def take_in(self, user_id: str, package: AdapterPackage) -> int:
         """Makes a checked package the person's active version; returns its number. Hold their turn meanwhile."""
@@ -99,7 +99,7 @@ class Transfer:
         try:
             config = json.dumps(package.config, indent=2, sort_keys=True)
             sha256, size_bytes = await self._adapters.write(version, package.tensors, config)
-            await self._served.publish(ref)
+            await self._active.publish(ref)
         except BaseException as error:
             await self._give_up(version, str(error) or type(error).__name__)
             raise
@@ -108,13 +108,13 @@ class Transfer:
             undo.take_in(s, version, f"imported: {package.origin}", sha256, size_bytes)
             updates.finish(s, version.update_id or "", status="accepted", version=version.number)
 
-        await self._served.flip(user_id, self._config.versions.keep, accept)
+        await self._active.flip(user_id, self._config.versions.keep, accept)
         return ref.number
 
     def _begin(self, s: Session, user_id: str) -> AdapterVersion:
         parent = people.get(s, user_id).active_version
         run = updates.start(s, UpdateRun(user_id=user_id, kind=KIND, parent_version=parent))
-        return versions.allocate(s, user_id, parent, self._served.base_model, None, run.id)
+        return versions.allocate(s, user_id, parent, self._active.base_model, None, run.id)
 
     async def _give_up(self, version: AdapterVersion, reason: str) -> None:
         """What failed after all leaves a row that says so, and no files."""

@@ -6,28 +6,13 @@ every note that holds is in the prompt, and the next probe decides which of them
 the sequence in which feedback arrived, never from a clock.
 """
 
-from dataclasses import dataclass
-
+from engine.errors import NothingToUndo
+from engine.requests import UndoResult
 from storage.database import Session
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import people
 from storage.tables import AdapterVersion, Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, VersionState
-
-TAKEN_BACK = "taken back"  # how an update ended whose lesson made the answers worse
-
-
-class NothingToUndo(LookupError):
-    """The person has no lesson left to take back."""
-
-
-@dataclass(frozen=True)
-class UndoResult:
-    """What is active after an undo, and the note that went with the lesson."""
-
-    version: int
-    note: str | None = None
-    must_rebuild: bool = False  # the notes that are left have to be learned again
 
 
 def undo(s: Session, user_id: str) -> UndoResult:
@@ -81,7 +66,7 @@ def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> Undo
     feedback.set_status(s, version.feedback_id, FeedbackStatus.UNDONE, reason)
     feedback.note_taken_back(s, complaint.id, number)
     if version.update_id is not None:
-        updates.finish(s, version.update_id, status=TAKEN_BACK, error=reason)
+        updates.finish(s, version.update_id, status=updates.TAKEN_BACK, error=reason)
     return result
 
 

@@ -5,22 +5,20 @@ the person has asked for something else since, says nothing about the candidate 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.adapter_ref import AdapterRef
-from engine.config import EngineConfig, GateConfig
+from engine.config import GateConfig
 from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts
-from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
+from engine.requests import ChatMessage
 from engine.samples import notes
-from engine.samples.rollouts import RolloutStore
+from engine.samples.context import LearningContext
 from storage.conversations import completions
-from storage.database import Database, Session
-from storage.learning import notes as note_rows
-from storage.tables import Completion
+from storage.database import Session
+from storage.tables import Completion, Note
 
-ChatMessage = dict[str, str]
 ROOM = 1.5  # times a gold answer's tokens that the candidate may take; one that needs more does not end
 _ANSWERS = 200  # newest answers looked through
 REASONS = {
@@ -42,23 +40,16 @@ class Gold:
 class ApprovedAnswers:
     """What a person liked, and what a version makes of it."""
 
-    def __init__(
-        self, config: EngineConfig, database: Database, prompts: PromptBuilder, rollouts: RolloutStore, max_len: int
-    ) -> None:
-        """Everything is built by the engine; `max_len`: tokens of the model's context."""
-        self._config = config
-        self._database = database
-        self._prompts = prompts
-        self._rollouts = rollouts
-        self._max_len = max_len
+    def __init__(self, context: LearningContext) -> None:
+        self._config = context.config
+        self._host = context.host
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
 
-    async def held(self, user_id: str, parent: AdapterRef) -> list[Gold]:
-        """The newest approved answers that the person's version still gives."""
-        count, gate = self._config.sleep.num_gold, self._config.gate
-        found = await self._database.read(lambda s: approved(s, user_id, count, gate))
-        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+    async def held(self, found: Sequence[Completion], live: Sequence[Note], parent: AdapterRef) -> list[Gold]:
+        """Return those of the approved answers `found` that the person's version still gives."""
         wanted = notes.prompt_notes(live, has_adapter=parent.number > 0)
-        said = notes.said(wanted, self._config.note, self._max_len)
+        said = notes.said(wanted, self._config.note, self._host.max_model_len)
         gold = [Gold(with_notes(c.messages, said), c.text, len(c.completion_token_ids)) for c in found]
         written = await self._written(gold, parent)
         return [g for g, w in zip(gold, written, strict=True) if judge_texts([w], self._config.gate).is_accepted]
@@ -67,7 +58,7 @@ class ApprovedAnswers:
         """The verdict of the other gates with that of the texts; unchanged where there is nothing to look at."""
         if not gold:
             return verdict
-        return joined(verdict, judge_texts(await self._written(gold, ref), self._config.gate))
+        return with_texts(verdict, judge_texts(await self._written(gold, ref), self._config.gate))
 
     async def _written(self, gold: Sequence[Gold], ref: AdapterRef) -> list[Written]:
         longest = max((round(ROOM * g.num_tokens) for g in gold), default=0) + 1
@@ -84,17 +75,10 @@ def approved(s: Session, user_id: str, count: int, gate: GateConfig) -> list[Com
     return [c for c in recent if c.is_gold and c.finish_reason == "stop" and _is_short(c, gate)][:count]
 
 
-def joined(verdict: Verdict, texts: TextVerdict) -> Verdict:
-    """One verdict out of two, the first failing gate named."""
-    failed = next((name for name, is_passed in texts.checks.items() if not is_passed), None)
+def with_texts(verdict: Verdict, texts: TextVerdict) -> Verdict:
+    """Return the verdict of the other gates with that of the texts."""
     figures = {"preserved": texts.preserved, "fabricated": texts.fabricated, "compliant": texts.compliant}
-    return replace(
-        verdict,
-        is_accepted=verdict.is_accepted and failed is None,
-        reason=verdict.reason or (REASONS[failed] if failed else ""),
-        checks=dict(verdict.checks) | texts.checks,
-        figures=dict(verdict.figures) | figures,
-    )
+    return verdict.and_checks(texts.checks, REASONS, figures)
 
 
 def _is_short(completion: Completion, gate: GateConfig) -> bool:

@@ -18,15 +18,15 @@ from engine.consolidation.material import DISLIKED, Material, Signal
 from engine.consolidation.teacher_endpoint import Draft, Endpoint, Teacher
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
 from engine.gates.texts import is_sound, preserved_share
-from engine.host.trainer_client import TrainerClient
-from engine.host.vllm_host import VllmHost
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import notes
+from engine.samples.context import LearningContext
 from engine.samples.rollouts import Rollout, RolloutStore
 from storage.conversations import completions
-from storage.database import Database, Session
+from storage.database import Session
 from storage.learning import better_answers, signals
 from storage.learning import notes as note_rows
 from storage.people import consent
@@ -36,16 +36,17 @@ logger = logging.getLogger(__name__)
 BASE_MODEL = "base model"  # the source of what it writes
 _SCORED_AT_ONCE = 4  # pairs in one call into the worker
 
-ChatMessage = dict[str, str]
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Graded:
-    """Answers of one person with what is known about each, by completion id."""
+    """Answers of one person by completion id, what is known about each, and what a teacher has to know."""
 
     answers: dict[str, Completion]
     evidence: list[Evidence]
+    notes: list[Note]  # that stand
+    may_be_sent: bool  # to an endpoint elsewhere
 
 
 class BaseTeacher:
@@ -68,45 +69,31 @@ class BaseTeacher:
 class BetterAnswers:
     """Writes better answers for a person, a few before each consolidation."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        host: VllmHost,
-        prompts: PromptBuilder,
-        rollouts: RolloutStore,
-        *,
-        clock: Clock = time.time,
-    ) -> None:
-        """Everything is built by the engine; `clock` gives UTC seconds."""
-        self._config = config
-        self._database = database
-        self._host = host
-        self._trainer = TrainerClient(host)
-        self._prompts = prompts
-        self._base = BaseTeacher(rollouts, prompts, config.learn.max_rollout_tokens)
+    def __init__(self, context: LearningContext, *, clock: Clock = time.time) -> None:
+        """`clock` gives UTC seconds."""
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._base = BaseTeacher(context.rollouts, context.prompts, context.config.learn.max_rollout_tokens)
         self._clock = clock
 
-    async def cycle(self, user_id: str) -> None:
-        """Has the worst answers of a person written better, unless that was done not long ago.
+    async def cycle(self, user_id: str, newest_s: float | None) -> bool:
+        """Have the worst answers of a person written better, unless it was done not long ago, at `newest_s`.
 
-        May be cancelled at any time. Raises EngineRestarting, TrainerError.
+        Return False if nothing was tried. May be cancelled at any time. Raises EngineRestarting, TrainerError.
         """
         config = self._config.curriculum
-        has_rested = await self._database.read(lambda s: is_rested(s, user_id, self._clock(), config))
-        if not (config.is_on and has_rested):
-            return
-        live = await self._database.read(lambda s: note_rows.live(s, user_id))
-        graded = await self._graded(user_id, live)
-        teacher = await self._teacher(user_id)
-        for evidence in worst_first(graded.evidence, config)[: config.max_answers]:
-            if not await self._improve(graded.answers[evidence.completion_id], evidence, teacher, live):
-                return
-
-    async def _teacher(self, user_id: str) -> Teacher:
-        config = self._config.curriculum
-        may_be_sent = await self._database.read(lambda s: consent.may_be_sent(s, user_id))
-        return Endpoint(config) if config.url and may_be_sent else self._base
+        if not (config.is_on and is_rested(newest_s, self._clock(), config)):
+            return False
+        found = await self._database.read(lambda s: look_at(s, user_id, self._config))
+        evidence = await self._graded(found)
+        teacher: Teacher = Endpoint(config) if config.url and found.may_be_sent else self._base
+        for one in worst_first(evidence, config)[: config.max_answers]:
+            if not await self._improve(found.answers[one.completion_id], one, teacher, found.notes):
+                break
+        return True
 
     async def _improve(self, answer: Completion, evidence: Evidence, teacher: Teacher, live: Sequence[Note]) -> bool:
         """One try, and its row; whether the teacher can be asked for more."""
@@ -152,14 +139,13 @@ class BetterAnswers:
 
     # -- grading -----------------------------------------------------------------------------------------------------
 
-    async def _graded(self, user_id: str, live: Sequence[Note]) -> Graded:
-        """The newest answers that may still be written better; what nobody spoke of is scored against the notes."""
-        found = await self._database.read(lambda s: looked_at(s, user_id, self._config))
-        said = [note.text for note in self._fitting(live)]
+    async def _graded(self, found: "Graded") -> list[Evidence]:
+        """Score what no feedback speaks of against the notes."""
+        said = [note.text for note in self._fitting(found.notes)]
         silent = [e for e in found.evidence if said and not e.is_disliked]
         gains = await self._gains([self._pair(found.answers[e.completion_id], said) for e in silent])
         gain_of = {e.completion_id: gain for e, gain in zip(silent, gains, strict=True)}
-        return Graded(found.answers, [replace(e, gain=gain_of.get(e.completion_id)) for e in found.evidence])
+        return [replace(e, gain=gain_of.get(e.completion_id)) for e in found.evidence]
 
     def _fitting(self, live: Sequence[Note]) -> list[Note]:
         return notes.fitting(live, self._config.note, self._host.max_model_len)
@@ -167,9 +153,9 @@ class BetterAnswers:
     def _pair(self, answer: Completion, said: Sequence[str]) -> Sample:
         return Sample(
             "counterfactual",
-            student_ids=self._prompts.prompt_token_ids(answer.messages),
-            teacher_ids=self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
-            response_ids=answer.completion_token_ids,
+            self._prompts.prompt_token_ids(answer.messages),
+            self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
+            answer.completion_token_ids,
         )
 
     async def _gains(self, pairs: Sequence[Sample]) -> list[float]:
@@ -188,14 +174,19 @@ def refusal(answer: str, draft: Draft, min_preserved: float) -> str:
     return ""
 
 
-def is_rested(s: Session, user_id: str, now_s: float, config: BetterAnswersConfig) -> bool:
-    """Whether the last cycle is long enough ago; one that lies in the future, because the clock jumped, counts not."""
+def is_rested(newest_s: float | None, now_s: float, config: BetterAnswersConfig) -> bool:
+    """Return True if the last cycle is long enough ago; one in the future, because the clock jumped, counts not."""
+    return newest_s is None or not 0 <= now_s - newest_s < config.cooldown_s
+
+
+def newest_s(s: Session, user_id: str) -> float | None:
+    """Return when the person's newest better answer was written, in UTC seconds; None if there is none."""
     newest = next(iter(better_answers.recent(s, user_id, 1)), None)
-    return newest is None or not 0 <= now_s - newest.created_at < config.cooldown_s
+    return newest.created_at if newest else None
 
 
-def looked_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
-    """The newest answers of a person that are short enough to train on and that nobody corrected or gave again."""
+def look_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
+    """Read the newest answers of a person that are short enough and were neither corrected nor given again."""
     recent = completions.recent(s, user_id, config.curriculum.num_graded)
     ids = [c.id for c in recent]
     left_out = signals.corrected(s, user_id, ids) | {c.retry_of for c in recent}
@@ -203,7 +194,12 @@ def looked_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
     disliked = signals.disliked(s, user_id, ids)
     gold = {_asked(c): c.text for c in reversed(recent) if c.is_gold}
     kept = [c for c in recent if c.id not in left_out and _is_whole(c, config)]
-    return Graded({c.id: c for c in kept}, [_evidence(c, gold.get(_asked(c)), disliked) for c in kept])
+    return Graded(
+        {c.id: c for c in kept},
+        [_evidence(c, gold.get(_asked(c)), disliked) for c in kept],
+        note_rows.live(s, user_id),
+        consent.may_be_sent(s, user_id),
+    )
 
 
 def with_better_answers(s: Session, user_id: str, material: Material, config: EngineConfig) -> Material:

@@ -1,42 +1,43 @@
 """One consolidation: what is new about a person and what they taught before become one larger update.
 
-Owns the sequence gather -> train -> gates -> texts -> active version, and its record. A rebuild is one that begins from
-zero: for a person who took a learned note back, whose adapter has drifted, or who asks for it (ADR 13). Invariants: the
-update goes on from the active version, or from zero, and is taught by the configured teacher with every standing note;
-the candidate writes the person's approved answers again before it is active, and one made from zero is held against the
-version it replaces; the pointer flip, the marks on what was taken in and the record are one transaction, the last one,
-so that whatever breaks off before it leaves the parent active and every signal new.
+Owns the sequence snapshot -> samples -> train -> gates -> texts -> active version, and its record. A rebuild begins
+from zero: for a person who took a learned note back, whose adapter has drifted, or who asks for it (ADR 13).
+Invariants: the update goes on from the active version, or from zero, and is taught by the configured teacher with every
+standing note; the candidate writes the person's approved answers again before it is active, and one made from zero is
+held against the version it replaces; the pointer flip, the marks on what was taken in and the record are one
+transaction, the last one, so that whatever breaks off before it leaves the parent active and every signal new.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import partial
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import undo
-from engine.adapters.active import ActiveAdapters
-from engine.config import EngineConfig, LearnConfig
+from engine.config import LearnConfig
 from engine.consolidation import material
+from engine.consolidation import snapshot as snapshots
 from engine.consolidation.approved_answers import ApprovedAnswers, Gold
-from engine.consolidation.better_answers import BetterAnswers, with_better_answers
-from engine.consolidation.follow_ups import with_follow_ups
-from engine.consolidation.material import Material
+from engine.consolidation.better_answers import BetterAnswers
 from engine.consolidation.rebuild import RebuildCheck
-from engine.consolidation.rehearsal import Rehearsals
+from engine.consolidation.rehearsal import Rehearsals, View
+from engine.consolidation.snapshot import Snapshot
 from engine.gates.candidate import Verdict
-from engine.learning.candidates import Candidates, Trained
+from engine.host.trainer_client import Trained
+from engine.learning import update_log
+from engine.learning.candidates import Candidates
 from engine.learning.timer import PhaseTimer
+from engine.learning.update_log import Status
 from engine.requests import ConsolidationOutcome
 from engine.sample import Sample
 from engine.samples import facts, notes
+from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from storage.conversations import completions
-from storage.database import Database, Session
-from storage.learning import better_answers, signals, updates, versions
-from storage.people import people
-from storage.tables import Note, UpdateRun, VersionState
+from storage.database import Session
+from storage.learning import better_answers, signals, updates
+from storage.learning import notes as note_rows
+from storage.tables import Note, UpdateRun
 
 REBUILD = "rebuild"  # the kind of such an UpdateRun
 LEARNING_IS_OFF = "learning is off: /learning on turns it on"
@@ -44,9 +45,6 @@ _NOTHING = "there is nothing new to consolidate"
 _AGREED = "the adapter holds all of it already"
 _NOTHING_STANDS = "nothing stands any more: the base model answers"
 _AGAINST_ZERO = ("unasked", "unasked_worst", "earlier_drop", "gold_drop")  # of a rebuild: measured against the base
-_ROW_STATUS = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
-
-Status = Literal["learned", "kept", "rejected"]
 
 
 @dataclass
@@ -55,11 +53,12 @@ class _Consolidation(PhaseTimer):
 
     run: UpdateRun
     parent: AdapterRef
-    material: Material
+    snapshot: Snapshot
     live: list[Note]
     notes: list[str]  # what the teacher sees: those of `live` that show by themselves
     is_rebuild: bool = False
     num_weak: int = 0  # weak signals that train something
+    approved: list[Gold] = field(default_factory=list)  # that the parent still gives
     trained: Trained = field(default_factory=Trained)
 
     @property
@@ -67,16 +66,24 @@ class _Consolidation(PhaseTimer):
         """Where the training begins."""
         return ZERO_ADAPTER if self.is_rebuild else self.parent
 
-    def outcome(self, status: Status, version: int, reason: str, verdict: Verdict | None) -> ConsolidationOutcome:
-        """How it ended; `version` is active now."""
+    @property
+    def view(self) -> View:
+        """What its student and its teacher see."""
+        return View(self.start, self.live, self.notes)
+
+    def outcome(
+        self, status: Status, version: int, reason: str, verdict: Verdict | None = None
+    ) -> ConsolidationOutcome:
+        """Return how it ended; `version` is active now."""
+        material = self.snapshot.material
         return ConsolidationOutcome(
             status,
             version,
             reason,
-            num_new=self.material.num_new,
-            num_rehearsed=len(self.material.earlier),
+            num_new=material.num_new,
+            num_rehearsed=len(material.earlier),
             num_weak=self.num_weak,
-            num_better=len(self.material.better_ids),
+            num_better=len(material.better_ids),
             steps=self.trained.steps,
             duration_ms=self.duration_ms,
             gate=verdict.to_dict() if verdict else {},
@@ -88,180 +95,162 @@ class _Consolidation(PhaseTimer):
 class Consolidator:
     """Runs consolidations; the scheduler sees to it that nothing else trains meanwhile."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        served: ActiveAdapters,
-        candidates: Candidates,
-        rehearsals: Rehearsals,
-        gold: ApprovedAnswers,
-        curriculum: BetterAnswers,
-        known: Facts,
-        rebase: RebuildCheck,
-        max_len: int,
-    ) -> None:
-        """Everything is built by the engine; `max_len`: tokens of the model's context."""
-        self._config = config
-        self._database = database
-        self._served = served
+    def __init__(self, context: LearningContext, candidates: Candidates, facts: Facts) -> None:
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._active = context.active
         self._candidates = candidates
-        self._rehearsals = rehearsals
-        self._gold = gold
-        self._curriculum = curriculum
-        self._facts = known
-        self._rebase = rebase
-        self._max_len = max_len
+        self._facts = facts
+        self._rehearsals = Rehearsals(context, facts)
+        self._approved = ApprovedAnswers(context)
+        self._better_answers = BetterAnswers(context)
+        self._rebuild_check = RebuildCheck(context)
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
-        """Takes in what is new about a person. Raises EngineRestarting or TrainerError when it cannot finish."""
-        user = await self._database.read(lambda s: people.get(s, user_id))
-        if not user.is_learning:
-            return ConsolidationOutcome("kept", user.active_version, LEARNING_IS_OFF)
-        await self._curriculum.cycle(user_id)
-        material = await self._database.read(lambda s: self._gathered(s, user_id))
-        if not (material.num_new or material.better_ids):
-            return ConsolidationOutcome("kept", user.active_version, _NOTHING)
-        night = await self._begin(user_id, material, signals.CONSOLIDATION)
-        async with self._closed_on_failure(night):
-            night.is_rebuild = await self._rebase.has_drifted(night.parent)
-            return await self._run(night)
+        """Take in what is new about a person. Raises EngineRestarting or TrainerError when it cannot finish."""
+        snapshot = await self._read(user_id)
+        active = snapshot.user.active_version
+        if not snapshot.user.is_learning:
+            return ConsolidationOutcome("kept", active, LEARNING_IS_OFF)
+        if await self._better_answers.cycle(user_id, snapshot.newest_better_s):
+            snapshot = await self._read(user_id)
+        if not snapshot.material.is_anything_new:
+            return ConsolidationOutcome("kept", active, _NOTHING)
+        consolidation = await self._begin(user_id, snapshot, signals.CONSOLIDATION)
+        async with self._failures_recorded(consolidation):
+            consolidation.is_rebuild = await self._rebuild_check.has_drifted(consolidation.parent)
+            return await self._run(consolidation)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
-        """Makes the adapter again from zero, out of the standing notes and the replay; what is new is taken in with it.
+        """Make the adapter again from zero, out of the standing notes and the replay; take in what is new with it.
 
         Raises EngineRestarting or TrainerError when it cannot finish.
         """
-        material = await self._database.read(lambda s: self._gathered(s, user_id))
-        night = await self._begin(user_id, material, REBUILD)
-        night.is_rebuild = True
-        async with self._closed_on_failure(night):
-            return await self._run(night)
+        consolidation = await self._begin(user_id, await self._read(user_id), REBUILD)
+        consolidation.is_rebuild = True
+        async with self._failures_recorded(consolidation):
+            return await self._run(consolidation)
 
-    def _gathered(self, s: Session, user_id: str) -> Material:
-        found = with_better_answers(s, user_id, material.gather(s, user_id, self._config.sleep), self._config)
-        return with_follow_ups(s, user_id, found, self._config.sleep)
+    async def _read(self, user_id: str) -> Snapshot:
+        return await self._database.read(lambda s: snapshots.take(s, user_id, self._config))
 
-    async def _begin(self, user_id: str, material: Material, kind: str) -> _Consolidation:
-        live = await self._facts.examine(user_id)
-        said = notes.said(notes.showing(live), self._config.note, self._max_len)
-        parent = await self._served.active(user_id)
-        run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number, notes=said)
-        return _Consolidation(await self._database.write(lambda s: updates.start(s, run)), parent, material, live, said)
+    async def _begin(self, user_id: str, snapshot: Snapshot, kind: str) -> _Consolidation:
+        examined = await self._facts.examine(snapshot.notes)
+        parent = await self._active.served(user_id, snapshot.version) or await self._active.active(user_id)
 
-    async def _run(self, night: _Consolidation) -> ConsolidationOutcome:
-        weak = await self._rehearsals.weighed(night.material.weak, night.notes)
-        night.num_weak = len(weak)
-        samples = await self._rehearsals.samples(
-            night.run.user_id, night.start, night.live, night.notes, night.material, weak
-        )
-        night.lap("samples")
+        def begin(s: Session) -> _Consolidation:
+            examined.keep(s)
+            live = note_rows.live(s, user_id)
+            said = notes.said(notes.showing(live), self._config.note, self._host.max_model_len)
+            run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number, notes=said)
+            return _Consolidation(updates.start(s, run), parent, snapshot, live, said)
+
+        return await self._database.write(begin)
+
+    async def _run(self, consolidation: _Consolidation) -> ConsolidationOutcome:
+        snapshot = consolidation.snapshot
+        weak = await self._rehearsals.weighed(snapshot.material.weak, consolidation.notes)
+        consolidation.num_weak = len(weak)
+        samples = await self._rehearsals.samples(snapshot, consolidation.view, weak)
+        consolidation.lap("samples")
         if not any(sample.kind == "counterfactual" for sample in samples):
-            return await self._kept(night)
-        gold = await self._gold.held(night.run.user_id, night.parent)
-        night.lap("gold")
-        user = await self._database.read(lambda s: people.get(s, night.run.user_id))
-        learn = self._config.learn.merged(user.lora_shape)
-        num_facts = len(facts.asked(night.live, self._config.fact.max_questions))
+            return await self._keep(consolidation)
+        consolidation.approved = await self._approved.held(snapshot.approved, consolidation.live, consolidation.parent)
+        consolidation.lap("gold")
+        learn = self._config.learn.merged(snapshot.user.lora_shape)
+        num_facts = len(facts.asked(consolidation.live, self._config.fact.max_questions))
         learn = replace(learn, steps=material.steps_of(len(samples), num_facts, self._config))
-        return await self._tried(night, samples, learn, gold)
+        return await self._try(consolidation, samples, learn)
 
-    async def _tried(
-        self, night: _Consolidation, samples: list[Sample], learn: LearnConfig, gold: list[Gold]
+    async def _try(
+        self, consolidation: _Consolidation, samples: list[Sample], learn: LearnConfig
     ) -> ConsolidationOutcome:
-        """Trains and gates; a refused candidate is tried once more, gently."""
-        outcome = await self._candidate(night, samples, learn, gold)
+        """Train and gate; try a refused candidate once more, gently."""
+        outcome = await self._candidate(consolidation, samples, learn)
         if outcome.status == "rejected":
-            outcome = await self._candidate(night, samples, learn.gentler(), gold)
+            outcome = await self._candidate(consolidation, samples, learn.gentler())
         if outcome.status == "rejected":
-            await self._database.write(lambda s: _record(s, night, outcome))
+            await self._database.write(lambda s: _record(s, consolidation, outcome))
         return outcome
 
     async def _candidate(
-        self, night: _Consolidation, samples: list[Sample], learn: LearnConfig, gold: list[Gold]
+        self, consolidation: _Consolidation, samples: list[Sample], learn: LearnConfig
     ) -> ConsolidationOutcome:
-        run, number = night.run, night.parent.number
-        night.trained = await self._candidates.train(run.id, night.start, samples, learn)
-        if night.is_rebuild:
-            night.trained = night.trained.without(_AGAINST_ZERO)
-        night.lap("train")
-        if night.trained.divergence_before < self._config.sleep.min_divergence:
+        run, start = consolidation.run, consolidation.start
+        trained = await self._candidates.train(run.id, start, samples, learn)
+        consolidation.trained = trained.without(_AGAINST_ZERO) if consolidation.is_rebuild else trained
+        consolidation.lap("train")
+        if trained.divergence_before < self._config.sleep.min_divergence:
             await self._candidates.close(run.id)
-            return await self._kept(night)
+            return await self._keep(consolidation)
         verdict, version = await self._candidates.activate(
             run,
-            night.start.number,
-            night.trained,
-            night.lap,
-            examine=lambda ref, so_far: self._examined(night, gold, ref, so_far),
-            also=lambda s, v, made: _record(s, night, night.outcome("learned", made.number, "", v), made.number),
+            start.number,
+            consolidation.trained,
+            consolidation.lap,
+            examine=lambda ref, so_far: self._examined(consolidation, ref, so_far),
+            also=lambda s, v, made: _record(
+                s, consolidation, consolidation.outcome("learned", made.number, "", v), made.number
+            ),
         )
         if not verdict.is_accepted:
-            return night.outcome("rejected", number, verdict.reason, verdict)
-        return night.outcome("learned", version.number, "", verdict)
+            return consolidation.outcome("rejected", consolidation.parent.number, verdict.reason, verdict)
+        return consolidation.outcome("learned", version.number, "", verdict)
 
-    async def _examined(self, night: _Consolidation, gold: list[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
-        """The last word on a candidate: one made from zero is held against the old one, each against liked answers."""
-        if night.is_rebuild:
-            verdict = await self._rebase.compared(night.run.user_id, night.notes, night.parent, ref, verdict)
-        return await self._gold.judged(gold, ref, verdict) if verdict.is_accepted else verdict
+    async def _examined(self, consolidation: _Consolidation, ref: AdapterRef, verdict: Verdict) -> Verdict:
+        """Hold a candidate made from zero against the old one, and each candidate against approved answers."""
+        if consolidation.is_rebuild:
+            verdict = await self._rebuild_check.compared(
+                consolidation.snapshot.regression, consolidation.notes, consolidation.parent, ref, verdict
+            )
+        return await self._approved.judged(consolidation.approved, ref, verdict) if verdict.is_accepted else verdict
 
-    async def _kept(self, night: _Consolidation) -> ConsolidationOutcome:
-        """Nothing to train: what was new is taken in all the same, or it would be looked at every night.
+    async def _keep(self, consolidation: _Consolidation) -> ConsolidationOutcome:
+        """Take in what was new though there is nothing to train, or it would be looked at every night.
 
-        Where zero is what it would be made from, zero holds all of it already.
+        What would be made from zero and trains nothing is what zero holds already.
         """
-        outcome = night.outcome("kept", night.start.number, _NOTHING_STANDS if night.is_rebuild else _AGREED, None)
-        await self._database.write(lambda s: _record_kept(s, night, outcome))
+        reason = _NOTHING_STANDS if consolidation.is_rebuild else _AGREED
+        outcome = consolidation.outcome("kept", consolidation.start.number, reason)
+        await self._database.write(lambda s: _record_kept(s, consolidation, outcome))
         return outcome
 
-    @asynccontextmanager
-    async def _closed_on_failure(self, night: _Consolidation) -> AsyncIterator[None]:
-        """One that cannot finish leaves a row that says so and no candidate; one that has to give way is postponed."""
-        try:
-            yield
-        except (Exception, asyncio.CancelledError) as error:
-            status = "postponed" if isinstance(error, asyncio.CancelledError) else "failed"
-            reason = str(error) or ("it gave way" if status == "postponed" else type(error).__name__)
-            await self._database.write(lambda s: _record_failure(s, night, status, reason))
-            raise
+    def _failures_recorded(self, consolidation: _Consolidation) -> AbstractAsyncContextManager[None]:
+        """A consolidation that has to give way is postponed; one that cannot finish has failed."""
+        record = partial(_record_failure, consolidation)
+        return update_log.failures_recorded(self._database, record, cancelled_as=update_log.POSTPONED)
 
 
-def _record(s: Session, night: _Consolidation, outcome: ConsolidationOutcome, version: int | None = None) -> None:
-    """How it ended; unless it was refused, what was new is taken in."""
-    updates.finish(
+def _record(
+    s: Session, consolidation: _Consolidation, outcome: ConsolidationOutcome, version: int | None = None
+) -> None:
+    """Say how it ended, and take in what was new unless it was refused."""
+    update_log.finish(
         s,
-        night.run.id,
-        status=_ROW_STATUS[outcome.status],
+        consolidation.run.id,
+        outcome.status,
+        consolidation.trained,
         duration_ms=outcome.duration_ms,
-        phases_ms=dict(night.phases_ms),
-        steps=outcome.steps,
-        divergence_before=night.trained.divergence_before,
-        divergence_after=night.trained.divergence_after,
+        phases_ms=dict(consolidation.phases_ms),
         gate=outcome.gate or None,
-        curves=night.trained.curves or None,
         version=version,
         error=outcome.reason,
     )
     if outcome.status == "rejected":
         return
-    material, user_id = night.material, night.run.user_id
-    signals.take_in(s, user_id, night.run.id, material.feedback_ids, material.completion_ids)
-    better_answers.take_in(s, user_id, night.run.id, material.better_ids)
+    material, user_id = consolidation.snapshot.material, consolidation.run.user_id
+    signals.take_in(s, user_id, consolidation.run.id, material.feedback_ids, material.completion_ids)
+    better_answers.take_in(s, user_id, consolidation.run.id, material.better_ids)
     for completion_id in material.kept_ids:
         completions.mark_gold(s, user_id, completion_id)
 
 
-def _record_kept(s: Session, night: _Consolidation, outcome: ConsolidationOutcome) -> None:
-    if night.is_rebuild:
-        undo.return_to_base(s, night.run.user_id)
-    _record(s, night, outcome)
+def _record_kept(s: Session, consolidation: _Consolidation, outcome: ConsolidationOutcome) -> None:
+    if consolidation.is_rebuild:
+        undo.return_to_base(s, consolidation.run.user_id)
+    _record(s, consolidation, outcome)
 
 
-def _record_failure(s: Session, night: _Consolidation, status: str, reason: str) -> None:
-    if updates.get(s, night.run.user_id, night.run.id).status != "running":
-        return  # it was cancelled while its last transaction was under way, and that went through
-    updates.finish(s, night.run.id, status=status, duration_ms=night.duration_ms, error=reason)
-    for version in versions.history(s, night.run.user_id):
-        if version.update_id == night.run.id and version.state == VersionState.CANDIDATE:
-            versions.reject(s, version.user_id, version.number)
+def _record_failure(consolidation: _Consolidation, s: Session, status: str, reason: str) -> None:
+    update_log.fail(s, consolidation.run, status, reason, consolidation.duration_ms)

@@ -12,20 +12,15 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
-from engine.adapters.active import ActiveAdapters
-from engine.config import EngineConfig
 from engine.gates import drift
 from engine.gates.drift import Audit, Rewritten, Scored
-from engine.host.trainer_client import TrainerClient
-from engine.host.vllm_host import VllmHost
-from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
+from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import notes
-from engine.samples.rollouts import RolloutStore
+from engine.samples.context import LearningContext
 from engine.samples.spacing import spread
 from storage.conversations import completions
-from storage.database import Database
 from storage.learning import drift_audits, updates
 from storage.learning import notes as note_rows
 from storage.tables import Completion, Note, UpdateRun
@@ -33,29 +28,18 @@ from storage.tables import Completion, Note, UpdateRun
 logger = logging.getLogger(__name__)
 _SCORED_AT_ONCE = 4  # answers in one call into the worker
 
-ChatMessage = dict[str, str]
-
 
 class DriftAudit:
     """Looks at one person's answers after a consolidation, and after some lessons."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        database: Database,
-        host: VllmHost,
-        prompts: PromptBuilder,
-        rollouts: RolloutStore,
-        served: ActiveAdapters,
-    ) -> None:
-        """Everything is built by the engine."""
-        self._config = config
-        self._database = database
-        self._host = host
-        self._trainer = TrainerClient(host)
-        self._prompts = prompts
-        self._rollouts = rollouts
-        self._served = served
+    def __init__(self, context: LearningContext) -> None:
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
+        self._active = context.active
 
     async def look(self, user_id: str) -> Audit | None:
         """An audit where one is due, else None. May be cancelled at any time. Raises EngineRestarting, TrainerError."""
@@ -71,7 +55,7 @@ class DriftAudit:
         answers = [c for c in answers if self._is_scorable(c)]
         if len(answers) < config.min_answers:
             return None
-        ref = await self._served.active(user_id)
+        ref = await self._active.active(user_id)
         live = await self._database.read(lambda s: note_rows.live(s, user_id))
         given = await self._scored(answers, live, ref)
         rewritten = await self._rewritten(spread(answers, config.num_rewritten), live, ref)
@@ -98,9 +82,9 @@ class DriftAudit:
         samples = [
             Sample(
                 "counterfactual",
-                student_ids=self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
-                teacher_ids=self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
-                response_ids=c.completion_token_ids,
+                self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
+                self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
+                c.completion_token_ids,
             )
             for c in answers
         ]

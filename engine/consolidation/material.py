@@ -69,6 +69,11 @@ class Material:
         """Signals taken in, whether they train anything or not."""
         return len(self.feedback_ids) + len(self.completion_ids)
 
+    @property
+    def is_anything_new(self) -> bool:
+        """True if there is a signal or a better answer to take in."""
+        return self.num_new > 0 or bool(self.better_ids)
+
 
 def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
     """Everything new about a person that finds a place, and earlier corrections beside it."""
@@ -110,9 +115,9 @@ def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -
     return [
         Sample(
             "counterfactual",
-            student_ids=prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
-            teacher_ids=prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
-            response_ids=w.completion.completion_token_ids,
+            prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
+            prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
+            w.completion.completion_token_ids,
         )
         for w in weak
     ]

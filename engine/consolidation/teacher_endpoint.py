@@ -15,8 +15,8 @@ import aiohttp
 
 from engine.config import BetterAnswersConfig
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
+from engine.requests import ChatMessage
 
-ChatMessage = dict[str, str]
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)  # of a reasoning model; no part of its answer
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # what cannot be stored as text
 _TRIAL: list[ChatMessage] = [{"role": "user", "content": "Say yes."}]

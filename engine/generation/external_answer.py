@@ -1,33 +1,68 @@
-"""An answer that heed did not write, as if it had: token ids and log-probabilities, so that it can be corrected.
+"""Answers that heed did not write, read by the training model with the person's adapter.
 
-log p(y_t | x, y_<t) for every token y_t of the text and for its end, in nats, read by the training model with the
-person's adapter. Invariant: what comes out says that it was given, and is never taken for on-policy.
+log p(y_t | x, y_<t) for every token y_t of the text, in nats: to say how likely it is (`score`), or to take it for
+heed's own answer, its end included, so that it can be corrected (`adopt`). Invariant: an adopted answer says that it
+was given, and is never taken for on-policy.
 """
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from engine.adapter_ref import AdapterRef
-from engine.generation.likelihood import logprobs_of
-from engine.host.vllm_host import VllmHost
+from engine.errors import PromptTooLongError
+from engine.host.trainer_client import TrainerClient
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
-from engine.requests import GIVEN, GenerateRequest, GenerateResult
+from engine.requests import GIVEN, GenerateRequest, GenerateResult, Likelihood
+from engine.sample import Sample
 
 
-async def given(
-    host: VllmHost, prompts: PromptBuilder, request: GenerateRequest, notes: Sequence[str], text: str, ref: AdapterRef
-) -> GenerateResult:
-    """`text` as the whole answer to `request`, read with the notes in the prompt.
+@dataclass(frozen=True)
+class Reading:
+    """What a text is read with."""
+
+    trainer: TrainerClient
+    prompts: PromptBuilder
+    ref: AdapterRef
+
+    async def logprobs(self, prompt_ids: list[int], answer_ids: list[int]) -> list[float]:
+        """Return the log-probability of each token of an answer, in nats. Raises PromptTooLongError."""
+        if len(answer_ids) > self.prompts.room_for(prompt_ids):
+            num_tokens = len(prompt_ids) + len(answer_ids)
+            raise PromptTooLongError(
+                f"conversation and answer have {num_tokens} tokens; the model takes {self.prompts.max_model_len}"
+            )
+        if not answer_ids:
+            return []
+        (score,) = await self.trainer.score([Sample("gold", prompt_ids, prompt_ids, answer_ids)], self.ref)
+        return score.student_logprobs
+
+
+async def score(reading: Reading, request: GenerateRequest, notes: Sequence[str], answer: str) -> Likelihood:
+    """Return the log-probabilities of a text as the answer to `request`, without its end; an empty text has none.
+
+    Raises:
+        PromptTooLongError: conversation and answer together are longer than what the model reads.
+    """
+    prompts = reading.prompts
+    prompt_ids = prompts.prompt_token_ids(with_notes(request.messages, notes))
+    answer_ids = prompts.answer_token_ids(answer)
+    logprobs = await reading.logprobs(prompt_ids, answer_ids)
+    return Likelihood(len(prompt_ids), [prompts.token_text(token_id) for token_id in answer_ids], logprobs)
+
+
+async def adopt(reading: Reading, request: GenerateRequest, notes: Sequence[str], text: str) -> GenerateResult:
+    """Return `text` as the whole answer to `request`, read with the notes in the prompt.
 
     Raises:
         PromptTooLongError: conversation and answer together are longer than what the model reads.
     """
     started_s = time.perf_counter()
+    prompts = reading.prompts
     prompt_ids = prompts.prompt_token_ids(with_notes(request.messages, notes))
-    answer_ids = [*prompts.answer_token_ids(text), host.tokenizer.eos_token_id]
-    logprobs = await logprobs_of(host, prompts, prompt_ids, answer_ids, ref)
+    answer_ids = [*prompts.answer_token_ids(text), prompts.end_token_id]
+    logprobs = await reading.logprobs(prompt_ids, answer_ids)
     return GenerateResult(
         text=text,
         messages=request.messages,
@@ -35,7 +70,7 @@ async def given(
         prompt_token_ids=prompt_ids,
         completion_token_ids=answer_ids,
         logprobs=logprobs,
-        adapter_version=ref.number,
+        adapter_version=reading.ref.number,
         sampling=asdict(request.sampling),
         finish_reason=GIVEN,
         num_cached_tokens=0,

@@ -5,12 +5,8 @@ files are on disk; a failure leaves the person's active version as it was; betwe
 decodes; a refused candidate is never served, and kept for inspection with its verdict.
 """
 
-import asyncio
-import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 from engine.adapter_ref import AdapterRef
 from engine.adapters import training_batch
@@ -18,7 +14,7 @@ from engine.adapters.store import AdapterStore
 from engine.config import LearnConfig
 from engine.errors import EngineError
 from engine.gates.candidate import Measurements, Verdict, judge
-from engine.host.trainer_client import PublishedAdapter, UpdateProgress
+from engine.host.trainer_client import Published, Trained
 from engine.sample import Sample
 from engine.samples.context import LearningContext
 from storage.database import Session
@@ -30,48 +26,10 @@ Examine = Callable[[AdapterRef, Verdict], Awaitable[Verdict]]
 Also = Callable[[Session, Verdict, AdapterVersion], None]
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What the trainer measured on an update that ran to its end."""
-
-    steps: int = 0
-    divergence_before: float = 0.0  # nats per token, teacher against student
-    divergence_after: float = 0.0
-    anchor_divergence: float | None = None
-    is_finite: bool = True
-    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
-    figures: dict[str, float | None] = field(default_factory=dict)  # `engine.training.measuring`
-    curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step
-
-    @classmethod
-    def of(cls, last: UpdateProgress) -> "Trained":
-        """Return what an update that is done has measured."""
-        return cls(
-            last.steps,
-            last.divergence_before or 0.0,
-            last.divergence_after or 0.0,
-            last.anchor_divergence_after,
-            last.is_finite,
-            last.heat,
-            last.figures,
-            {"loss": _numbers(last.losses), "divergence": _numbers(last.agreement)},
-        )
-
-    def without(self, names: Iterable[str]) -> "Trained":
-        """A copy that some figures were not measured on."""
-        return replace(self, figures={k: v for k, v in self.figures.items() if k not in set(names)})
-
-
-def _numbers(values: Iterable[float]) -> list[float]:
-    """A curve as far as it can be drawn and stored: up to its first value that is no number."""
-    return list(takewhile(math.isfinite, values))
-
-
 class Candidates:
     """Makes candidates and turns the good ones into versions."""
 
     def __init__(self, context: LearningContext, adapters: AdapterStore) -> None:
-        """`adapters` writes the files."""
         self._config = context.config
         self._database = context.database
         self._host = context.host
@@ -80,16 +38,11 @@ class Candidates:
         self._adapters = adapters
         self._batch: tuple[str, bytes] = ("", b"")  # of the update that was trained last
 
-    async def train(self, update_id: str, parent: AdapterRef, samples: list[Sample], learn: LearnConfig) -> Trained:
-        """Runs the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
+    async def train(self, update_id: str, parent: AdapterRef, samples: Sequence[Sample], learn: LearnConfig) -> Trained:
+        """Run the update to its end, piece by piece. Raises TrainerError, EngineRestarting."""
         if self._config.versions.keeps_batches:
             self._batch = (update_id, training_batch.encode(update_id, parent.number, samples, learn))
-        await self._trainer.open_update(update_id, parent, samples, learn)
-        progress = await self._trainer.advance(update_id, self._budget_ms())
-        while not progress.is_done:
-            await asyncio.sleep(0)  # a decode step goes between
-            progress = await self._trainer.advance(update_id, self._budget_ms())
-        return Trained.of(progress)
+        return await self._trainer.train(update_id, parent, samples, learn, self._budget_ms)
 
     def _budget_ms(self) -> float:
         """How long the next call may hold up decoding: short while somebody is reading a stream."""
@@ -98,7 +51,7 @@ class Candidates:
 
     async def close(self, update_id: str) -> None:
         """Lets go of a trained candidate that is not wanted."""
-        await self._trainer.close_update(update_id)
+        await self._trainer.close(update_id)
 
     async def activate(
         self,
@@ -158,7 +111,7 @@ class Candidates:
         return verdict
 
 
-def _measurements(trained: Trained, published: PublishedAdapter) -> Measurements:
+def _measurements(trained: Trained, published: Published) -> Measurements:
     return Measurements(
         is_finite=published.is_finite and trained.is_finite,
         update_norm=published.update_norm,

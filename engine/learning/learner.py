@@ -6,20 +6,18 @@ what makes a version active also says that its feedback is learned, in one trans
 twice; a note is in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
-import asyncio
-import math
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, islice
-from typing import Literal
+from functools import partial
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
 from engine.gates.candidate import Verdict
-from engine.host.trainer_client import SampleScore
-from engine.learning.candidates import Candidates, Trained
+from engine.host.trainer_client import Trained, finite_or_none
+from engine.learning import update_log
+from engine.learning.candidates import Candidates
 from engine.learning.timer import PhaseTimer
+from engine.learning.update_log import Status
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import LearnOutcome
 from engine.sample import Sample
@@ -27,19 +25,16 @@ from engine.samples import lessons, notes, regression
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import Rollout
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout
 from storage.conversations import completions
 from storage.database import Session
-from storage.learning import feedback, updates, versions
+from storage.learning import feedback, updates
 from storage.learning import notes as note_rows
 from storage.people import people
-from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun, VersionState
+from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun
 
-_RECENT = 16  # completions looked at for a person's own prompts
 _NOTHING = "this did not tell me what to change"
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
-
-Status = Literal["learned", "kept", "rejected"]
 
 
 @dataclass
@@ -66,8 +61,8 @@ class _Update(PhaseTimer):
             note_id=self.note.id if self.note else None,
             reason=reason,
             steps=self.trained.steps,
-            divergence_before=_number(self.trained.divergence_before),
-            divergence_after=_number(self.trained.divergence_after),
+            divergence_before=finite_or_none(self.trained.divergence_before),
+            divergence_after=finite_or_none(self.trained.divergence_after),
             duration_ms=self.duration_ms,
             phases_ms=self.phases_ms,
             gate=verdict.to_dict() if verdict else {},
@@ -81,7 +76,6 @@ class Learner:
     """Runs updates, one at a time; the scheduler sees to that."""
 
     def __init__(self, context: LearningContext, candidates: Candidates, facts: Facts) -> None:
-        """`candidates` trains and publishes, `facts` makes the samples of facts."""
         self._config = context.config
         self._database = context.database
         self._host = context.host
@@ -99,7 +93,8 @@ class Learner:
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
         lesson = await self._lesson(row)
         update = await self._begin(row, lesson)
-        async with self._closed_on_failure(update):
+        record = partial(_record_failure, update)
+        async with update_log.failures_recorded(self._database, record):
             return await self._teach(lesson, update)
 
     async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
@@ -117,7 +112,7 @@ class Learner:
         await self._train(update, samples)
         if update.trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
-            return await self._end(update.outcome("kept", update.parent.number, _NOTHING))
+            return await self._end(update, update.outcome("kept", update.parent.number, _NOTHING))
         return await self._activate(update, samples)
 
     async def _rehearsed(self, update: _Update) -> list[Sample]:
@@ -184,18 +179,13 @@ class Learner:
         return await self._rollouts.take(update.parent, others, update.learn.num_counterfactuals)
 
     async def _recent(self, user_id: str) -> list[Completion]:
-        return await self._database.read(lambda s: completions.recent(s, user_id, _RECENT))
+        return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
     async def _is_standing(self, lesson: Lesson, update: _Update, others: Sequence[Rollout]) -> bool:
         """Whether the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
         pairs = lessons.moves(lesson, update.notes, others, self._prompts)
-        moved = [score.divergence for score in await self._scores(pairs)]
+        moved = [score.divergence for score in await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)]
         return is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence)
-
-    async def _scores(self, pairs: Sequence[Sample]) -> list[SampleScore]:
-        """Scores under the base model: in one call, or one by one while somebody is reading a stream."""
-        size = 1 if self._host.num_running else len(pairs)
-        return await self._trainer.score(pairs, ZERO_ADAPTER, size)
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
@@ -212,16 +202,6 @@ class Learner:
 
     # -- the end of every update ---------------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _closed_on_failure(self, update: _Update) -> AsyncIterator[None]:
-        """An update that cannot finish leaves a row that says so, no candidate, and its note in the prompt."""
-        try:
-            yield
-        except (Exception, asyncio.CancelledError) as error:
-            reason = str(error) or type(error).__name__
-            await self._database.write(lambda s: _record_failure(s, update, reason))
-            raise
-
     async def _with_anchors(self, update: _Update, taught: list[Sample]) -> list[Sample]:
         anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
         return [*taught, *lessons.anchor_samples(anchors)]
@@ -230,7 +210,7 @@ class Learner:
         trained = await self._candidates.train(update.run.id, update.parent, samples, update.learn)
         update.lap("train")
         update.trained = trained
-        update.heat = [(self._prompts.token_text(int(t)), round(_number(h) or 0.0, 3)) for t, h in trained.heat]
+        update.heat = [(self._prompts.token_text(int(t)), round(finite_or_none(h) or 0.0, 3)) for t, h in trained.heat]
 
     async def _activate(self, update: _Update, samples: list[Sample]) -> LearnOutcome:
         parent = update.parent.number
@@ -239,14 +219,16 @@ class Learner:
             parent,
             update.trained,
             update.lap,
-            also=lambda s, v, made: _record(s, update.outcome("learned", made.number, verdict=v), made.number),
+            also=lambda s, v, made: _record(
+                s, update.outcome("learned", made.number, verdict=v), update.trained, made.number
+            ),
         )
         if verdict.is_accepted:
             if parent:
                 self._rollouts.drop(update.parent.name)
             return update.outcome("learned", version.number, verdict=verdict)
         if update.is_last_try:
-            return await self._end(update.outcome("rejected", parent, _refused(update, verdict), verdict))
+            return await self._end(update, update.outcome("rejected", parent, _refused(update, verdict), verdict))
         await self._try_gently(update, verdict)
         await self._train(update, samples)
         return await self._activate(update, samples)
@@ -256,17 +238,14 @@ class Learner:
         refused, again = update.run, UpdateRun(**update.run.model_dump(include=_SAME_UPDATE))
 
         def begin(s: Session) -> UpdateRun:
-            updates.finish(
+            update_log.finish(
                 s,
                 refused.id,
-                status="rejected",
+                "rejected",
+                update.trained,
                 duration_ms=update.duration_ms,
                 phases_ms=dict(update.phases_ms),
-                steps=update.trained.steps,
-                divergence_before=update.trained.divergence_before,
-                divergence_after=update.trained.divergence_after,
                 gate=verdict.to_dict(),
-                curves=update.trained.curves or None,
                 error=verdict.reason,
             )
             return updates.start(s, again)
@@ -275,8 +254,8 @@ class Learner:
         update.learn = update.learn.gentler()
         update.is_last_try = True
 
-    async def _end(self, outcome: LearnOutcome) -> LearnOutcome:
-        await self._database.write(lambda s: _record(s, outcome))
+    async def _end(self, update: _Update, outcome: LearnOutcome) -> LearnOutcome:
+        await self._database.write(lambda s: _record(s, outcome, update.trained))
         return outcome
 
     # -- after a lesson ----------------------------------------------------------------------------------------------
@@ -287,54 +266,6 @@ class Learner:
         await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
         await self._candidates.close("warm-up")
 
-    async def settle(self, user_id: str) -> None:
-        """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
-        ref = await self._active.active(user_id)
-        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
-        everything = await self._database.read(lambda s: note_rows.live(s, user_id))
-        if ref.number:
-            live = notes.fitting(notes.showing(everything), self._config.note, self._host.max_model_len)
-            await self._probe_showing(live, fresh, ref)
-            for fact in (note for note in everything if note.questions):
-                await self._probe_fact(fact, live, ref)
-
-    async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
-        """Notes that show by themselves; those that fail on a few answers are looked at on more of them."""
-        first = fresh[: self._config.note.probe_rollouts]
-        failed = [note for note in live if not await self._probe(note, live, first, ref, is_last=False)]
-        if failed:
-            longest = self._config.note.long_probe_rollouts
-            more = await self._rollouts.prepare(ref, await self._recent(failed[0].user_id), longest)
-            for note in failed:
-                await self._probe(note, live, more[:longest], ref, is_last=True)
-
-    async def _probe_fact(self, fact: Note, live: Sequence[Note], ref: AdapterRef) -> None:
-        """The same for a fact, on answers to every one of its own questions."""
-        for count, is_last in (
-            (self._config.note.probe_rollouts, False),
-            (self._config.note.long_probe_rollouts, True),
-        ):
-            questions = fact.questions or []
-            asked = await self._rollouts.asked(ref, list(islice(cycle(questions), max(count, len(questions)))))
-            if await self._probe(fact, [*live, fact], asked, ref, is_last=is_last):
-                return
-
-    async def _probe(
-        self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
-    ) -> bool:
-        """Moves a note to where it belongs; returns False where it failed and is to be looked at once more."""
-        scores = [await self._scores(notes.probe_samples(note, live, rollout, self._prompts)) for rollout in rollouts]
-        if not scores:
-            return True
-        probe = notes.probe_of(scores)
-        state = notes.next_state(note, probe, self._config.note, is_newest=note.id == live[-1].id)
-        share = notes.held_share(probe, self._config.note)
-        if state == NoteState.IN_PROMPT and share is not None and not is_last:
-            return False
-        learned = ref.number if state == NoteState.IN_WEIGHTS else None
-        await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
-        return True
-
 
 def _refused(update: _Update, verdict: Verdict) -> str:
     """Why nothing was learned, in the person's words."""
@@ -342,12 +273,6 @@ def _refused(update: _Update, verdict: Verdict) -> str:
     return f"{verdict.reason} A gentler second try did no better.{kept}"
 
 
-def _number(value: float) -> float | None:
-    """What was measured; None where a broken update measured no number, which JSON has no word for."""
-    return value if math.isfinite(value) else None
-
-
-_ROW_STATUS = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
 _FEEDBACK_STATUS = {
     "learned": FeedbackStatus.LEARNED,
     "kept": FeedbackStatus.KEPT,
@@ -355,21 +280,19 @@ _FEEDBACK_STATUS = {
 }
 
 
-def _record(s: Session, outcome: LearnOutcome, version: int | None = None) -> None:
-    """How the update ended, for its row, its feedback and its note, in one transaction."""
+def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | None = None) -> None:
+    """Say how the update ended in its row, its feedback and its note, in one transaction."""
     assert outcome.update_id is not None
-    updates.finish(
+    assert outcome.status != "queued"
+    update_log.finish(
         s,
         outcome.update_id,
-        status=_ROW_STATUS[outcome.status],
+        outcome.status,
+        trained,
         duration_ms=outcome.duration_ms,
         phases_ms=outcome.phases_ms,
-        steps=outcome.steps,
-        divergence_before=outcome.divergence_before,
-        divergence_after=outcome.divergence_after,
         gate=outcome.gate or None,
         heat=outcome.heat,
-        curves=outcome.curves or None,
         version=version,
         error=outcome.reason,
     )
@@ -378,21 +301,9 @@ def _record(s: Session, outcome: LearnOutcome, version: int | None = None) -> No
         note_rows.set_state(s, outcome.note_id, NoteState.IN_PROMPT)
 
 
-def _record_failure(s: Session, update: _Update, reason: str) -> None:
-    if updates.get(s, update.run.user_id, update.run.id).status != "running":
-        return  # it was cancelled while its last transaction was under way, and that went through
-    updates.finish(s, update.run.id, status="failed", duration_ms=update.duration_ms, error=reason)
-    for version in versions.history(s, update.run.user_id):
-        if version.update_id == update.run.id and version.state == VersionState.CANDIDATE:
-            versions.reject(s, version.user_id, version.number)
-    if update.note is not None:
+def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:
+    if update_log.fail(s, update.run, status, reason, update.duration_ms) and update.note is not None:
         note_rows.set_state(s, update.note.id, NoteState.IN_PROMPT)
-
-
-def _move(s: Session, note: Note, state: NoteState, *, probe: float | None, learned_version: int | None) -> None:
-    """Moves a probed note, unless it was taken back while it was probed."""
-    if note_rows.get(s, note.user_id, note.id).state in note_rows.LIVE:
-        note_rows.set_state(s, note.id, state, probe=probe, learned_version=learned_version)
 
 
 def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:

@@ -33,8 +33,8 @@ from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SKILLS, exercise
 from engine.pocket.wishes import HELD_OUT_NAMES, NAMES, apply, held_out_wish, wish
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
+from engine.requests import ChatMessage
 
-ChatMessage = dict[str, str]
 _HELD_OUT = [s for s in SUBJECTS if s.is_held_out]
 _BATCH = 32
 

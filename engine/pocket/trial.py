@@ -127,15 +127,18 @@ def lesson(bench: Bench, person: TrialPerson, said: Correction, *, told: Sequenc
     seen = [teacher_messages(m, notes, hindsight) for m in asked]
     shown = bench.answers(None, seen, temperature=1.0, seed=said.seed + 1)
     anchors = bench.answers(None, bench.bank.sample_anchors(learn.num_anchors, rng))
-    kinds: list[tuple[Kind, list[Rollout]]] = [
+    kinds: list[tuple[Kind, Sequence[Rollout]]] = [
         ("correction", [corrected]),
         ("counterfactual", own),
         ("earlier", person.corrected[-NUM_WATCHED:]),
         ("gold", person.gold[-NUM_WATCHED:]),
     ]
-    own_answers = [lessons.sample(kind, r, notes, hindsight, bench.prompts) for kind, found in kinds for r in found]
-    # No stored log-probabilities: the trainer's own take their place.
-    samples = [replace(sample, behaviour_logprobs=None, behaviour_ids=None) for sample in own_answers]
+    samples = [
+        # no stored log-probabilities: the trainer's own take their place
+        replace(lessons.sample(kind, r, notes, hindsight, bench.prompts), behaviour_logprobs=None, behaviour_ids=None)
+        for kind, found in kinds
+        for r in found
+    ]
     for m, s, r in zip(asked, seen, shown, strict=True):
         samples.append(lessons.teacher_sample(m, s, r.response_token_ids, bench.prompts))
     return [*samples, *lessons.anchor_samples(anchors)]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-ChatMessage = dict[str, str]
+from engine.requests import ChatMessage
+
 FILE_NAME = "heed_bank.json"
 _SHIPPED = Path(__file__).parent / "bank.json"
 

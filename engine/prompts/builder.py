@@ -11,9 +11,8 @@ from typing import Any
 
 from engine.errors import PromptTooLongError
 from engine.prompts.reasoning import OPENING, parted
-from engine.requests import Tool
+from engine.requests import ChatMessage, Tool
 
-ChatMessage = dict[str, str]
 _MARK_TOKENS = 12  # enough for a mark and the blanks around it, also where each character is a token
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -24,7 +23,7 @@ class PromptBuilder:
     def __init__(self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False) -> None:
         """`max_model_len`: tokens of prompt and answer together. `is_thinking` is handed to the chat template."""
         self._tokenizer = tokenizer
-        self._max_model_len = max_model_len
+        self.max_model_len = max_model_len
         self._is_thinking = is_thinking
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
@@ -38,7 +37,7 @@ class PromptBuilder:
         Raises:
             PromptTooLongError: the system message and the newest user message alone are too long.
         """
-        room = self._max_model_len - reserve_tokens
+        room = self.max_model_len - reserve_tokens
         ids = self._ids(messages, tools)
         if len(ids) <= room:
             return ids
@@ -46,7 +45,7 @@ class PromptBuilder:
         fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n), tools)) <= room)
         if fits == num_turns:
             raise PromptTooLongError(
-                f"the message has {len(ids)} tokens and the model reads {self._max_model_len}: shorten it"
+                f"the message has {len(ids)} tokens and the model reads {self.max_model_len}: shorten it"
             )
         return self._ids(_without(messages, fits), tools)
 
@@ -54,9 +53,15 @@ class PromptBuilder:
         """A text that somebody wrote, as the tokens of an answer; its end is not among them."""
         return list(self._tokenizer.encode(self._defused(text), add_special_tokens=False))
 
+    @property
+    def end_token_id(self) -> int:
+        """The token that ends an answer."""
+        end: int = self._tokenizer.eos_token_id
+        return end
+
     def room_for(self, prompt_token_ids: Sequence[int]) -> int:
         """Tokens left for an answer."""
-        return self._max_model_len - len(prompt_token_ids)
+        return self.max_model_len - len(prompt_token_ids)
 
     def count(self, text: str) -> int:
         """Tokens of a piece of text."""

@@ -9,7 +9,7 @@ published; `heed` is the default.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ChatMessage = dict[str, str]
+from engine.requests import ChatMessage
 
 _NOTES_HEADER = "Notes about this person (the newest is last and wins):"
 

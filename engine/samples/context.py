@@ -1,4 +1,4 @@
-"""The parts of a running engine that learning needs, handed around as one record."""
+"""What everything that learns works with, built once when the engine has started."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from storage.database import Database
 
 @dataclass(frozen=True)
 class LearningContext:
-    """Built once by the engine, when vLLM runs."""
+    """The parts that lessons, consolidations and audits share."""
 
     config: EngineConfig
     database: Database
@@ -24,8 +24,3 @@ class LearningContext:
     rollouts: RolloutStore
     bank: Bank
     active: ActiveAdapters
-
-    @property
-    def max_model_len(self) -> int:
-        """Tokens of prompt and answer together."""
-        return self.host.max_model_len

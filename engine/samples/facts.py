@@ -8,11 +8,12 @@ questions only; what is found about a note is kept with it, so that each is look
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import lessons, questions
 from engine.samples.context import LearningContext
@@ -23,25 +24,36 @@ from storage.database import Session
 from storage.learning import notes as note_rows
 from storage.tables import Note, NoteState
 
-ChatMessage = dict[str, str]
 _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was found about standing notes: questions by note id, and the notes whose questions a newer one answers."""
+
+    questions: dict[str, list[str]]
+    replaced: set[str]
+
+    def keep(self, s: Session) -> None:
+        """Store the questions, and let replaced notes stand no more."""
+        for note_id, texts in self.questions.items():
+            note_rows.set_questions(s, note_id, texts)
+        for note_id in self.replaced:
+            note_rows.set_state(s, note_id, NoteState.SUPERSEDED)
 
 
 class Facts:
     """Finds the facts among a person's notes and makes their samples."""
 
     def __init__(self, context: LearningContext) -> None:
-        """`context`: the parts of the running engine."""
         self._config = context.config
-        self._database = context.database
         self._trainer = context.trainer
         self._prompts = context.prompts
         self._rollouts = context.rollouts
         self._bank = context.bank
 
-    async def examine(self, user_id: str) -> list[Note]:
-        """Looks at every standing note that nobody has looked at yet; the notes that stand, with their questions."""
-        live = await self._database.read(lambda s: note_rows.live(s, user_id))
+    async def examine(self, live: Sequence[Note]) -> "Examined":
+        """Ask about every standing note that was not examined yet, and say what is to be kept about it."""
         new = {place for place, note in enumerate(live) if note.questions is None}
         found = [NoteQuestion(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
         topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new else []
@@ -49,10 +61,10 @@ class Facts:
             if not await self._shows(live[place], topics):
                 found += await self._asked(place, live)
         kept = questions.chosen(found, self._config.fact)
-        changed = {live[p].id: kept.get(p, []) for p in new | {q.note for q in found}}
-        replaced = {live[q.note].id for q in found if q.gap >= self._config.fact.min_gap and q.note not in kept}
-        await self._database.write(lambda s: _keep(s, changed, replaced))
-        return await self._database.read(lambda s: note_rows.live(s, user_id))
+        return Examined(
+            questions={live[p].id: kept.get(p, []) for p in new | {q.note for q in found}},
+            replaced={live[q.note].id for q in found if q.gap >= self._config.fact.min_gap and q.note not in kept},
+        )
 
     async def samples(
         self, parent: AdapterRef, live: Sequence[Note], standing: Sequence[str], limit: int
@@ -76,7 +88,8 @@ class Facts:
         if not any(note.questions for note in live):
             return []
         answers = zip(conversations, await self._answers(ZERO_ADAPTER, conversations), strict=True)
-        return [replace(lessons.teacher_sample(c, c, a, self._prompts), teacher="base") for c, a in answers]
+        samples = [lessons.teacher_sample(c, c, answer, self._prompts) for c, answer in answers]
+        return [replace(sample, teacher="base") for sample in samples]
 
     async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
         """Whether the note alone moves answers to questions that have nothing to do with it: more than one of them.
@@ -122,11 +135,3 @@ def asked(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
 
 def _conversation(text: str) -> list[ChatMessage]:
     return [{"role": "user", "content": text}]
-
-
-def _keep(s: Session, changed: Mapping[str, list[str]], replaced: Collection[str]) -> None:
-    """Keeps the questions; a note whose questions a newer one answers stands no more."""
-    for note_id, texts in changed.items():
-        note_rows.set_questions(s, note_id, texts)
-    for note_id in replaced:
-        note_rows.set_state(s, note_id, NoteState.SUPERSEDED)

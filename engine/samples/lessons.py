@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
+from engine.requests import ChatMessage
 from engine.sample import Kind, Sample
 from engine.samples.rollouts import Rollout
 from storage.tables import Completion, Feedback, FeedbackKind
-
-ChatMessage = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,9 @@ def moves(
     return [
         Sample(
             "correction",
-            student_ids=_prompt(r, notes, Hindsight(), prompts),
-            teacher_ids=_prompt(r, notes, lesson.hindsight, prompts),
-            response_ids=r.response_token_ids,
+            _prompt(r, notes, Hindsight(), prompts),
+            _prompt(r, notes, lesson.hindsight, prompts),
+            r.response_token_ids,
         )
         for r in (lesson.corrected, *counterfactuals)
     ]
@@ -78,9 +77,9 @@ def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsi
     """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
     return Sample(
         kind,
-        student_ids=prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
-        teacher_ids=_prompt(rollout, notes, hindsight, prompts),
-        response_ids=rollout.response_token_ids,
+        prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
+        _prompt(rollout, notes, hindsight, prompts),
+        rollout.response_token_ids,
         behaviour_logprobs=rollout.logprobs,
         behaviour_ids=rollout.prompt_token_ids,
     )
@@ -90,12 +89,7 @@ def teacher_sample(
     asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
 ) -> Sample:
     """An answer the teacher gave itself; no importance weight, it is off-policy on purpose (GKD, arXiv 2306.13649)."""
-    return Sample(
-        "counterfactual",
-        student_ids=prompts.prompt_token_ids(asked),
-        teacher_ids=prompts.prompt_token_ids(seen),
-        response_ids=response_ids,
-    )
+    return Sample("counterfactual", prompts.prompt_token_ids(asked), prompts.prompt_token_ids(seen), response_ids)
 
 
 def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:

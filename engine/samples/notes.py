@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.config import NoteConfig
-from engine.host.trainer_client import SampleScore
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
-from engine.sample import Sample
+from engine.sample import Sample, Score
 from engine.samples.rollouts import Rollout
 from storage.tables import Note, NoteState
 
@@ -79,13 +78,13 @@ def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: 
 def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: PromptBuilder) -> Sample:
     return Sample(
         "counterfactual",
-        student_ids=prompts.prompt_token_ids(with_notes(rollout.messages, first)),
-        teacher_ids=prompts.prompt_token_ids(with_notes(rollout.messages, second)),
-        response_ids=rollout.response_token_ids,
+        prompts.prompt_token_ids(with_notes(rollout.messages, first)),
+        prompts.prompt_token_ids(with_notes(rollout.messages, second)),
+        rollout.response_token_ids,
     )
 
 
-def probe_of(scores: Sequence[Sequence[SampleScore]]) -> Probe:
+def probe_of(scores: Sequence[Sequence[Score]]) -> Probe:
     """The probe from the trainer's scores of `probe_samples`, one pair per rollout."""
     return Probe(
         gains=[beside.gain for beside, _ in scores],

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.config import FactConfig
+from engine.requests import ChatMessage
 
-ChatMessage = dict[str, str]
 _REQUEST = (
     "Write one short question that I may ask you later and that this note answers. Only the question.\nNote: {note}"
 )

@@ -18,10 +18,10 @@ from engine.config import LearnConfig
 from engine.host.vllm_host import VllmHost
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
-from engine.requests import GIVEN, TOOLS, Sampling, Tool
+from engine.requests import GIVEN, TOOLS, ChatMessage, Sampling, Tool
 from storage.tables import Completion
 
-ChatMessage = dict[str, str]
+RECENT_ANSWERS = 16  # looked at for a person's own prompts
 _BACKGROUND = 10
 _IN_AN_UPDATE = 1  # somebody waits for it, yet chats go first
 _KEPT_PEOPLE = 512

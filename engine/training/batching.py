@@ -1,6 +1,6 @@
-"""What an update trains on, and how it is cut into micro-batches.
+"""Micro-batches: samples of similar length, padded to one width.
 
-Owns the batches and the padding. Invariants: token ids are used exactly as given; a response token is predicted
+Owns the padding. Invariants: token ids are used exactly as given; a response token is predicted
 from the position before it, so the last prompt token's row belongs to the response and the last response token's does
 not; padding is on the right, where a causal model cannot see it.
 """
@@ -29,15 +29,13 @@ class Batch:
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
-    """Raise ValueError if nothing would be trained, a sample is unusable or longer than `learn.max_sequence_tokens`."""
+    """Raises ValueError when nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
     if not any(s.weight > 0 and s.is_taught for s in samples):
         raise ValueError("an update needs a correction or counterfactual sample with a weight above 0")
     for sample in samples:
-        sample.check()
-        longest = max(sample.length(context) for context in ("student", "teacher", "behaviour"))
-        if longest > learn.max_sequence_tokens:
+        if sample.num_tokens > learn.max_sequence_tokens:
             raise ValueError(
-                f"a sample has {longest} tokens, more than max_sequence_tokens {learn.max_sequence_tokens}"
+                f"a sample has {sample.num_tokens} tokens, more than max_sequence_tokens {learn.max_sequence_tokens}"
             )
 
 

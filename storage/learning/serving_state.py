@@ -17,7 +17,7 @@ class ServingState:
     notes: list[Note] = field(default_factory=list)  # oldest first
 
 
-def standing(s: Session, user_ids: Sequence[str]) -> list[ServingState | None]:
+def serving_states(s: Session, user_ids: Sequence[str]) -> list[ServingState | None]:
     """For each of these people, in their order; None where there is no such person. Two queries, however many."""
     chosen = and_(col(AdapterVersion.user_id) == User.id, col(AdapterVersion.number) == User.active_version)
     people = select(User.id, AdapterVersion).join(AdapterVersion, chosen, isouter=True)

@@ -10,6 +10,8 @@ from storage.tables import UpdateRun, copy_of
 
 _FIXED = {"seq", "id", "user_id", "started_at"}
 
+TAKEN_BACK = "taken back"  # the status of an update whose lesson made the answers worse
+
 
 def start(s: Session, update: UpdateRun) -> UpdateRun:
     """Note that an update begins; returns the stored row, the row given is not touched."""

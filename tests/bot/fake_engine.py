@@ -13,9 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.adapters import training_batch, undo, zip_format
-from engine.adapters.undo import NothingToUndo, UndoResult
 from engine.config import EngineConfig, LearnConfig
-from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting
+from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting, NothingToUndo
 from engine.requests import (
     GIVEN,
     TOOLS,
@@ -26,6 +25,7 @@ from engine.requests import (
     GenerateResult,
     LearnOutcome,
     Likelihood,
+    UndoResult,
 )
 from storage.database import Database
 from storage.learning import feedback, notes, signals, updates, versions
@@ -108,7 +108,7 @@ class FakeEngine:
         num_asked = sum(len(message["content"].split()) for message in request.messages)
         return Likelihood(num_asked, [self._texts[token_id] for token_id in ids], logprobs)
 
-    async def given(self, request: GenerateRequest, text: str) -> GenerateResult:
+    async def adopt(self, request: GenerateRequest, text: str) -> GenerateResult:
         """Another's answer with this one's likelihoods."""
         found = await self.score(request, text)
         user = await self._user(request.user_id)

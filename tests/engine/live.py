@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import pytest
 
-from engine.engine import Engine
+from engine.engine import Engine, Parts
 from engine.host.vllm_host import VllmHost
-from engine.requests import Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
 from evals.compare import OPEN_GATES
 from storage.conversations import completions
 from storage.database import Database
@@ -23,7 +23,6 @@ from tests.engine import twins
 from tests.engine.twins import Twin
 from tests.patience import PATIENCE_S
 
-ChatMessage = dict[str, str]
 GREEDY = Sampling()
 
 
@@ -40,6 +39,12 @@ class Live:
     def host(self) -> VllmHost:
         """vLLM and the trainer, for what the engine does not offer."""
         return self.engine._host
+
+    @property
+    def parts(self) -> Parts:
+        """What the engine is made of, for tests of single parts."""
+        assert self.engine._parts is not None
+        return self.engine._parts
 
     async def person(self, *, is_learning: bool = True) -> str:
         """A new person's id."""

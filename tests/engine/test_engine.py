@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from engine.config import EngineConfig
-from engine.engine import Engine, NothingToUndo
-from engine.errors import ModelNotFoundError, PromptTooLongError
+from engine.engine import Engine
+from engine.errors import ModelNotFoundError, NothingToUndo
 from engine.requests import Delta, GenerateRequest, Sampling
 from storage.conversations import completions
 from storage.database import Database
 from storage.errors import FeedbackNotFound, NoteNotFound, PersonNotFound, VersionNotFound, VersionStateError
 from storage.learning import feedback, versions
 from storage.people import people
-from storage.tables import FeedbackKind, FeedbackStatus, NoteState, VersionState
+from storage.tables import FeedbackKind, FeedbackStatus, VersionState
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person
@@ -32,132 +32,6 @@ async def deltas(live: Live, user_id: str, text: str = QUESTION, sampling: Sampl
 
 
 # -- generation ------------------------------------------------------------------------------------------------------
-
-
-async def test_a_stream_comes_in_pieces_and_ends_with_its_result(live: Live) -> None:
-    """The result is the sum of the pieces: text, token ids and one log-probability each."""
-    async with live.midway(await live.person(), QUESTION) as stream:
-        assert (await anext(stream)).token_ids
-    found = await deltas(live, await live.person())
-    assert all(delta.result is None for delta in found[:-1])
-    result = found[-1].result
-    assert result is not None
-    assert result.text == "".join(d.text for d in found)
-    assert result.completion_token_ids == [t for d in found for t in d.token_ids]
-    assert result.logprobs == [p for d in found for p in d.logprobs]
-    assert len(result.logprobs) == len(result.completion_token_ids)
-    assert all(p <= 0 for p in result.logprobs)
-    assert 0 < result.time_to_first_token_s <= result.duration_s
-
-
-async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> None:
-    """The end-of-turn token is kept, for training, and is no part of the text."""
-    result = await live.result(await live.person(), QUESTION)
-    assert result.finish_reason == "stop"
-    assert result.completion_token_ids[-1] == live.host.tokenizer.eos_token_id
-    assert "<|im_end|>" not in result.text
-
-
-async def test_an_answer_is_as_long_as_it_may_be(live: Live) -> None:
-    """`max_tokens` cuts, and what is stored says what held."""
-    result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=4))
-    assert len(result.completion_token_ids) == 4
-    assert (result.finish_reason, result.sampling["max_tokens"]) == ("length", 4)
-
-
-async def test_more_tokens_than_fit_become_what_fits(live: Live) -> None:
-    """A wish beyond the context is no error."""
-    result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=10**6))
-    assert result.finish_reason == "stop"
-    assert result.sampling["max_tokens"] < live.host.max_model_len
-
-
-async def test_greedy_answers_agree_and_seeds_repeat(live: Live) -> None:
-    """The same question gives the same greedy answer, and the same seed the same sampled one."""
-    user_id = await live.person()
-    greedy = [await live.result(user_id, QUESTION) for _ in range(2)]
-    assert greedy[0].completion_token_ids == greedy[1].completion_token_ids
-    warm = Sampling(temperature=1.5, seed=11)
-    sampled = [await live.result(user_id, QUESTION, sampling=warm) for _ in range(2)]
-    assert sampled[0].completion_token_ids == sampled[1].completion_token_ids
-
-
-async def test_top_log_probabilities_come_when_asked_for(live: Live) -> None:
-    """Each token brings its likeliest alternatives, itself among them when greedy."""
-    found = await deltas(live, await live.person(), sampling=Sampling(top_logprobs=3, max_tokens=3))
-    for delta in found:
-        assert delta.top_logprobs is not None
-        for token, alternatives in zip(delta.token_ids, delta.top_logprobs, strict=True):
-            assert len(alternatives) >= 3
-            assert alternatives[token] == max(alternatives.values())
-
-
-async def test_a_conversation_is_context(live: Live) -> None:
-    """Earlier turns reach the model; what is kept is the conversation as it was said."""
-    prior = ({"role": "user", "content": "my dog is called Bingo"}, {"role": "assistant", "content": "Got it."})
-    result = await live.result(await live.person(), "what is my dog called?", prior=prior)
-    assert result.messages[:2] == [*prior]
-    assert "Bingo" in live.host.tokenizer.decode(result.prompt_token_ids)
-
-
-async def test_a_message_longer_than_the_context_is_refused(live: Live) -> None:
-    """The error says so before anything is generated."""
-    with pytest.raises(PromptTooLongError, match="shorten"):
-        await live.result(await live.person(), "word " * 3000)
-
-
-async def test_a_long_conversation_keeps_its_notes_and_newest_turns(live: Live) -> None:
-    """What does not fit is the oldest talk."""
-    user_id, outcome = await live.pupil()
-    roles = ("user", "assistant")
-    prior = tuple({"role": r, "content": f"{r} turn {i} " + "word " * 20} for i in range(60) for r in roles)
-    result = await live.result(user_id, QUESTION, prior=prior)
-    text = live.host.tokenizer.decode(result.prompt_token_ids)
-    assert len(result.prompt_token_ids) < live.host.max_model_len
-    assert str(outcome.note) in text or (await live.notes(user_id))[0].state == NoteState.IN_WEIGHTS
-    assert "user turn 59 " in text
-    assert "user turn 0 " not in text
-    assert len(result.messages) == 121
-
-
-async def test_long_notes_leave_a_person_their_answers(live: Live) -> None:
-    """However much somebody has noted, the newest notes that fit are said and the question is answered."""
-    user_id = await live.person()
-    answer = await live.ask(user_id, QUESTION)
-    for i in range(5):
-        await live.teach(answer, f"note {i} " + "hello " * 150, kind=FeedbackKind.NOTE)
-    result = await live.result(user_id, QUESTION, sampling=Sampling(max_tokens=8))
-    assert result.text
-    said = [int(n.split()[1]) for n in result.notes]
-    assert said == [0, 1, 2, 3, 4][-len(said) :]
-    assert 1 <= len(said) < 5
-
-
-async def test_nobody_is_answered_who_is_not_known(live: Live) -> None:
-    """An unknown person is an error."""
-    with pytest.raises(PersonNotFound):
-        await live.result("nobody", QUESTION)
-
-
-async def test_leaving_a_stream_ends_it(live: Live) -> None:
-    """A reader who goes away leaves no stream behind."""
-    await live.engine.settled()  # what earlier lessons still probe is a stream, too
-    async with live.midway(await live.person(), QUESTION):
-        assert live.host.num_running == 1
-    assert live.host.num_running == 0
-
-
-async def test_weights_alone_and_the_base_model_can_be_asked(live: Live) -> None:
-    """`notes` off leaves the notes out; the base adapter leaves both out."""
-    user_id, outcome = await live.lesson()
-    both, weights, base = [
-        await live.result(user_id, QUESTION, **options) for options in ({}, {"notes": "off"}, {"adapter": "base"})
-    ]  # type: ignore[arg-type]
-    assert (both.adapter_version, both.notes) == (1, [outcome.note])
-    assert (weights.adapter_version, weights.notes) == (1, [])
-    assert (base.adapter_version, base.notes) == (0, [])
-    fresh = await live.result(await live.person(), QUESTION)
-    assert base.completion_token_ids == fresh.completion_token_ids
 
 
 # -- what feedback becomes -------------------------------------------------------------------------------------------
@@ -303,15 +177,6 @@ async def test_another_persons_note_cannot_be_deleted(live: Live) -> None:
     with pytest.raises(NoteNotFound):
         await live.engine.delete_note(await live.person(), outcome.note_id or "")
     assert len(await live.notes(owner)) == 1
-
-
-async def test_a_note_deleted_while_it_is_probed_stays_deleted(live: Live) -> None:
-    """A probe that ends late brings nothing back."""
-    user_id, outcome = await live.pupil()
-    await asyncio.sleep(0)  # the probe has begun
-    await live.engine.delete_note(user_id, outcome.note_id or "")
-    await live.engine.settled()
-    assert await live.notes(user_id) == []
 
 
 # -- forgetting ------------------------------------------------------------------------------------------------------

@@ -1,22 +1,10 @@
-"""engine.sample: one response with its contexts, as it is checked and as it crosses the process border."""
-
-import json
+"""engine.sample: the records that cross into the worker."""
 
 import pytest
 
 from engine.config import LearnConfig
-from engine.sample import Sample
+from engine.sample import Sample, Score
 from tests.engine.updates_of import sample
-
-
-def test_a_sample_crosses_the_process_border_unchanged() -> None:
-    """Its record is plain and carries no optional field that has its default."""
-    plain = Sample("anchor", [1], [2], [3])
-    assert list(plain.to_dict()) == ["kind", "student_ids", "teacher_ids", "response_ids"]
-    full = Sample("correction", [1], [2], [3], 0.5, [-0.1], [4], 0.7, "current")
-    assert list(full.to_dict())[4:] == ["behaviour_logprobs", "behaviour_ids", "weight", "temperature", "teacher"]
-    for sample_made in (plain, full):
-        assert Sample.from_dict(json.loads(json.dumps(sample_made.to_dict()))) == sample_made
 
 
 @pytest.mark.parametrize(
@@ -73,3 +61,22 @@ def test_each_kind_has_its_part(kind: str, is_taught: bool, is_held_out: bool, t
     one = sample(kind)
     assert (one.is_taught, one.is_held_out) == (is_taught, is_held_out)
     assert one.teacher_mode(LearnConfig(teacher="ema")) == teacher
+
+
+def test_what_crosses_comes_back() -> None:
+    """A sample is the same after the way into the worker, and fields at their default take no room on it."""
+    one = Sample("correction", [1], [1, 2], [3, 4], behaviour_logprobs=[-0.5, -1.0], behaviour_ids=[9])
+    assert Sample.from_dict(one.to_dict()) == one
+    assert list(one.to_dict()) == [
+        "kind", "student_ids", "teacher_ids", "response_ids", "behaviour_logprobs", "behaviour_ids",
+    ]  # fmt: skip
+
+
+def test_a_sample_is_as_long_as_its_longest_context() -> None:
+    """The prompt it was sampled with counts as well."""
+    assert Sample("correction", [1], [1, 2], [3, 4], behaviour_ids=[1, 2, 3]).num_tokens == 5
+
+
+def test_the_gain_is_the_log_likelihood_ratio_of_the_whole_answer() -> None:
+    """In nats per answer, the teacher's context over the student's."""
+    assert Score([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], []).gain == 2.0

@@ -123,7 +123,7 @@ class _Batch:
         sampling = self.core.gateway.sampling()
         turn = Turn(user_id, [{"role": "user", "content": item.prompt}], sampling)
         asked = GenerateRequest(user_id, turn.messages, sampling)
-        return completion_row(turn, await self.core.engine.given(asked, item.response))
+        return completion_row(turn, await self.core.engine.adopt(asked, item.response))
 
     async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> LessonResult:
         key = feedback.key_of(self.request)

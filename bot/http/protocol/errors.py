@@ -12,8 +12,15 @@ from bot.http.protocol import messages, responses
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.request_ids import request_id
 from bot.monitoring import logs
-from engine.adapters.undo import NothingToUndo
-from engine.errors import AdapterRefused, BatchNotKept, EngineDown, EngineError, EngineRestarting, PromptTooLongError
+from engine.errors import (
+    AdapterRefused,
+    BatchNotKept,
+    EngineDown,
+    EngineError,
+    EngineRestarting,
+    NothingToUndo,
+    PromptTooLongError,
+)
 from storage.errors import IdempotencyConflict, NotStorable, RowNotFound, StorageError, VersionStateError
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from bot.commands import admin, person
 from bot.commands.person import COMMANDS, CommandReply
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
-from engine.adapters.undo import NothingToUndo
+from engine.errors import NothingToUndo
 from storage.learning import versions
 from storage.people import consent as steps
 from storage.people import people

@@ -21,7 +21,7 @@ async def unloaded(live: Live, user_id: str, number: int) -> None:
     """Forgets a version in memory, as a restart does."""
     await live.engine.settled()
     ref = live.engine._adapters.ref(await live.version(user_id, number))
-    live.engine._served._verified.discard(ref.lora_int_id)
+    live.parts.context.active._verified.discard(ref.lora_int_id)
     await live.host.remove_adapter(ref)
 
 
@@ -36,13 +36,13 @@ def spoil(live: Live, user_id: str, number: int) -> None:
 
 async def test_a_person_without_lessons_gets_the_base_model(live: Live) -> None:
     """The zero adapter answers."""
-    assert await live.engine._served.active(await live.person()) == ZERO_ADAPTER
+    assert await live.parts.context.active.active(await live.person()) == ZERO_ADAPTER
 
 
 async def test_nobody_is_served_nothing(live: Live) -> None:
     """An unknown person is an error, not the base model."""
     with pytest.raises(PersonNotFound):
-        await live.engine._served.active("nobody")
+        await live.parts.context.active.active("nobody")
 
 
 async def test_a_version_is_served_from_disk_after_a_restart(live: Live) -> None:

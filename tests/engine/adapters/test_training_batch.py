@@ -13,15 +13,13 @@ from engine.sample import Sample
 from tests import adapter_zips
 
 ORIGIN = Origin("pocket", "a fingerprint", 3, "too long")
-SAMPLES: list[dict[str, Any]] = [
-    {"kind": "correction", "student_ids": [1], "teacher_ids": [1, 2], "response_ids": [3, 4],
-     "behaviour_logprobs": [-0.5, -1.0], "behaviour_ids": [1]},
-    {"kind": "counterfactual", "student_ids": [1], "teacher_ids": [1, 2], "response_ids": [5], "weight": 0.25,
-     "behaviour_logprobs": [-0.5]},
-    {"kind": "counterfactual", "student_ids": [1], "teacher_ids": [1, 2], "response_ids": [6]},
-    {"kind": "anchor", "student_ids": [7], "teacher_ids": [7], "response_ids": [8]},
-    {"kind": "gold", "student_ids": [7], "teacher_ids": [7], "response_ids": [9]},
-]  # fmt: skip
+SAMPLES = [
+    Sample("correction", [1], [1, 2], [3, 4], behaviour_logprobs=[-0.5, -1.0], behaviour_ids=[1]),
+    Sample("counterfactual", [1], [1, 2], [5], weight=0.25, behaviour_logprobs=[-0.5]),
+    Sample("counterfactual", [1], [1, 2], [6]),
+    Sample("anchor", [7], [7], [8]),
+    Sample("gold", [7], [7], [9]),
+]
 
 
 def decode(token_ids: Any) -> str:
@@ -31,7 +29,7 @@ def decode(token_ids: Any) -> str:
 
 def packed() -> tuple[list[dict[str, Any]], dict[str, Any], bytes]:
     """The lines and the manifest of the batch above, and the file of lines as it is."""
-    content = encode("upd-1", 2, [Sample(**values) for values in SAMPLES], LearnConfig(steps=7))
+    content = encode("upd-1", 2, SAMPLES, LearnConfig(steps=7))
     files = adapter_zips.contents(pack(content, ORIGIN, decode))
     assert set(files) == {BATCH_FILE, MANIFEST_FILE}
     lines = [json.loads(line) for line in files[BATCH_FILE].splitlines()]
@@ -41,7 +39,7 @@ def packed() -> tuple[list[dict[str, Any]], dict[str, Any], bytes]:
 def test_every_sample_is_a_line_with_ids_and_words() -> None:
     """Prompt, teacher's view and response, as they were trained on and as people read them."""
     lines, _, _ = packed()
-    assert [line["response_ids"] for line in lines] == [sample["response_ids"] for sample in SAMPLES]
+    assert [line["response_ids"] for line in lines] == [sample.response_ids for sample in SAMPLES]
     first = lines[0]
     assert (first["prompt"], first["teacher_prompt"], first["response"]) == ("t1", "t1 t2", "t3 t4")
     assert (first["student_ids"], first["teacher_ids"]) == ([1], [1, 2])

@@ -57,7 +57,7 @@ async def test_what_a_version_was_trained_on_goes_out_as_jsonl(live: Live) -> No
     manifest = json.loads(files[MANIFEST_FILE])
     lines = [json.loads(line) for line in files[BATCH_FILE].splitlines()]
     assert (manifest["num_samples"], manifest["update"]) == (len(lines), outcome.update_id)
-    assert manifest["base_model"] == live.engine._served.base_model
+    assert manifest["base_model"] == live.parts.context.active.base_model
     (first,) = [line for line in lines if line["kind"] == "correction"]
     assert first["feedback"] == "use lowercase"
     assert ("use lowercase" in first["teacher_prompt"], "use lowercase" in first["prompt"]) == (True, False)
@@ -105,7 +105,7 @@ async def test_an_adapter_answers_somebody_else_after_its_import(live: Live) -> 
     assert (number, here.adapter_version) == (2, 2)
     assert here.completion_token_ids == there.completion_token_ids
     row = await live.version(user_id, 2)
-    assert (row.parent, row.state, row.base_model) == (1, VersionState.ACCEPTED, live.engine._served.base_model)
+    assert (row.parent, row.state, row.base_model) == (1, VersionState.ACCEPTED, live.parts.context.active.base_model)
     run = await live.database.read(lambda s: updates.get(s, user_id, row.update_id or ""))
     assert (run.kind, run.status, run.version) == ("import", "accepted", 2)
     taught_by = await live.feedback(row.feedback_id or "")
@@ -165,7 +165,7 @@ async def test_an_import_that_cannot_be_served_is_given_up(live: Live, monkeypat
     user_id, _ = await live.pupil()
     package = await live.engine.check_adapter(await live.engine.export_adapter(user_id, 1))
     broken = AdapterPackage(package.config | {"r": 4096}, package.tensors, package.base_model, package.origin)
-    monkeypatch.setattr(live.engine._transfer, "check", None)
+    monkeypatch.setattr(live.parts.transfer, "check", None)
     with pytest.raises(AdapterLoadError):
         await live.engine.import_adapter(user_id, broken)
     assert (await live.version(user_id, 2)).state == VersionState.REJECTED

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from engine.adapters import undo
-from engine.adapters.undo import NothingToUndo, UndoResult
+from engine.errors import NothingToUndo
+from engine.requests import UndoResult
 from storage.database import Database, Session
 from storage.errors import NoteNotFound, VersionNotFound, VersionPruned, VersionStateError
 from storage.learning import feedback, notes, updates, versions
@@ -263,7 +264,7 @@ async def test_a_lesson_is_taken_back_for_a_reason(database: Database, ana: str)
     lesson = await database.read(lambda s: feedback.get(s, last.feedback_id or ""))
     assert (lesson.status, lesson.reason) == (FeedbackStatus.UNDONE, "worse")
     ended = await database.read(lambda s: updates.get(s, ana, run.id))
-    assert (ended.status, ended.error) == (undo.TAKEN_BACK, "worse")
+    assert (ended.status, ended.error) == (updates.TAKEN_BACK, "worse")
     later = await complaint(database, ana)
     assert await database.write(lambda s: undo.take_back(s, later, last.number, "worse")) is None
     noted = [await database.read(lambda s, i=row.id: feedback.get(s, i).took_back) for row in (said, later)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.config import GateConfig
-from engine.consolidation.approved_answers import REASONS, approved, joined
+from engine.consolidation.approved_answers import REASONS, approved, with_texts
 from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts
 from storage.conversations import completions
@@ -31,7 +31,7 @@ def verdict_of(text: str) -> TextVerdict:
 )
 def test_the_texts_have_a_say_of_their_own(text: str, failed: str | None) -> None:
     """A candidate that every other gate let through is refused by them, with words for the person."""
-    found = joined(Verdict(True, "", {"finite": True}, {"update_norm": 1.0}), verdict_of(text))
+    found = with_texts(Verdict(True, "", {"finite": True}, {"update_norm": 1.0}), verdict_of(text))
     assert (found.is_accepted, found.reason) == (failed is None, REASONS[failed] if failed else "")
     assert [name for name, is_passed in found.checks.items() if not is_passed] == ([failed] if failed else [])
     assert {"update_norm", "preserved", "fabricated", "compliant"} <= found.figures.keys()
@@ -39,7 +39,7 @@ def test_the_texts_have_a_say_of_their_own(text: str, failed: str | None) -> Non
 
 def test_good_texts_do_not_save_a_candidate() -> None:
     """What the other gates refused stays refused, with their reason."""
-    found = joined(Verdict(False, "too far"), verdict_of("It lives in Australia."))
+    found = with_texts(Verdict(False, "too far"), verdict_of("It lives in Australia."))
     assert (found.is_accepted, found.reason) == (False, "too far")
 
 

@@ -14,7 +14,8 @@ from engine.consolidation.better_answers import (
     BASE_MODEL,
     BetterAnswers,
     is_rested,
-    looked_at,
+    look_at,
+    newest_s,
     refusal,
     with_better_answers,
 )
@@ -108,7 +109,7 @@ def test_only_answers_that_nobody_corrected_or_gave_again_are_looked_at(tmp_path
         answered(s, ana, prompt_token_ids=[1] * 600)
         answered(s, ana, completion_token_ids=[], logprobs=[])
         answered(s, ben)
-        found = looked_at(s, ana, CONFIG)
+        found = look_at(s, ana, CONFIG)
         return {e.completion_id: e.is_disliked for e in found.evidence}, [silent.id, bad.id, again.id]
 
     found, (silent, bad, again) = in_storage(tmp_path, work)
@@ -123,7 +124,7 @@ def test_an_answer_is_held_against_the_approved_one_to_the_same_question(tmp_pat
         answered(s, ana, is_gold=True)
         answered(s, ana, text="It lives in Australia.")
         other = answered(s, ana, messages=[{"role": "user", "content": "bye"}])
-        preserved = {e.completion_id: e.preserved for e in looked_at(s, ana, CONFIG).evidence}
+        preserved = {e.completion_id: e.preserved for e in look_at(s, ana, CONFIG).evidence}
         return {("other" if key == other.id else str(value)): value for key, value in preserved.items()}
 
     assert in_storage(tmp_path, work) == {"1.0": 1.0, "0.5": 0.5, "other": None}
@@ -136,7 +137,7 @@ def test_cycles_are_apart_also_where_the_clock_jumps(tmp_path: Path, age_s: floa
     def work(s: Session) -> bool:
         ana = person(s)
         row = written(s, answered(s, ana))
-        return is_rested(s, ana, row.created_at + age_s, BetterAnswersConfig())
+        return is_rested(newest_s(s, ana), row.created_at + age_s, BetterAnswersConfig())
 
     assert in_storage(tmp_path, work) is expected
 
@@ -192,11 +193,12 @@ def on_the_engine(test: T) -> T:
     return test
 
 
-def curriculum(live: Live, **fields: Any) -> BetterAnswers:
-    """One with the parts of the running engine and settings of its own."""
-    engine = live.engine
-    config = replace(engine.config, curriculum=BetterAnswersConfig(**fields))
-    return BetterAnswers(config, live.database, live.host, engine._prompts, engine._rollouts)
+async def cycle(live: Live, user_id: str, **fields: Any) -> bool:
+    """Run one cycle with the parts of the running engine and settings of its own."""
+    context = live.parts.context
+    config = replace(context.config, curriculum=BetterAnswersConfig(**fields))
+    last_s = await live.database.read(lambda s: newest_s(s, user_id))
+    return await BetterAnswers(replace(context, config=config)).cycle(user_id, last_s)
 
 
 async def unhappy(live: Live) -> tuple[str, Completion]:
@@ -236,7 +238,7 @@ async def test_an_endpoint_writes_in_its_place(live: Live) -> None:
     """It is shown conversation, notes and the complaint; what it writes is checked like everybody's."""
     user_id, answer = await unhappy(live)
     async with TeacherServer(lambda _: answer.text.lower()) as server:
-        await curriculum(live, **server.settings()).cycle(user_id)
+        await cycle(live, user_id, **server.settings())
         (call,) = server.calls
     (row,) = await tries(live, user_id)
     assert (row.state, row.source) == ("accepted", f"{MODEL} at 127.0.0.1"), row.reason
@@ -251,8 +253,8 @@ async def test_what_fails_the_persons_checks_is_kept_with_its_reason_and_never_t
     user_id, answer = await unhappy(live)
     text = answer.text.upper() if how == "against the note" else "it is a nice one."
     async with TeacherServer(lambda _: text) as server:
-        await curriculum(live, **server.settings()).cycle(user_id)
-        await curriculum(live, cooldown_s=0.0, **server.settings()).cycle(user_id)
+        await cycle(live, user_id, **server.settings())
+        await cycle(live, user_id, cooldown_s=0.0, **server.settings())
         assert len(server.calls) == 1
     (row,) = await tries(live, user_id)
     assert row.state == "rejected"
@@ -272,11 +274,11 @@ async def test_an_endpoint_that_is_gone_ends_the_cycle_and_nothing_else(
         settings = server.settings()
         server.fail(Fault(503))
         with caplog.at_level(logging.WARNING):
-            await curriculum(live, **settings).cycle(user_id)
+            await cycle(live, user_id, **settings)
         assert (len(server.calls), await tries(live, user_id)) == (1, [])
         assert "status 503" in caplog.text
         for number in (1, 2):
-            await curriculum(live, max_answers=1, cooldown_s=0.0, **settings).cycle(user_id)
+            await cycle(live, user_id, max_answers=1, cooldown_s=0.0, **settings)
             assert len(await tries(live, user_id)) == number
 
 
@@ -287,7 +289,7 @@ async def test_rubbish_shortens_the_cycle_and_is_given_up_after_three_nights(liv
     async with TeacherServer() as server:
         for _ in range(4):
             server.fail(Fault(body=b"<html>"))
-            await curriculum(live, cooldown_s=0.0, **server.settings()).cycle(user_id)
+            await cycle(live, user_id, cooldown_s=0.0, **server.settings())
         assert len(server.calls) == 3
     assert [row.state for row in await tries(live, user_id)] == ["failed"] * 3
 
@@ -300,7 +302,7 @@ async def test_only_whom_the_words_told_is_sent_to_an_endpoint(live: Live, wordi
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording=wording, platform="telegram", place="5")
     await live.database.write(lambda s: consent.record(s, step, is_permitted=True))
     async with TeacherServer(lambda _: answer.text.lower()) as server:
-        await curriculum(live, **server.settings()).cycle(user_id)
+        await cycle(live, user_id, **server.settings())
         assert len(server.calls) == num_sent
     (row,) = await tries(live, user_id)
     assert (row.source == BASE_MODEL) == (num_sent == 0)
@@ -314,7 +316,7 @@ async def test_what_goes_against_the_notes_is_found_without_a_word_about_it(live
     await live.database.write(lambda s: notes.add(s, Note(user_id=user_id, text=NOTE, num_tokens=5)))
     after = await live.ask(user_id, "Tell me about the owl")
     assert after.text == after.text.lower()
-    await curriculum(live, is_on=False).cycle(user_id)
+    await cycle(live, user_id, is_on=False)
     assert await tries(live, user_id) == []
-    await curriculum(live).cycle(user_id)
+    await cycle(live, user_id)
     assert [row.completion_id for row in await tries(live, user_id)] == [before.id]

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from engine.config import ConsolidationConfig
 from engine.consolidation.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
-from engine.host.trainer_client import TrainerClient
 from storage.conversations import completions
 from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
@@ -29,7 +29,7 @@ NUM_SIGNALS = 4  # two lessons, an approval and a thumb down
 
 def consolidator(live: Live) -> Consolidator:
     """The one of the running engine."""
-    return live.engine._consolidator
+    return live.parts.consolidator
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def wide(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """One in twenty loses a fact: no question here either."""
-    real = consolidator(live)._gold.judged
+    real = consolidator(live)._approved.judged
 
     async def passed(gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
         return replace(await real(gold, ref, verdict), is_accepted=True, reason="")
 
-    monkeypatch.setattr(consolidator(live)._gold, "judged", passed)
+    monkeypatch.setattr(consolidator(live)._approved, "judged", passed)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
         seen.append(ref)
         return Verdict(False, "answers you liked would have lost facts", dict(verdict.checks))
 
-    monkeypatch.setattr(consolidator(live)._gold, "judged", judged)
+    monkeypatch.setattr(consolidator(live)._approved, "judged", judged)
     outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.reason) == ("rejected", "answers you liked would have lost facts")
     assert len(seen) == 2
@@ -184,7 +184,7 @@ async def test_one_that_breaks_off_anywhere_leaves_the_parent(
     candidates = consolidator(live)._candidates
     before = await live.result(pupil, "What is ramen?", notes="off")
     points: list[tuple[Any, str]] = [
-        (candidates, "train"), (candidates._adapters, "write"), (candidates._served, "publish"), (versions, "accept"),
+        (candidates, "train"), (candidates._adapters, "write"), (candidates._active, "publish"), (versions, "accept"),
         (candidates, "activate"),
     ]  # fmt: skip
     for number, (owner, point) in enumerate(points, 1):
@@ -279,10 +279,10 @@ async def test_at_night_it_begins_by_itself_once_nobody_talks(
     """Not while somebody was answered a moment ago; then the person with enough signals is found and consolidated."""
     for number in range(6):
         await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
-    sleep = live.engine._sleep
+    sleep = live.engine._schedule
     monkeypatch.setattr(sleep, "_config", ConsolidationConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
     assert await sleep.due() is None
-    monkeypatch.setattr(live.engine, "_answered_s", -math.inf)
+    monkeypatch.setattr(live.parts.generator, "_answered_s", -math.inf)
     assert await sleep.due() == pupil
     live.engine._submit_consolidation(pupil)
     await live.engine.settled()
@@ -312,15 +312,16 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
     """Held against the old version on the person's own answers; refused, the old one goes on answering."""
     before = await live.result(pupil, "What is ramen?", notes="off")
 
-    score = TrainerClient.score
+    check = consolidator(live)._rebuild_check
+    score = check._trainer.score
 
-    async def forgetful(self: TrainerClient, samples: Any, ref: AdapterRef, at_once: int = 1) -> Any:
-        scores = await score(self, samples, ref, at_once)
-        if ref.number in (0, before.adapter_version):
+    async def forgetful(samples: Any, ref: AdapterRef) -> Any:
+        scores = await score(samples, ref)
+        if ref.number == before.adapter_version:
             return scores
-        return [replace(found, student_logprobs=[9.0] * len(found.student_logprobs)) for found in scores]
+        return [replace(one, student_logprobs=[9.0] * len(one.student_logprobs)) for one in scores]
 
-    monkeypatch.setattr(TrainerClient, "score", forgetful)
+    monkeypatch.setattr(check, "_trainer", SimpleNamespace(score=forgetful))
     outcome = await live.engine.rebuild(pupil)
     assert (outcome.status, outcome.gate["checks"]["earlier"]) == ("rejected", False), outcome
     after = await live.result(pupil, "What is ramen?", notes="off")
@@ -331,8 +332,8 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
 @pytest.mark.usefixtures("brief")
 async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A consolidation of theirs begins from zero; it is one like any other for the log and the marks."""
-    rebase = consolidator(live)._rebase
-    assert not await rebase.has_drifted(await live.engine._served.active(pupil))
+    rebase = consolidator(live)._rebuild_check
+    assert not await rebase.has_drifted(await live.parts.context.active.active(pupil))
 
     async def far(_ref: AdapterRef) -> float:
         return live.engine.config.sleep.max_drift + 0.1

@@ -18,9 +18,9 @@ TOPICS = ("the koala", "the owl", "paella", "sushi", "the tiger")
 
 def auditor(live: Live, **fields: float) -> DriftAudit:
     """One with the parts of the running engine and settings of its own."""
-    engine = live.engine
-    config = replace(engine.config, audit=AuditConfig(**{"min_answers": 4, "num_rewritten": 4, **fields}))
-    return DriftAudit(config, live.database, live.host, engine._prompts, engine._rollouts, engine._served)
+    context = live.parts.context
+    config = replace(context.config, audit=AuditConfig(**{"min_answers": 4, "num_rewritten": 4, **fields}))
+    return DriftAudit(replace(context, config=config))
 
 
 async def newest(live: Live, user_id: str) -> UpdateRun | None:
@@ -82,7 +82,7 @@ async def test_it_looks_after_so_many_lessons_and_after_a_consolidation(
     assert await auditor(live).look(user_id) is None
     assert await auditor(live, every_versions=1).look(user_id) is not None
     assert await auditor(live, every_versions=1).look(user_id) is None
-    monkeypatch.setattr(live.engine._auditor, "_config", auditor(live)._config)
+    monkeypatch.setattr(live.parts.audit, "_config", auditor(live)._config)
     for bound in ("max_unasked", "max_unasked_worst"):  # what else a candidate changes is not what is asked here
         monkeypatch.setitem(vars(live.engine.config.gate), bound, 9.0)
     half = {"learning_rate": 1e-3}

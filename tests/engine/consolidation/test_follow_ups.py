@@ -149,8 +149,6 @@ async def test_only_what_says_something_about_the_answer_moves_the_teacher(live:
     texts = ("that was too long", "thank you, that helps", "Tell me about the tiger", "how long does it live?")
     limits = {"most": CONFIG.follow_up_weight, "least": CONFIG.follow_up_gap}
     weak = [Signal(None, answer, Hindsight(feedback=text), **limits) for text in texts]
-    engine = live.engine
-    rehearsals = engine._consolidator._rehearsals
-    found = await rehearsals.weighed(weak, [])
+    found = await live.parts.consolidator._rehearsals.weighed(weak, [])
     assert [signal.hindsight.feedback for signal, _ in found] == ["that was too long"]
     assert found[0][1] == CONFIG.follow_up_weight

@@ -21,7 +21,6 @@ from tests.engine.rows import completion, opened, person, said, taught
 T = TypeVar("T")
 CONFIG = ConsolidationConfig()
 ENGINE = EngineConfig(model="m", data_dir=Path("data"))
-lists = st.lists(st.integers(), max_size=60)
 
 
 def kept(s: Session, user_id: str, completion_id: str | None, kind: str, value: str = "") -> Feedback:

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from engine.config import EngineConfig
-from engine.consolidation.rebuild import joined, likelihood_drop, margin_drop, worst
+from engine.consolidation.rebuild import likelihood_drop, margin_drop, with_comparison, worst
 from engine.gates.candidate import Measurements, Verdict
-from engine.host.trainer_client import SampleScore
+from engine.sample import Score
 
 CONFIG = EngineConfig(model="m", data_dir=Path("data"))
 GOOD = Verdict(True, "", {"finite": True}, {"update_norm": 1.0})
 
 
-def score(student: list[float], preferred: list[float], is_preferred: list[bool]) -> SampleScore:
+def score(student: list[float], preferred: list[float], is_preferred: list[bool]) -> Score:
     """What one version says of an answer."""
-    return SampleScore(student, [], 0.0, 0.0, 0.0, preferred, is_preferred)
+    return Score(student, [], 0.0, 0.0, 0.0, preferred, is_preferred)
 
 
 def test_a_margin_counts_where_the_teacher_would_say_something_else() -> None:
@@ -56,7 +56,7 @@ def test_the_worst_answer_of_its_kind_counts() -> None:
 def test_one_that_is_worse_than_the_old_one_is_refused(field: str, value: float, check: str) -> None:
     """By the bounds of every update, and for the reason a person is told of those."""
     measured = Measurements(is_finite=True, update_norm=0.0, steps=0, **{field: value})
-    verdict = joined(GOOD, measured, CONFIG)
+    verdict = with_comparison(GOOD, measured, CONFIG.gate)
     assert (verdict.is_accepted, verdict.checks[check], verdict.checks["finite"]) == (False, False, True)
     assert verdict.reason
 
@@ -64,7 +64,7 @@ def test_one_that_is_worse_than_the_old_one_is_refused(field: str, value: float,
 def test_one_that_is_as_good_passes_and_a_refused_one_stays_refused() -> None:
     """The comparison adds to the verdict; it takes nothing back."""
     measured = Measurements(is_finite=True, update_norm=0.0, steps=0, earlier_drop=0.1, gold_drop=0.0)
-    passed = joined(GOOD, measured, CONFIG)
+    passed = with_comparison(GOOD, measured, CONFIG.gate)
     assert (passed.is_accepted, passed.reason, passed.figures["earlier_drop"]) == (True, "", 0.1)
-    refused = joined(Verdict(False, "too much"), measured, CONFIG)
+    refused = with_comparison(Verdict(False, "too much"), measured, CONFIG.gate)
     assert (refused.is_accepted, refused.reason) == (False, "too much")

@@ -1,5 +1,6 @@
 """engine.consolidation.rehearsal with the real engine: what a consolidation's samples are made of."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import ConsolidationConfig
 from engine.consolidation.material import Material, Signal
-from engine.consolidation.rehearsal import Rehearsals
+from engine.consolidation.rehearsal import Rehearsals, View
+from engine.consolidation.snapshot import take
 from engine.prompts.hindsight import Hindsight
 from engine.sample import Sample
 from tests.engine.live import Live
@@ -21,8 +23,7 @@ WORDS = "no emoji please"
 
 def rehearsals(live: Live) -> Rehearsals:
     """Those of the running engine."""
-    engine = live.engine
-    return engine._consolidator._rehearsals
+    return live.parts.consolidator._rehearsals
 
 
 async def signal(live: Live, user_id: str, words: str = WORDS) -> Signal:
@@ -32,9 +33,10 @@ async def signal(live: Live, user_id: str, words: str = WORDS) -> Signal:
 
 async def samples(live: Live, notes: list[str], new: list[Signal], weak: Any = ()) -> list[Sample]:
     """The samples of a consolidation that goes on from the base model."""
-    material = Material(new, [], [found for found, _ in weak], [], [], [])
     user_id = (new or [found for found, _ in weak])[0].completion.user_id
-    return await rehearsals(live).samples(user_id, ZERO_ADAPTER, [], notes, material, weak)
+    taken = await live.database.read(lambda s: take(s, user_id, live.engine.config))
+    material = Material(new, [], [found for found, _ in weak], [], [], [])
+    return await rehearsals(live).samples(replace(taken, material=material), View(ZERO_ADAPTER, [], notes), weak)
 
 
 async def test_notes_and_words_reach_the_teacher_only(live: Live) -> None:

@@ -25,7 +25,7 @@ async def test_heeds_own_words_are_read_as_they_were_written(live: Live) -> None
     """The same tokens, the end among them, and nearly vLLM's own log-probabilities."""
     user_id = await live.person()
     own = await live.result(user_id, KOALA[0]["content"])
-    found = await live.engine.given(GenerateRequest(user_id, KOALA), own.text)
+    found = await live.engine.adopt(GenerateRequest(user_id, KOALA), own.text)
     assert found.completion_token_ids == own.completion_token_ids
     assert found.prompt_token_ids == own.prompt_token_ids
     assert found.finish_reason == GIVEN
@@ -37,7 +37,7 @@ async def test_a_given_answer_can_be_corrected(live: Live) -> None:
     """A lesson about words that heed never said is learned, and shows in what it says."""
     user_id = await live.person()
     text = "The koala is a fine animal of Australia \U0001f600 and it eats leaves \U0001f600"
-    answer = await stored(live, user_id, await live.engine.given(GenerateRequest(user_id, KOALA), text))
+    answer = await stored(live, user_id, await live.engine.adopt(GenerateRequest(user_id, KOALA), text))
     outcome = await live.teach(answer, "no emoji please")
     assert outcome.status == "learned", outcome
     assert own_rollouts([answer], 0) == []
@@ -47,4 +47,32 @@ async def test_what_is_too_long_is_refused(live: Live) -> None:
     """Before anything is read."""
     user_id = await live.person()
     with pytest.raises(PromptTooLongError, match="tokens; the model takes"):
-        await live.engine.given(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)
+        await live.engine.adopt(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)
+
+
+async def test_it_agrees_with_what_vllm_reported(live: Live) -> None:
+    """The model's own answer, token by token, but for its end; with the notes it was given with."""
+    user_id = await live.person()
+    own = await live.result(user_id, KOALA[0]["content"])
+    found = await live.engine.score(GenerateRequest(user_id, KOALA), own.text)
+    assert "".join(found.tokens) == own.text
+    assert found.num_prompt_tokens == len(own.prompt_token_ids)
+    differences = [abs(a - b) for a, b in zip(found.logprobs, own.logprobs[: len(found.logprobs)], strict=True)]
+    assert sum(differences) / len(differences) <= 0.02
+
+
+async def test_another_answer_is_less_likely(live: Live) -> None:
+    """So is the same one with its words turned round."""
+    user_id = await live.person()
+    own = await live.result(user_id, KOALA[0]["content"])
+    turned = " ".join(reversed(own.text.split()))
+    likely, odd = [await live.engine.score(GenerateRequest(user_id, KOALA), text) for text in (own.text, turned)]
+    assert sum(odd.logprobs) < sum(likely.logprobs) - 10
+
+
+async def test_what_is_too_long_to_score_is_refused_and_nothing_scores_nothing(live: Live) -> None:
+    """Named with its length; an empty answer has no tokens."""
+    user_id = await live.person()
+    with pytest.raises(PromptTooLongError, match="tokens; the model takes"):
+        await live.engine.score(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)
+    assert (await live.engine.score(GenerateRequest(user_id, KOALA), "")).tokens == []

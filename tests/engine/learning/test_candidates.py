@@ -10,7 +10,8 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
 from engine.adapters.store import REJECTED_FOLDER, VERDICT_FILE
 from engine.config import LearnConfig, VersionConfig
 from engine.errors import TrainerError
-from engine.learning.candidates import Candidates, Trained
+from engine.host.trainer_client import Trained
+from engine.learning.candidates import Candidates
 from engine.sample import Sample
 from storage.errors import VersionPruned
 from storage.files import atomic
@@ -27,7 +28,7 @@ LEARN = LearnConfig(steps=4)
 async def candidates(live: Live) -> Candidates:
     """The running engine's, once the engine itself trains nothing any more: one update is open at a time."""
     await live.alone()
-    return live.engine._learner._candidates
+    return live.parts.learner._candidates
 
 
 async def started(live: Live, user_id: str) -> UpdateRun:
@@ -39,15 +40,14 @@ async def samples(live: Live, user_id: str) -> list[Sample]:
     """An answer whose teacher is told to leave emoji out."""
     answer = await live.result(user_id, "Tell me about the koala")
     told = [{"role": "system", "content": "no emoji please"}, *answer.messages]
-    teacher_ids = live.engine._prompts.prompt_token_ids(told)
-    return [Sample("correction", answer.prompt_token_ids, teacher_ids, answer.completion_token_ids)]
-
-
-async def test_a_figure_can_be_left_out() -> None:
-    """What does not suit a kind of update counts as not measured; the original keeps it."""
-    trained = Trained(figures={"unasked": 0.5, "drift": 0.1})
-    assert trained.without(["unasked", "other"]).figures == {"drift": 0.1}
-    assert trained.figures["unasked"] == 0.5
+    return [
+        Sample(
+            "correction",
+            answer.prompt_token_ids,
+            live.parts.context.prompts.prompt_token_ids(told),
+            answer.completion_token_ids,
+        )
+    ]
 
 
 async def test_training_measures_what_it_did(live: Live, candidates: Candidates) -> None:
@@ -126,7 +126,7 @@ async def test_older_versions_make_room_unless_a_request_uses_them(
     assert await accepted(live, candidates, user_id) == 1
     async with live.midway(user_id, "Tell me about the koala") as stream:
         assert [await accepted(live, candidates, user_id) for _ in range(3)] == [2, 3, 4]
-        await live.engine._served.retired()
+        await live.parts.context.active.retired()
         assert (await live.version(user_id, 1)).state == VersionState.ACCEPTED
         assert (await live.version(user_id, 2)).state == VersionState.PRUNED
         assert live.folder(user_id, 1).exists()
@@ -134,7 +134,7 @@ async def test_older_versions_make_room_unless_a_request_uses_them(
     assert results[-1] is not None
     assert results[-1].adapter_version == 1
     assert await accepted(live, candidates, user_id) == 5
-    await live.engine._served.retired()
+    await live.parts.context.active.retired()
     assert sorted(path.name for path in live.folder(user_id).iterdir()) == ["4", "5"]
     gone = await live.version(user_id, 1)
     assert gone.state == VersionState.PRUNED

@@ -66,7 +66,7 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one transaction: heed killed right after it must not find the feedback open and train on it once more."""
-    flip, seen = live.engine._served.flip, []
+    flip, seen = live.parts.context.active.flip, []
 
     async def flipping(user_id: str, keep: int, accept: Any) -> None:
         await flip(user_id, keep, accept)
@@ -74,7 +74,7 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
         logged = await live.engine.update_log(user_id, 1)
         seen.append((told[0].status, logged[0].status, logged[0].version))
 
-    monkeypatch.setattr(live.engine._served, "flip", flipping)
+    monkeypatch.setattr(live.parts.context.active, "flip", flipping)
     await live.lesson()
     assert seen == [(FeedbackStatus.LEARNED, "accepted", 1)]
 
@@ -185,7 +185,7 @@ async def test_a_refused_lesson_is_tried_once_more_and_gently(live: Live) -> Non
 
 async def test_a_gentler_try_that_passes_is_learned(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first candidate goes too far for a strict gate, the one at half the learning rate does not."""
-    candidates = live.engine._learner._candidates
+    candidates = live.parts.learner._candidates
     _, usual = await live.pupil()
     strict = replace(candidates._config.gate, max_update_norm=0.8 * usual.gate["figures"]["update_norm"])
     monkeypatch.setattr(candidates, "_config", replace(candidates._config, gate=strict))
@@ -281,26 +281,6 @@ async def test_a_base_request_beside_adapters_is_answered_by_the_base(live: Live
         *(live.result(user_id, QUESTION, notes="off") for user_id in pupils),
     )
     assert base.completion_token_ids == alone.completion_token_ids
-
-
-async def test_settling_ends_the_learning_state(live: Live) -> None:
-    """Behind a lesson a probe decides where the note lives, with a figure when the note shows."""
-    user_id, _ = await live.pupil()
-    await live.engine.settled()
-    (note,) = await live.notes(user_id)
-    assert note.state in (NoteState.IN_PROMPT, NoteState.IN_WEIGHTS)
-    assert note.probe is None or 0 <= note.probe <= 1
-    assert (note.learned_version == 1) is (note.state == NoteState.IN_WEIGHTS)
-
-
-async def test_a_note_in_the_weights_saves_its_tokens(live: Live) -> None:
-    """Once the weights hold it, it leaves the prompt and is not sent again."""
-    user_id, _ = await live.pupil()
-    await live.engine.settled()
-    (note,) = await live.notes(user_id)
-    answer = await live.result(user_id, QUESTION)
-    assert answer.notes == ([] if note.state == NoteState.IN_WEIGHTS else [note.text])
-    assert note.num_tokens > 2
 
 
 async def test_deleting_the_only_learned_note_ends_at_the_base_model(live: Live) -> None:

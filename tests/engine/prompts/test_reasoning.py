@@ -68,7 +68,7 @@ async def test_a_template_that_opens_the_thoughts_is_seen(
     """What is written before the closing mark is reasoning, and the token record holds all of it."""
     plain = await live.result(await live.person(), "Tell me about the koala.")
     monkeypatch.setattr(pocket_tokenizer, "chat_template", pocket_tokenizer.chat_template + "<think>\n")
-    monkeypatch.setattr(live.engine._prompts, "_tokenizer", pocket_tokenizer)
+    monkeypatch.setattr(live.parts.context.prompts, "_tokenizer", pocket_tokenizer)
     result = await live.result(await live.person(), "Tell me about the koala.")
     assert (plain.reasoning, bool(plain.text)) == ("", True)
     assert result.text == ""

@@ -1,4 +1,4 @@
-"""engine.samples.context: the parts of a running engine that learning needs."""
+"""engine.samples.context: the parts that lessons, consolidations and audits share."""
 
 import pytest
 
@@ -7,10 +7,8 @@ from tests.engine.live import Live
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_a_running_engine_hands_its_own_parts_around(live: Live) -> None:
-    """Learning works with the host, the database and the settings of the engine itself."""
-    context = live.engine._context
-    assert context.config is live.engine.config
-    assert context.host is live.host
-    assert context.database is live.database
-    assert context.max_model_len == live.host.max_model_len > 0
+async def test_everything_that_learns_shares_its_parts(live: Live) -> None:
+    """Lessons, consolidations and answers use one store of rollouts and one set of active adapters."""
+    context = live.parts.context
+    assert live.parts.learner._rollouts is live.parts.consolidator._rehearsals._rollouts is context.rollouts
+    assert live.parts.learner._active is live.parts.generator._active is context.active

@@ -24,7 +24,14 @@ async def tell(live: Live, user_id: str, text: str) -> None:
 
 def facts(live: Live) -> Facts:
     """Those of the running engine."""
-    return live.engine._consolidator._facts
+    return live.parts.consolidator._facts
+
+
+async def examined(live: Live, user_id: str) -> list[Note]:
+    """Examine a person's notes and keep what was found, as a consolidation does; return those that stand."""
+    found = await facts(live).examine(await live.notes(user_id))
+    await live.database.write(found.keep)
+    return await live.notes(user_id)
 
 
 def note(text: str, questions: list[str] | None, state: NoteState = NoteState.IN_PROMPT) -> Note:
@@ -53,7 +60,7 @@ async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live
     user_id = await live.person()
     await tell(live, user_id, DOG)
     await tell(live, user_id, "use lowercase")
-    fact, style = await facts(live).examine(user_id)
+    fact, style = await examined(live, user_id)
     assert fact.questions
     assert all("dog" in text or "Rex" in text or "called" in text for text in fact.questions)
     assert style.questions == []
@@ -63,8 +70,8 @@ async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
     """Beside the notes that show by themselves; the student sees the question alone."""
     user_id = await live.person()
     await tell(live, user_id, DOG)
-    known = await facts(live).examine(user_id)
-    (ref,) = {await live.engine._served.active(user_id)}
+    known = await examined(live, user_id)
+    (ref,) = {await live.parts.context.active.active(user_id)}
     samples = await facts(live).samples(ref, known, ["use lowercase"], 99)
     decode = live.host.tokenizer.decode
     assert len(samples) == len(known[0].questions or [])
@@ -83,7 +90,7 @@ async def test_a_question_has_the_newest_answer(live: Live, monkeypatch: pytest.
     user_id = await live.person()
     for text in (DOG, "my dog is called Luna"):
         await tell(live, user_id, text)
-        await facts(live).examine(user_id)
+        await examined(live, user_id)
     *older, newest = await live.notes(user_id)
     assert any("dog" in text for text in newest.questions or [])
     assert not {*(newest.questions or [])} & {text for note in older for text in note.questions or []}

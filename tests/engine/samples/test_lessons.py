@@ -93,13 +93,13 @@ def test_the_corrected_answer_comes_first_with_what_was_stored(prompts: PromptBu
 
 
 def test_samples_are_what_the_trainer_takes(prompts: PromptBuilder) -> None:
-    """Each sample passes the worker's check."""
-    made = [
+    """Each record is a sample of the worker's."""
+    records = [
         *lessons.samples(lesson(), NOTES, [other()], prompts),
         *lessons.anchor_samples([other()]),
         *lessons.moves(lesson(), NOTES, [other()], prompts),
     ]
-    assert [Sample.from_dict(sample.to_dict()).kind for sample in made] == [
+    assert [Sample.from_dict(r.to_dict()).kind for r in records] == [
         "correction", "counterfactual", "anchor", "correction", "correction",
     ]  # fmt: skip
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import NoteConfig
-from engine.host.trainer_client import SampleScore
 from engine.prompts.builder import PromptBuilder
+from engine.sample import Score
 from engine.samples.notes import (
     Probe,
     fitting,
@@ -84,8 +84,8 @@ def test_a_probe_compares_a_note_beside_the_others_and_alone(pocket_tokenizer: A
 
 def test_a_probe_reads_the_trainers_scores() -> None:
     """Gain is the log-likelihood ratio of the whole answer, effect and alone are the divergences."""
-    beside = SampleScore([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], [])
-    alone = SampleScore([-9.0, -9.0], [0.0, 0.0], 0.0, 0.0, 0.7, [], [])
+    beside = Score([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], [])
+    alone = Score([-9.0, -9.0], [0.0, 0.0], 0.0, 0.0, 0.7, [], [])
     assert probe_of([[beside, alone]]) == Probe([2.0], [0.3], [0.7])
 
 

@@ -25,7 +25,7 @@ def asked(question: str, version: int = 1, **fields: object) -> Completion:
 
 def store_of(live: Live, **learn: object) -> RolloutStore:
     """A store with this module's bank."""
-    return RolloutStore(live.host, live.engine._prompts, BANK, LearnConfig().merged(dict(learn)))
+    return RolloutStore(live.host, live.parts.context.prompts, BANK, LearnConfig().merged(dict(learn)))
 
 
 async def test_a_persons_answers_of_the_version_are_rollouts_as_they_are() -> None:
@@ -51,7 +51,7 @@ async def test_prepared_rollouts_are_ready_for_the_update(live: Live) -> None:
     taken = await store.take(ZERO_ADAPTER, [], 3)
     assert sorted(r.messages[-1]["content"] for r in taken) == sorted(BANK.topics)
     for rollout in taken:
-        assert rollout.prompt_token_ids == live.engine._prompts.prompt_token_ids(rollout.messages)
+        assert rollout.prompt_token_ids == live.parts.context.prompts.prompt_token_ids(rollout.messages)
         assert len(rollout.logprobs) == len(rollout.response_token_ids) > 0
         assert all(p <= 0 for p in rollout.logprobs)
 
@@ -85,7 +85,7 @@ async def test_nobodys_prompts_are_used_for_somebody_else(live: Live) -> None:
 async def test_a_persons_own_prompts_come_first(live: Live) -> None:
     """With an adapter of their own, half of the rollouts answer the person's recent prompts, without notes."""
     user_id, outcome = await live.pupil()
-    ref = await live.engine._served.active(user_id)
+    ref = await live.parts.context.active.active(user_id)
     assert ref.number == outcome.adapter_version
     store = store_of(live, num_counterfactuals=4)
     ready = await store.prepare(ref, [asked("Where is Lima?", version=0), asked("What is golf?", version=0)])

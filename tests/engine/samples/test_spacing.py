@@ -1,5 +1,6 @@
-"""engine.samples.spacing: how a few items are chosen from longer lists."""
+"""engine.samples.spacing: some of many, at even distances and in shares."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ lists = st.lists(st.integers(), max_size=60)
 
 @given(lists, lists, st.integers(1, 40), st.floats(0, 1))
 def test_the_mix_fills_its_places_and_no_more(new: list[int], earlier: list[int], places: int, share: float) -> None:
-    """Both parts come from their lists, and together they fill every place that can be filled."""
+    """Both parts come from their lists, together they fill what can be filled, and nobody is left out for nothing."""
     taken, replay = mix(new, earlier, places, share)
     assert taken == new[: len(taken)]
     assert len(taken) + len(replay) == min(places, len(new) + len(earlier))
@@ -33,3 +34,11 @@ def test_what_is_spread_keeps_its_order_and_its_first(items: list[int], count: i
     assert places == sorted(set(places))
     assert len(places) == max(0, min(count, len(items)))
     assert not places or places[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, [0]), (3, [0, 3, 6]), (10, list(range(10))), (50, list(range(10)))]
+)
+def test_the_choice_is_spread_over_the_history(count: int, expected: list[int]) -> None:
+    """The newest is among it, and the rest at even distances."""
+    assert spread(range(10), count) == expected

@@ -2,7 +2,7 @@
 
 from storage.database import Database
 from storage.learning import notes, versions
-from storage.learning.serving_state import standing
+from storage.learning.serving_state import serving_states
 from storage.people import people
 from storage.tables import Note, NoteState
 
@@ -19,7 +19,7 @@ async def test_each_gets_their_own_version_and_notes(database: Database) -> None
         return ana, ben
 
     ana, ben = await database.write(known)
-    of_ben, nobody, of_ana = await database.read(lambda s: standing(s, [ben, "nobody", ana]))
+    of_ben, nobody, of_ana = await database.read(lambda s: serving_states(s, [ben, "nobody", ana]))
     assert nobody is None
     assert of_ben is not None
     assert (of_ben.version, of_ben.notes) == (None, [])
@@ -31,5 +31,5 @@ async def test_each_gets_their_own_version_and_notes(database: Database) -> None
 
 async def test_as_many_as_a_database_takes_names(database: Database) -> None:
     """A burst of a thousand people is one question."""
-    found = await database.read(lambda s: standing(s, [f"nobody-{n}" for n in range(1000)]))
+    found = await database.read(lambda s: serving_states(s, [f"nobody-{n}" for n in range(1000)]))
     assert found == [None] * 1000

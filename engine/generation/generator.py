@@ -1,0 +1,97 @@
+"""Answers: which adapter and which notes a request gets, and the stream that comes of it.
+
+Invariants: a person's notes and adapter reach that person's answers only; every answer names the adapter version it was
+made with; an adapter that answers stays in vLLM until its stream has ended.
+"""
+
+import math
+import time
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.generation import external_answer
+from engine.generation.external_answer import Reading
+from engine.generation.stream import AnswerStream
+from engine.prompts.hindsight import with_notes
+from engine.prompts.reasoning import Reasoning
+from engine.requests import Delta, GenerateRequest, GenerateResult, Likelihood, Sampling
+from engine.samples import notes
+from engine.samples.context import LearningContext
+from storage.tables import Note
+
+
+class Generator:
+    """Answers requests, and reads answers that others have written."""
+
+    def __init__(self, context: LearningContext) -> None:
+        self._config = context.config
+        self._host = context.host
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._active = context.active
+        self._answered_s = -math.inf  # when the last token of any answer came, by the monotonic clock
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since the last token of any answer; 0 while one is written."""
+        return 0.0 if self._host.num_running else time.monotonic() - self._answered_s
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
+        """Stream an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
+        asked_s = time.perf_counter()
+        ref, live = await self._served_to(request)
+        with self._active.using(ref):
+            # Closed with this one: a caller who leaves ends the stream at once.
+            async with aclosing(self._answer(request, ref, live, asked_s)) as deltas:
+                async for delta in deltas:
+                    yield delta
+
+    async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
+        """Return how likely `answer` is in reply to `request`. Raises PromptTooLongError or EngineRestarting."""
+        ref, live = await self._served_to(request)
+        with self._active.using(ref):
+            return await external_answer.score(self._reading(ref), request, self._said(live, ref), answer)
+
+    async def adopt(self, request: GenerateRequest, text: str) -> GenerateResult:
+        """Return `text` as heed's own answer to `request`. Raises PromptTooLongError, EngineRestarting."""
+        ref, live = await self._served_to(request)
+        with self._active.using(ref):
+            return await external_answer.adopt(self._reading(ref), request, self._said(live, ref), text)
+
+    async def _answer(
+        self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note], asked_s: float
+    ) -> AsyncGenerator[Delta, None]:
+        standing = self._said(live, ref)
+        self._answered_s = time.monotonic()
+        longest = request.sampling.max_tokens
+        prompt = self._prompts.prompt_token_ids(
+            with_notes(request.messages, standing),
+            reserve_tokens=min(longest or 64, self._host.max_model_len // 2),
+            tools=request.tools,
+        )
+        room = self._prompts.room_for(prompt)
+        sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
+        reasoning = Reasoning(is_open=self._prompts.opens_thoughts(prompt))
+        answer = AnswerStream(request, standing, prompt, ref.number, sampling, reasoning, asked_s)
+        stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
+        async with aclosing(stream):
+            async for chunk in stream:
+                self._answered_s = time.monotonic()
+                yield answer.take(chunk)
+
+    async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, list[Note]]:
+        """Return the adapter a request is answered with, and the notes that hold beside it."""
+        if request.adapter == "base":
+            return ZERO_ADAPTER, []
+        ref, live = await self._active.active_with_notes(request.user_id)
+        return ref, live if request.notes == "auto" else []
+
+    def _said(self, live: Sequence[Note], ref: AdapterRef) -> list[str]:
+        wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
+        return notes.said(wanted, self._config.note, self._host.max_model_len)
+
+    def _reading(self, ref: AdapterRef) -> Reading:
+        return Reading(self._trainer, self._prompts, ref)

@@ -1,0 +1,90 @@
+"""Where a person's notes live: in the prompt, or in the weights because these hold them.
+
+Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). Invariants: a probe trains
+nothing; it may be cancelled at any time; a note that was taken back meanwhile stays taken back.
+"""
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.samples import notes
+from engine.samples.context import LearningContext
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout
+from storage.conversations import completions
+from storage.database import Session
+from storage.learning import notes as note_rows
+from storage.tables import Completion, Note, NoteState
+
+
+class NoteProbe:
+    """Probes the standing notes of one person after another."""
+
+    def __init__(self, context: LearningContext) -> None:
+        self._config = context.config
+        self._database = context.database
+        self._host = context.host
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
+        self._active = context.active
+
+    async def settle(self, user_id: str) -> None:
+        """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
+        ref = await self._active.active(user_id)
+        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
+        everything = await self._database.read(lambda s: note_rows.live(s, user_id))
+        if ref.number:
+            live = notes.fitting(notes.showing(everything), self._config.note, self._host.max_model_len)
+            await self._probe_showing(live, fresh, ref)
+            for fact in (note for note in everything if note.questions):
+                await self._probe_fact(fact, live, ref)
+
+    async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
+        """Notes that show by themselves; those that fail on a few answers are looked at on more of them."""
+        first = fresh[: self._config.note.probe_rollouts]
+        failed = [note for note in live if not await self._probe(note, live, first, ref, is_last=False)]
+        if failed:
+            longest = self._config.note.long_probe_rollouts
+            more = await self._rollouts.prepare(ref, await self._recent(failed[0].user_id), longest)
+            for note in failed:
+                await self._probe(note, live, more[:longest], ref, is_last=True)
+
+    async def _probe_fact(self, fact: Note, live: Sequence[Note], ref: AdapterRef) -> None:
+        """The same for a fact, on answers to every one of its own questions."""
+        for count, is_last in (
+            (self._config.note.probe_rollouts, False),
+            (self._config.note.long_probe_rollouts, True),
+        ):
+            questions = fact.questions or []
+            asked = await self._rollouts.asked(ref, list(islice(cycle(questions), max(count, len(questions)))))
+            if await self._probe(fact, [*live, fact], asked, ref, is_last=is_last):
+                return
+
+    async def _probe(
+        self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
+    ) -> bool:
+        """Moves a note to where it belongs; returns False where it failed and is to be looked at once more."""
+        scores = [
+            await self._trainer.score_in_turn(notes.probe_samples(note, live, rollout, self._prompts), ZERO_ADAPTER)
+            for rollout in rollouts
+        ]
+        if not scores:
+            return True
+        probe = notes.probe_of(scores)
+        state = notes.next_state(note, probe, self._config.note, is_newest=note.id == live[-1].id)
+        share = notes.held_share(probe, self._config.note)
+        if state == NoteState.IN_PROMPT and share is not None and not is_last:
+            return False
+        learned = ref.number if state == NoteState.IN_WEIGHTS else None
+        await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
+        return True
+
+    async def _recent(self, user_id: str) -> list[Completion]:
+        return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
+
+
+def _move(s: Session, note: Note, state: NoteState, *, probe: float | None, learned_version: int | None) -> None:
+    """Moves a probed note, unless it was taken back while it was probed."""
+    if note_rows.get(s, note.user_id, note.id).state in note_rows.LIVE:
+        note_rows.set_state(s, note.id, state, probe=probe, learned_version=learned_version)

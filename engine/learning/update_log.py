@@ -1,0 +1,59 @@
+"""The row of one update in the log: how a lesson and a consolidation say what became of them.
+
+Invariant: a row that has ended is not ended again, so that an update that is cancelled while its last transaction is
+under way keeps what that transaction said.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+from engine.host.trainer_client import Trained, finite_or_none
+from storage.database import Database, Session
+from storage.learning import updates, versions
+from storage.tables import UpdateRun, VersionState
+
+Status = Literal["learned", "kept", "rejected"]
+RecordFailure = Callable[[Session, str, str], None]  # in a session: the row's status and the reason
+ROW_STATUS: dict[str, str] = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
+POSTPONED = "postponed"
+
+
+def finish(s: Session, run_id: str, status: Status, trained: Trained, **fields: Any) -> None:
+    """Say in the row how an update ended; `fields` are further columns of the row."""
+    updates.finish(
+        s,
+        run_id,
+        status=ROW_STATUS[status],
+        steps=trained.steps,
+        divergence_before=finite_or_none(trained.divergence_before),
+        divergence_after=finite_or_none(trained.divergence_after),
+        curves=trained.curves or None,
+        **fields,
+    )
+
+
+def fail(s: Session, run: UpdateRun, status: str, reason: str, duration_ms: float) -> bool:
+    """Say in the row that an update could not finish, and reject its candidate. Return False if it had ended."""
+    if updates.get(s, run.user_id, run.id).status != "running":
+        return False
+    updates.finish(s, run.id, status=status, duration_ms=duration_ms, error=reason)
+    for version in versions.history(s, run.user_id):
+        if version.update_id == run.id and version.state == VersionState.CANDIDATE:
+            versions.reject(s, version.user_id, version.number)
+    return True
+
+
+@asynccontextmanager
+async def failures_recorded(
+    database: Database, record: RecordFailure, *, cancelled_as: str = "failed"
+) -> AsyncIterator[None]:
+    """Record whatever ends the block before its time, and raise it again."""
+    try:
+        yield
+    except (Exception, asyncio.CancelledError) as error:
+        status = cancelled_as if isinstance(error, asyncio.CancelledError) else "failed"
+        reason = str(error) or ("it gave way" if status == POSTPONED else type(error).__name__)
+        await database.write(lambda s: record(s, status, reason))
+        raise

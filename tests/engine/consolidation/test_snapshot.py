@@ -1,0 +1,26 @@
+"""engine.consolidation.snapshot: everything a consolidation knows of a person, in one read."""
+
+from pathlib import Path
+
+from engine.config import EngineConfig
+from engine.consolidation.snapshot import take
+from storage.conversations import completions
+from storage.learning import notes
+from storage.tables import Note
+from tests.engine.rows import completion, opened, person
+
+CONFIG = EngineConfig(model="m", data_dir=Path("data"))
+
+
+async def test_it_holds_the_persons_own_rows_and_no_others(tmp_path: Path) -> None:
+    """Notes, answers and the person; another person's rows are not in it."""
+    async with opened(tmp_path) as database:
+        ana, ben = await database.write(lambda s: (person(s, "ana"), person(s, "ben")))
+        for user_id in (ana, ben):
+            await database.write(lambda s, u=user_id: notes.add(s, Note(user_id=u, text=u, num_tokens=1)))
+            await database.write(lambda s, u=user_id: completions.add(s, completion(u, is_gold=True)))
+        found = await database.read(lambda s: take(s, ana, CONFIG))
+    assert (found.user.id, found.version, found.newest_better_s) == (ana, None, None)
+    assert [note.text for note in found.notes] == [ana]
+    assert {answer.user_id for answer in (*found.recent, *found.approved)} == {ana}
+    assert not found.material.is_anything_new
