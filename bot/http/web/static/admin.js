@@ -1,10 +1,10 @@
-// The dashboards are whole without this: it follows the chat page's choice of light or dark, and loads a live page anew
-// when heed says that there is something new. It adds nothing to a page but what heed has rendered.
+// The dashboards work without this script. It follows the chat page's choice of light or dark, and reloads a live page
+// when heed announces something new. It adds nothing to a page that heed has not rendered.
 
 const theme = localStorage.getItem("heed-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-const WAIT_MS = 1000; // between two loads, however much happens
+const WAIT_MS = 1000; // least time between two loads
 let isLoading = false;
 let isStale = false;
 

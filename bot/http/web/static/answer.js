@@ -1,9 +1,10 @@
-// One answer on the page: its text, the buttons under it, the two boxes (correct, rewrite), and what was learned.
+// One answer on the page: its text, its buttons, the boxes to correct and rewrite it, and the results of its lessons.
 
 import * as api from "/static/api.js";
 import { el, icon, seconds, speak, versionName } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
+import { ANSWER, BETTER, LESSON } from "/static/texts.js";
 
 const ICONS = { learned: "check", rejected: "close", queued: "mind", kept: "mind" };
 
@@ -11,46 +12,46 @@ const ICONS = { learned: "check", rejected: "close", queued: "mind", kept: "mind
 export class Answer {
   constructor(page, turn) {
     this.page = page;
-    this.turn = turn; // the element all answers to one question are in
+    this.turn = turn; // the element that holds all answers to one question
     this.id = "";
     this.text = "";
     this.wasStopped = false;
     this.body = el("div", { class: "text" });
-    this.tools = el("div", { class: "tools", role: "group", "aria-label": "About this answer" });
+    this.tools = el("div", { class: "tools", role: "group", "aria-label": ANSWER.tools });
     this.box = el("div", { class: "box" });
-    this.node = el("article", { class: "answer writing", "aria-label": "heed" }, this.body, this.tools, this.box);
+    this.node = el("article", { class: "answer writing", "aria-label": ANSWER.heed }, this.body, this.tools, this.box);
     turn.append(this.node);
   }
 
-  /** A piece of the answer came. */
+  /** Add a piece of the answer. */
   add(piece) {
     this.text += piece;
     showText(this.body, this.text);
   }
 
-  /** The answer is whole. */
+  /** Show the buttons under the whole answer. */
   finish({ id, version, isGold = false }) {
     this.id = id;
     this.node.classList.remove("writing");
     this.node.dataset.completion = id;
-    this.up = this.tool("up", "Good answer", () => this.approve(), isGold);
-    this.down = this.tool("down", "Bad answer", () => this.reject());
+    this.up = this.tool("up", ANSWER.approve, () => this.approve(), isGold);
+    this.down = this.tool("down", ANSWER.reject, () => this.reject());
     this.tools.replaceChildren(
       this.up, this.down,
-      this.tool("correct", "Correct", () => this.openCorrection(), null, true),
-      this.tool("rewrite", "Rewrite", () => this.openRewrite(), null, true),
-      this.tool("again", "Answer again", () => this.page.regenerate(this)),
-      this.tool("copy", "Copy", () => this.copy()),
-      el("span", { class: "version", title: "The version of your adapter that gave this answer" }, versionName(version)));
+      this.tool("correct", ANSWER.correct, () => this.openCorrection(), null, true),
+      this.tool("rewrite", ANSWER.rewrite, () => this.openRewrite(), null, true),
+      this.tool("again", ANSWER.again, () => this.page.regenerate(this)),
+      this.tool("copy", ANSWER.copy, () => this.copy()),
+      el("span", { class: "version", title: ANSWER.versionTitle }, versionName(version)));
   }
 
-  /** It was stopped half-way: nothing of it is kept, so there is nothing to say about it. */
-  stop(words = "Stopped. heed does not keep this one.") {
+  /** End an interrupted answer. It is not stored, so it gets no buttons. */
+  stop(words) {
     this.node.classList.remove("writing");
     this.tools.replaceChildren(el("span", { class: "version" }, words));
   }
 
-  /** Another answer takes its place. */
+  /** Fade this answer when another one takes its place. */
   retire() {
     this.node.classList.add("before");
     this.box.replaceChildren();
@@ -67,14 +68,14 @@ export class Answer {
   async approve() {
     this.up.setAttribute("aria-pressed", "true");
     this.down.removeAttribute("aria-pressed");
-    await this.tell({ kind: "approval" }, "Kept as a good example.");
+    await this.tell({ kind: "approval" }, ANSWER.approved);
   }
 
   async reject() {
     this.down.setAttribute("aria-pressed", "true");
     this.up.setAttribute("aria-pressed", "false");
     this.openCorrection();
-    const given = await this.tell({ kind: "reaction", value: "-1" }, "What should be different?");
+    const given = await this.tell({ kind: "reaction", value: "-1" }, ANSWER.question);
     if (given?.taken_back) {
       this.box.replaceChildren();
       this.learned({ ...given, text: "👎" }, true);
@@ -96,23 +97,23 @@ export class Answer {
   async copy() {
     try {
       await navigator.clipboard.writeText(this.text);
-      speak("Copied.");
+      speak(ANSWER.copied);
     } catch {
-      this.page.report(new Error("The browser does not let this page copy."));
+      this.page.report(new Error(ANSWER.noCopy));
     }
   }
 
   openCorrection() {
-    const input = el("input", { type: "text", maxlength: 4000, placeholder: "too long, call me Ana …", "aria-label": "What should be different?", autocomplete: "off", enterkeyhint: "send" });
+    const input = el("input", { type: "text", maxlength: 4000, placeholder: ANSWER.correctionHint, "aria-label": ANSWER.question, autocomplete: "off", enterkeyhint: "send" });
     const chips = this.page.reasons().map((reason) =>
       el("button", { type: "button", class: "chip", onclick: () => this.teach({ kind: "correction", text: reason }) }, reason));
-    this.open("What should be different?", input, () => ({ kind: "correction", text: input.value }), "Learn it", el("div", { class: "chips" }, ...chips));
+    this.open(ANSWER.question, input, () => ({ kind: "correction", text: input.value }), ANSWER.learnIt, el("div", { class: "chips" }, ...chips));
   }
 
   openRewrite() {
-    const input = el("textarea", { rows: 4, maxlength: 16000, "aria-label": "The answer as you want it" });
+    const input = el("textarea", { rows: 4, maxlength: 16000, "aria-label": ANSWER.rewriteLabel });
     input.value = this.text;
-    this.open("Say it like this", input, () => ({ kind: "ideal", text: input.value }), "Teach it", null);
+    this.open(ANSWER.rewriteTitle, input, () => ({ kind: "ideal", text: input.value }), ANSWER.teachIt, null);
     input.setSelectionRange(input.value.length, input.value.length);
   }
 
@@ -121,7 +122,7 @@ export class Answer {
     const send = () => { if (read().text.trim()) this.teach(read()); else input.focus(); };
     const form = el("form", { class: "teach", onsubmit: (event) => { event.preventDefault(); send(); } },
       el("div", { class: "title" }, el("p", {}, title),
-        el("button", { type: "button", class: "plain", "aria-label": "Close", onclick: close }, icon("close"))),
+        el("button", { type: "button", class: "plain", "aria-label": ANSWER.close, onclick: close }, icon("close"))),
       extra,
       el("div", { class: "row" }, input, el("button", { type: "submit", class: "go" }, label)));
     form.addEventListener("keydown", (event) => {
@@ -133,7 +134,7 @@ export class Answer {
     this.page.show(form);
   }
 
-  /** Have heed learn from this answer, then show what was learned and the answer given again. */
+  /** Send feedback about this answer, then show its result and the new answer. */
   async teach(body) {
     const clock = learningClock(body);
     this.box.replaceChildren(clock.node);
@@ -155,33 +156,33 @@ export class Answer {
     }
   }
 
-  /** Show what became of feedback on this answer; `isNew` says that it happened just now. */
+  /** Show the result of feedback about this answer; with `isNew` a screen reader reads it out. */
   learned(given, isNew = false) {
     const line = lessonLine(given);
-    const lesson = el("section", { class: `lesson ${given.status}${given.state === "undone" ? " undone" : ""}`, "aria-label": "What heed learned" },
-      el("p", { class: "said-why" }, given.kind === "ideal" ? "You rewrote it" : `You said: ${given.text}`));
+    const lesson = el("section", { class: `lesson ${given.status}${given.state === "undone" ? " undone" : ""}`, "aria-label": LESSON.label },
+      el("p", { class: "said-why" }, given.kind === "ideal" ? LESSON.youRewrote : LESSON.youSaid(given.text)));
     const chip = el("p", { class: "outcome" }, icon(ICONS[given.status]), el("span", { class: "line" }, line));
     if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
     lesson.append(chip);
-    if (given.note && given.kind !== "ideal" && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, `Keeps in mind: ${given.note}`));
+    if (given.note && given.kind !== "ideal" && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, LESSON.note(given.note)));
     if (given.update?.heat?.length) this.showHeat(given.update.heat, lesson);
     this.turn.append(lesson);
     if (isNew) speak(line);
   }
 
-  /** Show what a teacher wrote in its place. */
+  /** Show the better answer that a teacher wrote. */
   improved(better) {
     const body = el("div", { class: "text" });
     showText(body, better.text);
-    const outcome = better.state === "taken in" ? "learned from" : "waits to be learned from";
-    this.turn.append(el("section", { class: "better", "aria-label": "A better answer" },
-      el("p", { class: "said-why" }, `A better answer, written by ${better.source}; ${outcome}`), body));
+    const line = better.state === "taken in" ? BETTER.learned(better.source) : BETTER.waiting(better.source);
+    this.turn.append(el("section", { class: "better", "aria-label": BETTER.label },
+      el("p", { class: "said-why" }, line), body));
   }
 
   showHeat(heat, lesson) {
     this.node.querySelector(".heat")?.remove();
     const map = heatMap(heat);
-    const toggle = el("button", { type: "button", class: "link", "aria-expanded": "true" }, "what changed");
+    const toggle = el("button", { type: "button", class: "link", "aria-expanded": "true" }, LESSON.whatChanged);
     toggle.addEventListener("click", () => {
       map.hidden = !map.hidden;
       this.body.hidden = !map.hidden;
@@ -193,15 +194,16 @@ export class Answer {
   }
 
   undoButton(lesson, given) {
-    const button = el("button", { type: "button", class: "link undo", "data-version": given.adapter_version }, "undo");
+    const button = el("button", { type: "button", class: "link undo", "data-version": given.adapter_version }, LESSON.undo);
     button.addEventListener("click", async () => {
       button.disabled = true;
       try {
         const undone = await api.undo();
         lesson.classList.add("undone");
         button.remove();
-        lesson.querySelector(".line").textContent = `taken back: ${versionName(undone.adapter_version)} answers again`;
-        speak("Taken back.");
+        const line = LESSON.undoneTo(undone.adapter_version);
+        lesson.querySelector(".line").textContent = line;
+        speak(line);
         await this.page.changed();
       } catch (error) {
         button.disabled = false;
@@ -213,16 +215,16 @@ export class Answer {
 }
 
 function lessonLine(given) {
-  if (given.state === "undone") return "taken back";
-  if (given.status === "learned") return `learned: v${given.adapter_version} in ${seconds(given.update?.duration_ms ?? 0)}`;
-  if (given.status === "rejected") return `Not learned. ${given.reason || "The new version did worse and was dropped."}`;
-  if (given.status === "queued") return given.reason || "noted; it will be learned as soon as possible";
-  return given.ask || given.reason || "noted";
+  if (given.state === "undone") return LESSON.undone;
+  if (given.status === "learned") return LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);
+  if (given.status === "rejected") return LESSON.notLearned(given.reason || LESSON.didWorse);
+  if (given.status === "queued") return given.reason || LESSON.queued;
+  return given.ask || given.reason || LESSON.noted;
 }
 
 function learningClock(body) {
   const time = el("span", { class: "time" }, "0.0 s");
-  const words = body.kind === "ideal" ? "learning your version" : `learning: ${body.text}`;
+  const words = body.kind === "ideal" ? LESSON.learningRewrite : LESSON.learning(body.text);
   const node = el("p", { class: "learning", role: "status" }, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", { class: "what" }, words), time);
   const started = performance.now();
   const timer = setInterval(() => { time.textContent = seconds(performance.now() - started); }, 100);

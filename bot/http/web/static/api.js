@@ -1,9 +1,11 @@
-// Every call to heed. Owns the name and key the page speaks for, and turns failures into one kind of error.
+// Every call to heed. Owns the person's name and API key, and turns failures into one kind of error.
+
+import { ERRORS } from "/static/texts.js";
 
 const session = { user: localStorage.getItem("heed-user") || "local", key: sessionStorage.getItem("heed-key") || "" };
 export const CHAT = "web";
 
-/** A call that failed, in words a person can read. `status` 0: heed did not answer at all. */
+/** A failed call, with a message for the person. `status` 0: heed did not answer at all. */
 export class HeedError extends Error {
   constructor(message, status) {
     super(message);
@@ -11,16 +13,16 @@ export class HeedError extends Error {
   }
 }
 
-/** Who the page speaks for. */
+/** Return the name of the person. */
 export const user = () => session.user;
 
-/** Speak for somebody else from now on. */
+/** Change the person from now on. */
 export function setUser(name) {
   session.user = name || "local";
   localStorage.setItem("heed-user", session.user);
 }
 
-/** Use an API key from now on, in this tab. */
+/** Use an API key in this tab from now on. */
 export function setKey(key) {
   session.key = key;
   sessionStorage.setItem("heed-key", key);
@@ -38,11 +40,11 @@ export const command = (text, completionId) => call("POST", person("/commands"),
 export const feedback = (body) => call("POST", "/v1/feedback", { user: session.user, ...body });
 export const forget = () => call("DELETE", person());
 
-/** Say something in the kept conversation; calls `onText` with each piece, returns {id, version}. */
+/** Send a message in the stored conversation. Calls `onText` with each piece, returns {id, version}. */
 export const ask = (text, onText, signal) =>
   stream({ messages: [{ role: "user", content: text }], heed: { chat: CHAT } }, onText, signal);
 
-/** Answer a completion's question once more. */
+/** Answer a completion's question again. */
 export const regenerate = (completionId, onText, signal) =>
   stream({ heed: { regenerate: completionId } }, onText, signal);
 
@@ -60,7 +62,7 @@ async function stream(body, onText, signal) {
     const text = chunk.choices[0]?.delta.content;
     if (text) onText(text);
   }
-  if (!answer.isWhole) throw new HeedError("The answer broke off. Is heed still running?", 0);
+  if (!answer.isWhole) throw new HeedError(ERRORS.brokenOff, 0);
   return answer;
 }
 
@@ -88,7 +90,7 @@ async function send(method, path, body, signal) {
     return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new HeedError("heed does not answer. Is it still running?", 0);
+    throw new HeedError(ERRORS.unreachable, 0);
   }
 }
 
@@ -97,7 +99,7 @@ async function check(response, alsoFine, wantsBody = false) {
   if (isFine && !wantsBody) return null;
   const body = await response.json().catch(() => ({}));
   if (isFine) return body;
-  const message = body.error?.message || `heed answered with status ${response.status}`;
+  const message = body.error?.message || ERRORS.status(response.status);
   throw new HeedError(message, response.status);
 }
 

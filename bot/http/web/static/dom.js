@@ -1,6 +1,6 @@
 // Small tools to build the page. Text goes in as text nodes only: nothing here can add markup from outside.
 
-/** An element: `el("p", {class: "x", onclick: f}, "text", child)`. Attributes set to null or false are left out. */
+/** Make an element: `el("p", {class: "x", onclick: f}, "text", child)`. Attributes set to null or false are left out. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -12,7 +12,7 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** An icon of the sprite in the page. */
+/** Make an icon from the page's sprite. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
@@ -23,16 +23,16 @@ export function icon(name) {
   return svg;
 }
 
-/** The element with an id. */
+/** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Tell a screen reader something that happened. */
+/** Have a screen reader read out a text. */
 export function speak(text) {
   byId("spoken").textContent = text;
 }
 
-/** "1.2 s" from milliseconds. */
+/** Return milliseconds as "1.2 s". */
 export const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
 
-/** "v3"; v0 is the model as it came. */
+/** Return the name of a version, such as "v3"; v0 is the untrained model. */
 export const versionName = (number) => `v${number}`;

@@ -1,21 +1,21 @@
-// The page: sends messages, shows answers as they are written, keeps everything in step with heed.
+// The page: sends messages, shows answers as they are written, and redraws the panel after each change.
 
 import * as api from "/static/api.js";
 import { Answer } from "/static/answer.js";
 import { byId, el, speak } from "/static/dom.js";
 import { drawPanel, showPanel } from "/static/panel.js";
+import { ANSWER, COMPOSER, ERRORS, STARTERS, STATE } from "/static/texts.js";
 
-const STARTERS = ["What can you talk about?", "Tell me about the koala.", "What is ramen?"];
 const READY_EVERY_MS = 1500;
 const LEARNING_EVERY_MS = 1500;
 const log = byId("log");
 const say = byId("say");
-let loaded = Promise.resolve(); // the conversation is shown: what is sent before that waits for it
+let loaded = Promise.resolve(); // done once the conversation is shown; messages wait for it
 let writing = null; // the AbortController of the answer being written
-let lookAgain = 0; // the timer that follows a note on its way into the weights
+let lookAgain = 0; // the timer that redraws the panel while a note is being learned
 let reasons = [];
 
-// What an Answer may ask of the page.
+// The page as its answers see it.
 const page = {
   reasons: () => reasons,
   report,
@@ -46,12 +46,12 @@ async function start() {
   say.focus();
 }
 
-/** Wait until the model is loaded, saying what heed does meanwhile. */
+/** Wait until the model is loaded, and show the state meanwhile. */
 async function untilReady() {
   for (;;) {
     const state = await api.ready().catch((error) => ({ status: error.message, parts: {} }));
     const isReady = state.status === "ready";
-    byId("state").textContent = isReady ? state.model : state.parts && Object.keys(state.parts).length ? "loading the model" : "waiting for heed";
+    byId("state").textContent = isReady ? state.model : state.parts && Object.keys(state.parts).length ? STATE.loading : STATE.waiting;
     byId("mark").classList.toggle("ready", isReady);
     if (isReady) return;
     await new Promise((resolve) => { setTimeout(resolve, READY_EVERY_MS); });
@@ -73,7 +73,7 @@ async function load() {
   }
 }
 
-/** The same, after the person has changed; what is sent meanwhile waits for it. */
+/** Show the conversation again, after the person has changed; messages wait for it. */
 function reload() {
   loaded = load();
   return loaded;
@@ -117,14 +117,14 @@ async function sendMessage(text) {
   if (!hasBegun) giveBack(turn, text);
 }
 
-/** What was not taken goes back into the message box. */
+/** Put a message that was refused back into the message box. */
 function giveBack(turn, text) {
   turn.remove();
   if (!say.value) say.value = text;
   fitComposer();
 }
 
-/** Stream an answer into `answer`; false if nothing of it came. */
+/** Stream an answer into `answer`. Returns false if no piece of it came. */
 async function write(answer, call) {
   writing = new AbortController();
   setWriting(true);
@@ -135,7 +135,7 @@ async function write(answer, call) {
   } catch (error) {
     const wasStopped = error.name === "AbortError";
     answer.wasStopped = wasStopped;
-    answer.stop(wasStopped ? undefined : "Broken off. heed does not keep this one.");
+    answer.stop(wasStopped ? ANSWER.stopped : ANSWER.brokenOff);
     if (!wasStopped) report(error);
   } finally {
     writing = null;
@@ -145,7 +145,7 @@ async function write(answer, call) {
   return answer.text !== "" || answer.wasStopped;
 }
 
-/** A link that saves a file a command came back with. */
+/** Make a link that saves a file from a command. */
 function download(file) {
   const bytes = Uint8Array.from(atob(file.base64), (char) => char.charCodeAt(0));
   return el("a", { class: "file", download: file.name, href: URL.createObjectURL(new Blob([bytes])) }, file.name);
@@ -168,7 +168,7 @@ async function runCommand(text) {
   page.follow();
 }
 
-/** Everything that depends on what was learned. */
+/** Redraw everything that a lesson changes. */
 async function refresh() {
   const { summary, isLearning } = await drawPanel(act);
   reasons = summary.reasons;
@@ -176,7 +176,7 @@ async function refresh() {
   if (isLearning) lookAgain = setTimeout(() => refresh().catch(report), LEARNING_EVERY_MS);
 }
 
-/** Run a change from the panel, then draw what depends on it. */
+/** Run a change from the panel, then redraw the panel. */
 async function act(work) {
   try {
     await work();
@@ -192,8 +192,7 @@ function report(error) {
     if (!byId("ask-key").open) byId("ask-key").showModal();
     return;
   }
-  const text = error.message || "Something went wrong.";
-  byId("banner").textContent = text[0].toUpperCase() + text.slice(1);
+  byId("banner").textContent = error.message || ERRORS.unknown;
   byId("banner").hidden = false;
   if (error.status === 0 || error.status === 503) untilReady().then(hideBanner);
 }
@@ -209,7 +208,7 @@ function nearEnd() {
 function setWriting(isWriting) {
   const button = byId("send");
   log.setAttribute("aria-busy", String(isWriting));
-  button.setAttribute("aria-label", isWriting ? "Stop" : "Send");
+  button.setAttribute("aria-label", isWriting ? COMPOSER.stop : COMPOSER.send);
   button.querySelector("use").setAttribute("href", isWriting ? "#i-stop" : "#i-send");
 }
 

@@ -1,4 +1,4 @@
-// Shows model output: paragraphs, lists, bold, code. Everything becomes text nodes; links and images stay text.
+// Formats model output: paragraphs, lists, bold, code. Everything becomes text nodes; links and images stay text.
 
 import { el } from "/static/dom.js";
 
@@ -6,7 +6,7 @@ const INLINE = /(\*\*[^*\n]+\*\*|`[^`\n]+`)/;
 const BULLET = /^\s*[-*•]\s+/;
 const NUMBER = /^\s*\d+[.)]\s+/;
 
-/** Replace the content of `node` by `text`, formatted. */
+/** Replace the content of `node` by the formatted `text`. */
 export function showText(node, text) {
   node.replaceChildren(...blocks(text));
 }

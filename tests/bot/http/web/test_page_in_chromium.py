@@ -119,7 +119,7 @@ async def test_a_correction_is_learned_and_shown(page: Page) -> None:
     """Learned chip with version and time, heat map, the answer given again, the note, and the version list."""
     await ask(page, "bees")
     await correct(page, "too long, no emoji")
-    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+    await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
     await expect(page.locator(".answer.before .heat-text .down").first).to_be_visible()
     assert "fine subject" in " ".join(await page.locator(".heat-text .down").all_inner_texts()).replace("  ", " ")
     await expect(page.locator(".heat-text .up")).to_have_text("end")
@@ -131,8 +131,8 @@ async def test_a_correction_is_learned_and_shown(page: Page) -> None:
     await expect(page.locator("#notes .badge")).to_have_text("in the weights")
     await expect(page.locator("#saved")).to_contain_text("4 prompt tokens saved per answer")
     await expect(page.locator("#versions .active b")).to_have_text("v1")
-    await expect(page.locator("#spoken")).to_have_text("learned: v1 in 1.2 s")
-    await page.get_by_role("button", name="what changed").click()
+    await expect(page.locator("#spoken")).to_have_text("Learned: v1 in 1.2 s")
+    await page.get_by_role("button", name="What changed").click()
     await expect(page.locator(".answer.before .text")).to_contain_text("I could go on")
 
 
@@ -143,7 +143,7 @@ async def test_undo_takes_it_back(page: Page) -> None:
     await correct(page, "no emoji")
     await expect(page.locator(".undo:visible")).to_have_count(1)
     await page.locator(".undo:visible").click()
-    await expect(page.locator(".lesson.undone .line")).to_have_text("taken back: v1 answers again")
+    await expect(page.locator(".lesson.undone .line")).to_have_text("Undone. v1 answers again.")
     await expect(page.locator("#versions .active b")).to_have_text("v1")
     await expect(page.locator("#notes .note-text")).to_have_text("too long")
     await expect(page.locator(".undo:visible")).to_have_count(1)
@@ -171,7 +171,7 @@ async def test_a_reload_keeps_everything(page: Page) -> None:
     await page.reload()
     await expect(page.locator(".turn")).to_have_count(2)
     assert await page.locator(".answer .text").all_inner_texts() == before
-    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+    await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
     await expect(page.locator(".heat-text .down").first).to_be_visible()
     await expect(page.locator(".undo")).to_be_visible()
 
@@ -193,7 +193,7 @@ async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: P
     await heed.core.database.write(lambda s: better_answers.add(s, better))
     await page.reload()
     await expect(page.locator(".better .said-why")).to_have_text(
-        "A better answer, written by base model; waits to be learned from"
+        "A better answer, written by base model. heed has not learned from it yet."
     )
     await expect(page.locator(".better .text")).to_have_text("<b>Be")
 
@@ -203,7 +203,7 @@ async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
     await ask(page, "bees")
     await page.get_by_role("button", name="Good answer").click()
     await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
-    await expect(page.locator("#spoken")).to_have_text("Kept as a good example.")
+    await expect(page.locator("#spoken")).to_have_text("Noted as a good answer.")
     await page.get_by_role("button", name="Answer again").click()
     await expect(page.locator(".answer")).to_have_count(2)
     await expect(page.locator(".answer.before")).to_have_count(1)
@@ -223,7 +223,7 @@ async def test_people_and_notes_and_settings(heed: Heed, page: Page) -> None:
     """The name field switches people; notes are added and deleted; versions switched; learning turned off."""
     await ask(page, "bees")
     await correct(page, "too long")
-    await page.get_by_role("button", name="Let v0 answer").click()
+    await page.get_by_role("button", name="Use v0").click()
     await expect(page.locator("#versions .active b")).to_have_text("v0")
     await page.fill("#note", "call me Ana")
     await page.press("#note", "Enter")
@@ -250,7 +250,7 @@ async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None
     await expect(page.locator("#welcome")).to_be_visible()
     await expect(page.locator("#notes .note-text")).to_have_text("too long")
     await page.get_by_role("button", name="Forget me").click()
-    await page.get_by_role("button", name="Keep").click()
+    await page.get_by_role("button", name="Keep everything").click()
     await expect(page.locator("#notes .note-text")).to_have_text("too long")
     await page.get_by_role("button", name="Forget me").click()
     await page.get_by_role("button", name="Erase").click()
@@ -266,7 +266,7 @@ async def test_commands_work_in_the_message_box(page: Page) -> None:
     await ask(page, "bees")
     await page.fill("#say", "/feedback too long")
     await page.press("#say", "Enter")
-    await expect(page.locator(".outcome .line")).to_have_text("learned: v1 in 1.2 s")
+    await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
 
 
 async def test_an_export_can_be_saved(page: Page) -> None:
@@ -343,8 +343,8 @@ async def test_troubles_are_told_kindly(
     await page.route("**/readyz", gone)
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
-    await expect(page.locator("#banner")).to_have_text("Heed does not answer. Is it still running?")
-    await expect(page.locator("#state")).to_have_text("waiting for heed")
+    await expect(page.locator("#banner")).to_have_text("heed does not answer. Is it still running?")
+    await expect(page.locator("#state")).to_have_text("Waiting for heed")
     await page.unroute_all()
     await expect(page.locator("#banner")).to_be_hidden()
     await expect(page.locator("#state")).to_have_text("pocket")
@@ -356,7 +356,7 @@ async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser
     heed.engine.is_ready = False
     page = await browser.new_page()
     await page.goto(str(heed.client.make_url("/")))
-    await expect(page.locator("#state")).to_have_text("loading the model")
+    await expect(page.locator("#state")).to_have_text("Loading the model")
     heed.engine.is_ready = True
     await expect(page.locator("#state")).to_have_text("pocket")
     await expect(page.locator("#welcome")).to_be_visible()
