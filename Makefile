@@ -13,7 +13,7 @@ PACKAGES := $(wildcard bot engine storage evals bench tools)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test coverage crash check format lock clean
+.PHONY: help setup setup-dev run test coverage crash check format map lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -52,6 +52,9 @@ check: setup-dev ## lint, formatting, types, architecture
 format: setup-dev ## apply the formatter and the safe fixes
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+map: ## write docs/MAP.md anew from the heads of the modules
+	@$(PYTHON) -m tools.module_map
 
 lock: ## make the locks in requirements/ from their inputs (UPGRADE=1: newest versions)
 	@$(PYTHON) tools/lock.py $(if $(UPGRADE),--upgrade)
