@@ -267,11 +267,11 @@ class Engine:
         if self._schedule.is_paused or not user.is_learning:
             return ConsolidationOutcome("kept", user.active_version, PAUSED if user.is_learning else LEARNING_IS_OFF)
         outcome = self._rebuilds.ask(user_id)
-        self._scheduler.submit_chore(user_id, "rebuild")
+        self._scheduler.submit_task(user_id, "rebuild")
         return await _awaited(outcome)
 
     async def _rebuild(self, user_id: str) -> None:
-        """The chore, whoever asked for it. May be cancelled at any time."""
+        """Run the rebuild and answer its waiters. May be cancelled at any time."""
         try:
             self._rebuilds.answer(user_id, await self._started.consolidator.rebuild(user_id))
         except Exception:
@@ -284,7 +284,7 @@ class Engine:
         self._scheduler.hold(is_paused)
 
     def _submit_consolidation(self, user_id: str) -> None:
-        self._scheduler.submit_chore(user_id, "consolidate")
+        self._scheduler.submit_task(user_id, "consolidate")
 
     def _is_idle(self) -> bool:
         """Whether nobody is being answered, and nobody was for a while."""
@@ -296,7 +296,7 @@ class Engine:
         """Takes back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
         async with self._scheduler.turn(user_id):
             result = await self._database.write(lambda s: undo.undo(s, user_id))
-        self._scheduler.submit_chore(user_id, "rebuild" if result.must_rebuild else "settle")
+        self._scheduler.submit_task(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
@@ -304,7 +304,7 @@ class Engine:
         async with self._scheduler.turn(complaint.user_id):
             result = await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
         if result is not None:
-            self._scheduler.submit_chore(complaint.user_id, "rebuild" if result.must_rebuild else "settle")
+            self._scheduler.submit_task(complaint.user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def rollback(self, user_id: str, version: int) -> int:
@@ -314,7 +314,7 @@ class Engine:
         """
         async with self._scheduler.turn(user_id):
             await self._database.write(lambda s: undo.return_to(s, user_id, version))
-        self._scheduler.submit_chore(user_id)
+        self._scheduler.submit_task(user_id)
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
@@ -325,7 +325,7 @@ class Engine:
         async with self._scheduler.turn(user_id):
             is_learned = await self._database.write(lambda s: undo.delete_note(s, user_id, note_id))
         if is_learned:
-            self._scheduler.submit_chore(user_id, "rebuild")
+            self._scheduler.submit_task(user_id, "rebuild")
 
     async def forget(self, user_id: str) -> None:
         """Removes everything of a person: rows, notes, adapters on disk and in memory. Waits for a running lesson."""
@@ -370,7 +370,7 @@ class Engine:
         """Makes what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
         async with self._scheduler.turn(user_id):
             number = await self._started.transfer.take_in(user_id, package)
-        self._scheduler.submit_chore(user_id)
+        self._scheduler.submit_task(user_id)
         return number
 
     # -- state -------------------------------------------------------------------------------------------------------
@@ -399,7 +399,7 @@ class Engine:
 
 
 async def _awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
-    """What became of a chore that was asked for; whoever waits may leave, and it goes on."""
+    """Return the outcome of a background task. The caller may be cancelled; the task goes on."""
     await asyncio.wait({outcome})
     if outcome.cancelled():
         return ConsolidationOutcome("kept", 0, "it was dropped: it failed, the person is gone, or heed ends")

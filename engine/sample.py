@@ -1,4 +1,4 @@
-"""The records that cross between heed's process and the trainer: what is trained on, and what a score says.
+"""The records that cross between heed's process and the trainer: samples and their scores.
 
 Imports neither torch nor vLLM, so that both processes build the same records; they are serialised at the call into the
 worker and nowhere else.
@@ -11,11 +11,15 @@ from engine.config import LearnConfig, Teacher
 
 Context = Literal["student", "teacher", "behaviour"]
 Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
+_RECORD_ORDER = (  # of the fields in kept batches
+    "kind", "student_ids", "teacher_ids", "response_ids", "behaviour_logprobs", "behaviour_ids",
+    "weight", "temperature", "teacher",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One response with its contexts. An "earlier" correction and a "gold" answer are looked at, never trained on.
+    """One response with its contexts. An "earlier" correction and a "gold" answer are measured, never trained on.
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
     reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
@@ -42,8 +46,9 @@ class Sample:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are not at their default, as they cross into the worker and onto the disk."""
-        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {entry.name: given[entry.name] for entry in fields(self) if given[entry.name] != entry.default}
+        defaults = {entry.name: entry.default for entry in fields(self)}
+        values = {name: getattr(self, name) for name in _RECORD_ORDER}
+        return {name: value for name, value in values.items() if value != defaults[name]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Sample":
@@ -59,7 +64,7 @@ class Sample:
 
     @property
     def is_held_out(self) -> bool:
-        """True if the sample is only looked at, before and after (`engine.gates.candidate`)."""
+        """True if the sample is only measured, before and after the update (`engine.gates.candidate`)."""
         return self.kind in ("earlier", "gold")
 
     @property
@@ -102,7 +107,7 @@ class Score:
     teacher_entropy: float
     divergence: float  # KL(teacher || student) per token
     preferred_logprobs: list[float]  # the student's, of the tokens the teacher likes best
-    is_preferred: list[bool]  # whether the response has those
+    is_preferred: list[bool]  # per token: the response has that token
 
     @property
     def gain(self) -> float:

@@ -1,4 +1,4 @@
-"""Which adapter a person is answered with: the active version, verified and in vLLM, or the nearest good one.
+"""The adapter that answers a person: the active version, verified and in vLLM, or the nearest good one.
 
 Invariant: a request never names a version that was not verified and added first; a damaged one is flagged once, in
 storage, and its nearest accepted ancestor takes its place (0, the base model, at worst), with its notes in the prompt;
@@ -41,11 +41,11 @@ class ActiveAdapters:
         self._states: Coalescer[str, ServingState | None] = Coalescer(self._read_states, "serving state")
 
     async def active(self, user_id: str) -> AdapterRef:
-        """The person's adapter, ready to be named by a request. Raises PersonNotFound, EngineRestarting."""
+        """Return the person's adapter, ready to be named by a request. Raise PersonNotFound, EngineRestarting."""
         return (await self.active_with_notes(user_id))[0]
 
     async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, list[Note]]:
-        """As `active`, with the notes that hold beside that version, oldest first."""
+        """Return what `active` returns, with the notes that hold beside that version, oldest first."""
         while True:
             now = await self._states.ask(user_id)
             if now is None:
@@ -69,7 +69,7 @@ class ActiveAdapters:
             return None
 
     async def ready(self, version: AdapterVersion) -> AdapterRef:
-        """Verifies a version once and gives it to vLLM. Raises AdapterDamaged, AdapterLoadError."""
+        """Verify a version once and give it to vLLM. Raise AdapterDamaged, AdapterLoadError."""
         ref = self._store.ref(version)
         if ref.lora_int_id not in self._verified:
             await self._store.verify(version)
@@ -78,18 +78,18 @@ class ActiveAdapters:
         return ref
 
     async def publish(self, ref: AdapterRef) -> None:
-        """Gives a version to vLLM whose files this process has just written. Raises AdapterLoadError."""
+        """Give vLLM a version whose files this process has just written. Raise AdapterLoadError."""
         await self._host.add_adapter(ref)
         self._verified.add(ref.lora_int_id)
 
     @contextmanager
     def using(self, ref: AdapterRef) -> Iterator[None]:
-        """For the duration of the block the version is in use. Enter it before the next await after `active`."""
+        """Hold the version in use for the duration of the block. Enter it before the next await after `active`."""
         self._uses[ref.lora_int_id] += 1
         try:
             yield
         finally:
-            self._uses -= Counter([ref.lora_int_id])  # also forgets what nobody holds
+            self._uses -= Counter([ref.lora_int_id])  # also forgets versions that no request holds
 
     @property
     def in_use(self) -> set[int]:
@@ -97,7 +97,7 @@ class ActiveAdapters:
         return set(self._uses)
 
     async def flip(self, user_id: str, keep: int, accept: Callable[[Session], object]) -> None:
-        """Does what makes a new version active, and gives up the oldest beyond `keep`, in one transaction."""
+        """Make a new version active by `accept` and prune the oldest beyond `keep`, in one transaction."""
         in_use = self.in_use
 
         def flipped(s: Session) -> list[AdapterVersion]:
@@ -107,21 +107,17 @@ class ActiveAdapters:
         self.retire(await self._database.write(flipped))
 
     def retire(self, pruned: Sequence[AdapterVersion]) -> None:
-        """Has pruned versions leave vLLM, memory and disk, in the background: nobody waits for that."""
+        """Remove pruned versions from vLLM, memory and disk, in the background."""
         for version in pruned:
             task = asyncio.create_task(self._retire(version), name=f"heed-retire-{version.lora_int_id}")
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
     async def stop(self) -> None:
-        """Ends what still retires; the sweep at the next start does the rest."""
+        """Cancel the removals that still run; the sweep at the next start does the rest."""
         for task in self._retiring:
             task.cancel()
         await asyncio.gather(*self._retiring, return_exceptions=True)
-
-    async def retired(self) -> None:
-        """Returns when nothing retires any more."""
-        await asyncio.gather(*self._retiring)
 
     async def _read_states(self, user_ids: list[str]) -> list[ServingState | None]:
         return await self._database.read(lambda s: serving_states(s, user_ids))

@@ -41,13 +41,13 @@ class AdapterStore:
         self._database = database
 
     def ref(self, version: AdapterVersion) -> AdapterRef:
-        """How the host and the trainer name this version."""
+        """Return the name of this version for the host and the trainer."""
         if version.lora_int_id is None:
             raise AdapterDamaged(f"version {version.number} was never stored")
         return AdapterRef(version.user_id, version.number, version.lora_int_id, str(self._path(version)))
 
     async def write(self, version: AdapterVersion, tensors: bytes, config: str, batch: bytes = b"") -> tuple[str, int]:
-        """Writes the version's directory; returns its SHA-256 and size in bytes. `batch`: what it was trained on.
+        """Write the version's directory and return its SHA-256 and size in bytes. `batch`: its training data.
 
         Raises AdapterDamaged for values that are not finite or far too large, and storage's errors.
         """
@@ -61,9 +61,9 @@ class AdapterStore:
     async def keep_rejected(
         self, version: AdapterVersion, tensors: bytes, config: str, verdict: dict[str, object]
     ) -> Path:
-        """Writes a refused candidate for whoever wants to see why; returns its directory. The newest few are kept.
+        """Write a refused candidate, for later inspection, and return its directory. The newest few are kept.
 
-        One whose values were no numbers leaves its verdict alone. Raises storage's errors.
+        A candidate that is not finite leaves only its verdict. Raises storage's errors.
         """
         files = {VERDICT_FILE: (json.dumps(verdict, indent=1) + "\n").encode()}
         if tensors:
@@ -73,11 +73,11 @@ class AdapterStore:
         return folder / str(version.number)
 
     async def verify(self, version: AdapterVersion) -> None:
-        """Reads the directory again and compares. Raises AdapterDamaged when it is missing, changed or unusable."""
+        """Read the directory again and compare. Raise AdapterDamaged if it is missing, changed or unusable."""
         await self.read(version)
 
     async def read(self, version: AdapterVersion) -> dict[str, bytes]:
-        """A version's files, verified. Raises as `verify`."""
+        """Return a version's files, verified. Raises as `verify`."""
         return await asyncio.to_thread(self._read, version)
 
     def _read(self, version: AdapterVersion) -> dict[str, bytes]:
@@ -91,22 +91,22 @@ class AdapterStore:
         return files
 
     async def remove(self, version: AdapterVersion) -> None:
-        """Erases one version's directory; harmless when it is gone."""
+        """Erase one version's directory. An absent one is no error."""
         await asyncio.to_thread(atomic.remove_directory, self._path(version))
 
     async def erase(self, user_id: str) -> None:
-        """Erases all directories of a person; harmless to repeat."""
+        """Erase all directories of a person. Absent ones are no error."""
         for folder in (self._person(user_id), self._rejected(user_id)):
             await asyncio.to_thread(atomic.remove_directory, folder)
 
     async def sweep(self) -> list[str]:
-        """At start: removes unfinished writes and directories no row knows; returns the removed paths."""
+        """Remove unfinished writes and directories without a row, at start; return the removed paths."""
         await self._sweep_rejected()
         known = await self._database.read(versions.known_paths)
         return await asyncio.to_thread(self._sweep, known)
 
     async def _sweep_rejected(self) -> None:
-        """Refused candidates of people who are gone."""
+        """Return refused candidates of people who are gone."""
         root = self._data_dir / REJECTED_FOLDER
         names = [p.name for p in root.iterdir()] if root.is_dir() else []
         for name in await self._database.read(lambda s: _unknown(s, names)):
@@ -139,14 +139,14 @@ class AdapterStore:
 
 
 def _checked(user_id: str) -> str:
-    """The id. Raises AdapterDamaged for one that could lead out of the folder."""
+    """Return the id. Raise AdapterDamaged for one that could lead out of the folder."""
     if not user_id.isalnum():
         raise AdapterDamaged(f"{user_id!r} is not a person's id")
     return user_id
 
 
 def _unknown(s: Session, user_ids: Sequence[str]) -> list[str]:
-    """Those of the ids that are nobody's."""
+    """Return the ids that belong to no person."""
     return [user_id for user_id in user_ids if s.get(User, user_id) is None]
 
 
@@ -158,7 +158,7 @@ def _write_newest(folder: Path, name: str, files: dict[str, bytes]) -> None:
 
 
 def check_values(files: dict[str, bytes]) -> None:
-    """Raises AdapterDamaged unless the files parse and every value is finite and of a possible size."""
+    """Raise AdapterDamaged unless the files parse and every value is finite and of a possible size."""
     try:
         config: Any = json.loads(files[CONFIG_FILE])
         tensors = load_safetensors(files[TENSORS_FILE])

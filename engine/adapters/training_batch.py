@@ -1,10 +1,10 @@
-"""What one update was trained on: kept beside the version it made, and handed out as JSONL in a zip file.
+"""The training data of one update: kept beside the version it made, and exported as JSONL in a zip file.
 
 Owns both formats. Invariants: token ids are written as they were trained on; a batch is as old as its version's other
 files and goes with them (pruned, erased, forgotten), for it holds what one person said; the manifest's SHA-256 and
 counts are of the very lines beside it.
 
-A line of what is handed out: kind and source of the response, weight, the feedback that taught the version, prompt and
+A line of the export: kind and source of the response, weight, the feedback that taught the version, prompt and
 response as text, the teacher's view of the prompt, and the token ids of all three.
 """
 
@@ -26,8 +26,8 @@ BATCH_FILE, MANIFEST_FILE = "batch.jsonl", "manifest.json"
 _SOURCES = {
     "correction": "the answer that was corrected",
     "anchor": "a neutral prompt, answered by the base model",
-    "earlier": "an answer corrected earlier: looked at, not trained on",
-    "gold": "an approved answer: looked at, not trained on",
+    "earlier": "an answer corrected earlier: measured, not trained on",
+    "gold": "an approved answer: measured, not trained on",
 }
 
 Record = dict[str, Any]
@@ -36,7 +36,7 @@ Decode = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True)
 class Origin:
-    """What a batch belongs to."""
+    """The model, version and feedback that a batch belongs to."""
 
     model: str  # as people know it
     base_model: str  # fingerprint
@@ -45,13 +45,13 @@ class Origin:
 
 
 def encode(update_id: str, parent: int, samples: Sequence[Sample], learn: LearnConfig) -> bytes:
-    """A batch as it is kept: one line about the update, then one line for each sample."""
+    """Return a batch as it is kept: one line about the update, then one line for each sample."""
     head = {"format": FORMAT, "update": update_id, "parent": parent, "settings": learn.to_dict()}
     return b"".join(_line(record) for record in (head, *(sample.to_dict() for sample in samples)))
 
 
 def pack(content: bytes, origin: Origin, decode: Decode) -> bytes:
-    """The zip file of a kept batch. Blocking. Raises BatchNotKept where it cannot be read."""
+    """Return the zip file of a kept batch. Blocking. Raise BatchNotKept if it cannot be read."""
     head, samples = _read(content)
     lines = b"".join(_line(_handed_out(sample, origin.feedback, decode)) for sample in samples)
     manifest = {

@@ -1,9 +1,8 @@
-"""An adapter that leaves heed as a file, and one that comes as a file.
+"""Export and import of adapters as files.
 
-Owns the way out (verified files, packed) and the way in (checked, written, made active). Invariants: what is refused
-has changed nothing; what comes in passes what can be asked of an adapter that no lesson is known of: its values are
-finite and of a possible size, and rank, modules and base model fit. It is the person's newest lesson from then on, so
-that an undo takes it back.
+Owns the export (verified files, packed) and the import (checked, written, made active). Invariants: a refused file
+has changed nothing; an imported adapter's values are finite and of a possible size, and its rank, modules and base
+model fit. It is the person's newest lesson from then on, so that an undo removes it.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ KIND = "import"  # of the update that stands for an import in the log
 
 
 class Transfer:
-    """Adapters on their way out of heed and into it."""
+    """Exports and imports adapters."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Transfer:
         adapters: AdapterStore,
         active: ActiveAdapters,
     ) -> None:
-        """Everything is built by the engine."""
+        """`adapters` reads and writes the files, `served` makes an import active."""
         self._config = config
         self._database = database
         self._host = host
@@ -48,13 +47,13 @@ class Transfer:
         self._active = active
 
     async def export(self, user_id: str, number: int) -> bytes:
-        """A version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
+        """Return a version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
         version = await self._database.read(lambda s: versions.accepted(s, user_id, number))
         files = await self._adapters.read(version)
         return await asyncio.to_thread(zip_format.pack, files, version.base_model, self._model_name, number)
 
     async def batch(self, user_id: str, number: int) -> bytes:
-        """What a version was trained on, as a zip file.
+        """Return the training data of a version, as a zip file.
 
         Raises VersionNotFound, VersionStateError, AdapterDamaged, BatchNotKept.
         """
@@ -68,11 +67,11 @@ class Transfer:
 
     @property
     def _model_name(self) -> str:
-        """The model without the way to its folder on this machine."""
+        """The model without the path of its folder on this machine."""
         return Path(self._config.model).name if Path(self._config.model).is_absolute() else self._config.model
 
     async def check(self, content: bytes) -> AdapterPackage:
-        """What a zip file holds, if it fits the running model; changes nothing. Raises AdapterRefused."""
+        """Return the content of a zip file that fits the running model; nothing is changed. Raise AdapterRefused."""
         package = await asyncio.to_thread(zip_format.unpack, content, self._config.versions.max_import_bytes)
         if package.base_model != self._active.base_model:
             raise AdapterRefused(
@@ -93,7 +92,7 @@ class Transfer:
         return AdapterPackage(config, package.tensors, package.base_model, package.origin)
 
     async def take_in(self, user_id: str, package: AdapterPackage) -> int:
-        """Makes a checked package the person's active version; returns its number. Hold their turn meanwhile."""
+        """Make a checked package the person's active version and return its number. The caller holds their turn."""
         version = await self._database.write(lambda s: self._begin(s, user_id))
         ref = self._adapters.ref(version)
         try:
@@ -117,7 +116,7 @@ class Transfer:
         return versions.allocate(s, user_id, parent, self._active.base_model, None, run.id)
 
     async def _give_up(self, version: AdapterVersion, reason: str) -> None:
-        """What failed after all leaves a row that says so, and no files."""
+        """Close the row of an import that failed, and remove its files."""
 
         def give_up(s: Session) -> None:
             updates.finish(s, version.update_id or "", status="failed", error=reason)
@@ -128,5 +127,5 @@ class Transfer:
 
 
 def _words(s: Session, version: AdapterVersion) -> str | None:
-    """The feedback that taught a version; None where it came of more, as in a consolidation."""
+    """Return the feedback that taught a version, None if several signals did, as in a consolidation."""
     return feedback.get(s, version.feedback_id).text if version.feedback_id else None

@@ -16,10 +16,10 @@ from storage.tables import AdapterVersion, Feedback, FeedbackKind, FeedbackStatu
 
 
 def undo(s: Session, user_id: str) -> UndoResult:
-    """Takes back the newest lesson: a note that came after the active version, else the version with its note.
+    """Undo the newest lesson: a note that came after the active version, else the version with its note.
 
-    A rebuilt version holds many lessons: there the newest note goes, and the base model serves until the others are
-    learned again; so it does where the versions below are pruned. Raises NothingToUndo.
+    A rebuilt version holds many lessons: the newest note is deleted, and the base model serves until the others are
+    learned again. So it does if the versions below are pruned. Raises NothingToUndo.
     """
     active = people.get(s, user_id).active_version
     version = versions.get(s, user_id, active) if active else None
@@ -54,7 +54,7 @@ def _undo_version(s: Session, version: AdapterVersion) -> UndoResult:
 
 
 def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> UndoResult | None:
-    """Takes a version of whoever complains back with its note; None where it is not active.
+    """Undo the complained-about version and its note. Return None if it is no longer active.
 
     The reason is kept with the feedback that taught it and with its update. Raises VersionNotFound.
     """
@@ -71,7 +71,7 @@ def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> Undo
 
 
 def delete_note(s: Session, user_id: str, note_id: str) -> bool:
-    """Takes a note out of force; returns whether an update was taught it. Raises NoteNotFound."""
+    """Delete a note. Return True if an update was taught it. Raises NoteNotFound."""
     note = note_rows.get(s, user_id, note_id)
     was_live = note.state in note_rows.LIVE
     note_rows.set_state(s, note.id, NoteState.DELETED)
@@ -82,7 +82,7 @@ def delete_note(s: Session, user_id: str, note_id: str) -> bool:
 
 
 def return_to(s: Session, user_id: str, number: int) -> None:
-    """Makes an accepted version active (0: the base); lessons off its path are taken back, those on it hold again.
+    """Make an accepted version active (0: the base). Lessons off its path are undone, those on it hold again.
 
     Raises VersionNotFound, VersionPruned, VersionStateError.
     """
@@ -96,20 +96,20 @@ def return_to(s: Session, user_id: str, number: int) -> None:
 
 
 def fall_back(s: Session, user_id: str, number: int) -> int:
-    """Gives a damaged version up; returns the one that is active now. Its lessons hold on as notes in the prompt."""
+    """Give up a damaged version and return the one that is active now. Its lessons hold as notes in the prompt."""
     active = versions.mark_damaged(s, user_id, number)
     _into_prompt(s, user_id)
     return active
 
 
 def return_to_base(s: Session, user_id: str) -> None:
-    """Lets the base model answer where nothing is left for weights to hold; what stands is in the prompt."""
+    """Make the base model answer, if nothing is left for weights to hold. Standing notes are in the prompt."""
     versions.activate(s, user_id, 0)
     _into_prompt(s, user_id)
 
 
 def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_bytes: int) -> None:
-    """Makes a candidate that came as a file active, as the person's newest lesson; every note goes into the prompt."""
+    """Make an imported candidate active, as the person's newest lesson; every note goes into the prompt."""
     row = Feedback(user_id=version.user_id, kind=FeedbackKind.IMPORT, text=words, status=FeedbackStatus.LEARNED)
     taught_by, _ = feedback.add(s, row)
     versions.accept(s, version.user_id, version.number, sha256, size_bytes).feedback_id = taught_by.id
@@ -117,29 +117,29 @@ def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_b
 
 
 def _into_prompt(s: Session, user_id: str) -> None:
-    """The weights have changed: what they held, and what a newer note had replaced, counts as said again."""
+    """Return every note to the prompt after the weights have changed, also those that a newer note had replaced."""
     for state in (NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
         for note in note_rows.in_state(s, user_id, state):
             note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
 
 
 def _is_taken_in(s: Session, note: Note) -> bool:
-    """Whether a consolidation has taught the note, also where no probe has found it in the weights."""
+    """Return True if a consolidation has taught the note, even if no probe has found it in the weights."""
     return note.feedback_id is None or feedback.get(s, note.feedback_id).consolidated_by is not None
 
 
 def _arrived(s: Session, feedback_id: str | None) -> int:
-    """The place of a piece of feedback in the order of arrival; 0 for none."""
+    """Return the place of a piece of feedback in the order of arrival, 0 for none."""
     return (feedback.get(s, feedback_id).seq or 0) if feedback_id is not None else 0
 
 
 def _good_ancestor(s: Session, version: AdapterVersion) -> int:
-    """The nearest version below this one that can be served, 0 at worst."""
+    """Return the nearest version below this one that can be served, 0 at worst."""
     return next((v.number for v in _path(s, version.user_id, version.parent) if v.state == VersionState.ACCEPTED), 0)
 
 
 def _is_pruned_between(s: Session, version: AdapterVersion, ancestor: int) -> bool:
-    """Whether lessons below the version have lost the weights that held them."""
+    """Return True if lessons below the version have lost the weights that held them."""
     skipped = (v for v in _path(s, version.user_id, version.parent) if v.number > ancestor)
     return any(v.state == VersionState.PRUNED for v in skipped)
 

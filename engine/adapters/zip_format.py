@@ -1,8 +1,8 @@
 """One adapter as a zip file: PEFT's two files, a manifest and a README. No optimizer state, and never a pickle.
 
 Owns the format and the caps. Invariants: nothing is ever extracted to disk from a zip, so no name in it can lead
-anywhere; what is taken has exactly the files listed here, each as large as it says and with the manifest's SHA-256;
-whatever is wrong raises AdapterRefused before anything was changed.
+anywhere; an accepted file has exactly the members listed here, each as large as it says and with the manifest's
+SHA-256; any fault raises AdapterRefused before anything was changed.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ FORMAT = "heed adapter 1"
 MANIFEST_FILE, README_FILE = "manifest.json", "README.md"
 NEEDED_FILES = (CONFIG_FILE, TENSORS_FILE, MANIFEST_FILE)
 KNOWN_FILES = (*NEEDED_FILES, README_FILE)
-# What zipfile raises on the way through a broken file; ValueError where an offset in it points before its beginning.
+# The errors that zipfile raises on a broken file; ValueError if an offset in it points before its beginning.
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 MAX_TEXT_BYTES = 1 << 20  # of each file that is not the tensors
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others may want gigabytes to unpack a few bytes
@@ -43,7 +43,7 @@ Made for the model `{model}` (fingerprint {base_model}), version {version} of it
 - `{config}` and `{tensors}`: the adapter as PEFT reads it: `PeftModel.from_pretrained(model, "this folder")`.
 - `{manifest}`: the SHA-256 of both files and the model they were made for. `heed adapters import` checks them.
 
-It holds what one person taught. Whoever has it may find out what that was.
+It holds what one person taught. Anyone who has the file may be able to find out what that was.
 """
 
 Files = Mapping[str, bytes]
@@ -51,16 +51,16 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class AdapterPackage:
-    """What was taken out of a zip file, checked as far as that needs no model."""
+    """The content of a zip file, checked as far as that needs no model."""
 
     config: dict[str, Any]
     tensors: bytes
     base_model: str  # fingerprint
-    origin: str  # what the manifest calls it
+    origin: str  # as the manifest calls it
 
 
 def pack(files: Files, base_model: str, name: str, version: int) -> bytes:
-    """The zip file of an adapter's directory; `name` is the model as people know it, `base_model` its fingerprint."""
+    """Return the zip file of an adapter's directory. `name`: the model's public name, `base_model`: its fingerprint."""
     config = json.loads(files[CONFIG_FILE]) | {"base_model_name_or_path": name}
     written = {CONFIG_FILE: _json(config), TENSORS_FILE: files[TENSORS_FILE]}
     manifest = {
@@ -80,7 +80,7 @@ def pack(files: Files, base_model: str, name: str, version: int) -> bytes:
 
 
 def unpack(content: bytes, limit_bytes: int) -> AdapterPackage:
-    """What a zip file holds. Blocking. Raises AdapterRefused; `limit_bytes` bounds what it may unpack to."""
+    """Return the content of a zip file. Blocking. Raise AdapterRefused; `limit_bytes` bounds the unpacked size."""
     files = _read(content, limit_bytes)
     manifest = _object(files, MANIFEST_FILE)
     if manifest.get("format") != FORMAT:
@@ -113,7 +113,7 @@ def _read(content: bytes, limit_bytes: int) -> dict[str, bytes]:
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """One file; never more of it than it says, whatever it unpacks to."""
+    """Read one member, never more of it than its stated size."""
     with archive.open(entry) as file:
         data = file.read(entry.file_size + 1)
     if len(data) != entry.file_size:
@@ -177,7 +177,7 @@ def _check_config(config: dict[str, Any]) -> None:
 
 
 def _check_tensors(content: bytes, rank: int) -> None:
-    """Float32, finite, and of the rank that the configuration says."""
+    """Raise AdapterRefused unless the tensors are float32, finite and of the rank that the configuration says."""
     try:
         tensors = load_safetensors(content)
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:

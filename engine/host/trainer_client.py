@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Trained:
-    """What the trainer measured on an update that ran to its end."""
+    """The trainer's measurements of an update that ran to its end."""
 
     steps: int = 0
     divergence_before: float = 0.0  # nats per token, teacher against student
@@ -36,7 +36,7 @@ class Trained:
 
     @classmethod
     def of(cls, record: Record) -> "Trained":
-        """Return what the trainer's last record says."""
+        """Return the measurements of the trainer's last record."""
         return cls(
             record["steps"],
             record["divergence_before"],
@@ -114,7 +114,7 @@ class TrainerClient:
         return scores
 
     async def score_in_turn(self, samples: Sequence[Sample], ref: AdapterRef) -> list[Score]:
-        """Score samples in one call, or one by one while anyone reads a stream."""
+        """Score samples in one call, or one by one while a stream is being read."""
         return await self.score(samples, ref, 1 if self._host.num_running else max(1, len(samples)))
 
     async def fitted_config(self, tensors: bytes, config: Record) -> Record:
@@ -130,7 +130,7 @@ class TrainerClient:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a measured value, or None if it is no number, which JSON has no word for."""
+    """Return a measured value, or None if it is not finite: JSON has no such number."""
     return value if math.isfinite(value) else None
 
 

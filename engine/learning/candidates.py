@@ -45,12 +45,12 @@ class Candidates:
         return await self._trainer.train(update_id, parent, samples, learn, self._budget_ms)
 
     def _budget_ms(self) -> float:
-        """How long the next call may hold up decoding: short while somebody is reading a stream."""
+        """Return how long the next call may hold up decoding: short while a stream is being read."""
         host = self._config.host
         return host.busy_budget_ms if self._host.num_running else host.idle_budget_ms
 
     async def close(self, update_id: str) -> None:
-        """Lets go of a trained candidate that is not wanted."""
+        """Forget a trained candidate that is not wanted."""
         await self._trainer.close(update_id)
 
     async def activate(
@@ -63,7 +63,7 @@ class Candidates:
         examine: Examine | None = None,
         also: Also = lambda _s, _verdict, _version: None,
     ) -> tuple[Verdict, AdapterVersion]:
-        """Gates the open candidate; an accepted one is written, published and made active.
+        """Gate the open candidate; write, publish and activate an accepted one.
 
         `examine` has the last word on one that the gates let through, while vLLM can already answer with it; `also`
         is done in the transaction that makes it active.
@@ -98,7 +98,7 @@ class Candidates:
         return verdict, version
 
     async def _examined(self, ref: AdapterRef, verdict: Verdict, examine: Examine) -> Verdict:
-        """Lets vLLM answer with a candidate that nobody else is answered with; one that is not wanted is taken out."""
+        """Let vLLM answer `examine` with the candidate, and no other request; remove it if it is not wanted."""
         is_wanted = False
         await self._host.add_adapter(ref)
         try:

@@ -1,9 +1,9 @@
-"""One update: from feedback to what was learned.
+"""One lesson: an update from one piece of feedback to an active version, or to a reason against it.
 
 Owns the sequence rollouts -> note -> training -> gate -> active version and its record in storage; the training and
-the files are `engine.learning.candidates`'. Invariants: feedback is in storage before and after whatever happens here;
-what makes a version active also says that its feedback is learned, in one transaction, so that nothing is trained
-twice; a note is in the prompt from before its update runs until a probe shows that the weights hold it.
+the files are `engine.learning.candidates`'. Invariants: feedback stays in storage if an update fails or is cancelled;
+one transaction makes a version active and marks its feedback as learned, so that nothing is trained twice; a note is
+in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
 from collections.abc import Sequence
@@ -33,26 +33,26 @@ from storage.learning import notes as note_rows
 from storage.people import people
 from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun
 
-_NOTHING = "this did not tell me what to change"
+_NOTHING = "This did not tell me what to change."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
 
 
 @dataclass
 class _Update(PhaseTimer):
-    """What one update knows while it runs."""
+    """The state of one update while it runs."""
 
     run: UpdateRun
     parent: AdapterRef
     learn: LearnConfig
-    notes: list[str]  # what the teacher sees besides the new feedback
+    notes: list[str]  # that the teacher sees besides the new feedback
     facts: list[Note]  # that the weights hold
-    note: Note | None = None  # what the feedback became
-    is_last_try: bool = False  # a refused candidate is tried once more, with gentler settings
+    note: Note | None = None  # that the feedback became
+    is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
     trained: Trained = field(default_factory=Trained)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
 
     def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
-        """How it ended; `version` is active now."""
+        """Return how the update ended; `version` is active now."""
         return LearnOutcome(
             feedback_id=self.run.feedback_id or "",
             status=status,
@@ -73,7 +73,7 @@ class _Update(PhaseTimer):
 
 
 class Learner:
-    """Runs updates, one at a time; the scheduler sees to that."""
+    """Runs updates from feedback. The scheduler runs one at a time."""
 
     def __init__(self, context: LearningContext, candidates: Candidates, facts: Facts) -> None:
         self._config = context.config
@@ -89,7 +89,7 @@ class Learner:
     # -- one lesson --------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
-        """Trains on one correction or ideal. Raises EngineRestarting or TrainerError when the update cannot finish."""
+        """Train on one correction or ideal. Raise EngineRestarting or TrainerError if the update cannot finish."""
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
         lesson = await self._lesson(row)
         update = await self._begin(row, lesson)
@@ -106,9 +106,9 @@ class Learner:
         shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.notes, others, self._prompts)
-        watched = await self._watched(lesson, update)
+        held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
-        samples = await self._with_anchors(update, [*taught, *rehearsed, *shown, *watched])
+        samples = await self._with_anchors(update, [*taught, *rehearsed, *shown, *held_out])
         await self._train(update, samples)
         if update.trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
@@ -116,7 +116,7 @@ class Learner:
         return await self._activate(update, samples)
 
     async def _rehearsed(self, update: _Update) -> list[Sample]:
-        """Facts that the weights hold, asked for once more: a lesson fades what no teacher speaks of.
+        """Return questions for facts that the weights hold: a lesson fades everything that no teacher speaks of.
 
         The steps grow with the samples, so that the lesson itself is gone through as often as without.
         """
@@ -127,8 +127,8 @@ class Learner:
         update.learn = replace(update.learn, steps=round(update.learn.steps * (1 + share)))
         return [sample for sample in samples if sample.response_ids]
 
-    async def _watched(self, lesson: Lesson, update: _Update) -> list[Sample]:
-        """What the gates look at and nothing is trained on."""
+    async def _held_out(self, lesson: Lesson, update: _Update) -> list[Sample]:
+        """Return the answers that the gates measure and nothing is trained on."""
         found = await self._database.read(
             lambda s: regression.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
         )
@@ -137,7 +137,7 @@ class Learner:
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
     ) -> list[Sample]:
-        """The same prompts and some of the bank, answered by the teacher: where the student is about to go."""
+        """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer."""
         asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
         seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
@@ -182,7 +182,7 @@ class Learner:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
     async def _is_standing(self, lesson: Lesson, update: _Update, others: Sequence[Rollout]) -> bool:
-        """Whether the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
+        """Return True if the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
         pairs = lessons.moves(lesson, update.notes, others, self._prompts)
         moved = [score.divergence for score in await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)]
         return is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence)
@@ -234,7 +234,7 @@ class Learner:
         return await self._activate(update, samples)
 
     async def _try_gently(self, update: _Update, verdict: Verdict) -> None:
-        """Ends the refused try in the log, and makes the update one with half the learning rate."""
+        """Close the refused attempt in the log and prepare another one at half the learning rate."""
         refused, again = update.run, UpdateRun(**update.run.model_dump(include=_SAME_UPDATE))
 
         def begin(s: Session) -> UpdateRun:
@@ -261,14 +261,14 @@ class Learner:
     # -- after a lesson ----------------------------------------------------------------------------------------------
 
     async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
-        """One step of an update that is thrown away: the first real one should not pay for what is made only once."""
+        """Run one step of an update and discard it, so that the first real one does not pay for one-time set-up."""
         samples = [replace(sample, kind="correction") for sample in lessons.anchor_samples(rollouts)]
         await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
         await self._candidates.close("warm-up")
 
 
 def _refused(update: _Update, verdict: Verdict) -> str:
-    """Why nothing was learned, in the person's words."""
+    """Return why nothing was learned, for the person to read."""
     kept = " It stays as a note in the prompt." if update.note else ""
     return f"{verdict.reason} A gentler second try did no better.{kept}"
 
@@ -281,7 +281,7 @@ _FEEDBACK_STATUS = {
 
 
 def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | None = None) -> None:
-    """Say how the update ended in its row, its feedback and its note, in one transaction."""
+    """Write how the update ended into its row, its feedback and its note, in one transaction."""
     assert outcome.update_id is not None
     assert outcome.status != "queued"
     update_log.finish(
@@ -307,8 +307,11 @@ def _record_failure(update: _Update, s: Session, status: str, reason: str) -> No
 
 
 def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:
-    """Whether feedback is about more than one answer: it moves the teacher on other prompts by at least `share` of
-    what it moves on the corrected one, and by more than `floor` nats per token."""
+    """Return True if feedback is about more than one answer.
+
+    It then moves the teacher on other prompts by at least `share` of how far it moves it on the corrected one, and by
+    more than `floor` nats per token.
+    """
     first, *others = moved
     if not others:
         return first > floor

@@ -1,7 +1,7 @@
-"""Where a person's notes live: in the prompt, or in the weights because these hold them.
+"""Probes of standing notes, which decide for each note between prompt and weights.
 
 Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). Invariants: a probe trains
-nothing; it may be cancelled at any time; a note that was taken back meanwhile stays taken back.
+nothing; it may be cancelled at any time; a note that was undone meanwhile stays undone.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class NoteProbe:
         self._active = context.active
 
     async def settle(self, user_id: str) -> None:
-        """Prepares the next update's rollouts and probes where each note lives. May be cancelled at any time."""
+        """Prepare the next update's rollouts and move each note to where it belongs. May be cancelled at any time."""
         ref = await self._active.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
@@ -41,7 +41,7 @@ class NoteProbe:
                 await self._probe_fact(fact, live, ref)
 
     async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
-        """Notes that show by themselves; those that fail on a few answers are looked at on more of them."""
+        """Probe notes that show by themselves. A note that fails on a few answers is probed on more of them."""
         first = fresh[: self._config.note.probe_rollouts]
         failed = [note for note in live if not await self._probe(note, live, first, ref, is_last=False)]
         if failed:
@@ -51,7 +51,7 @@ class NoteProbe:
                 await self._probe(note, live, more[:longest], ref, is_last=True)
 
     async def _probe_fact(self, fact: Note, live: Sequence[Note], ref: AdapterRef) -> None:
-        """The same for a fact, on answers to every one of its own questions."""
+        """Probe a fact in the same two steps, on answers to every one of its own questions."""
         for count, is_last in (
             (self._config.note.probe_rollouts, False),
             (self._config.note.long_probe_rollouts, True),
@@ -64,7 +64,7 @@ class NoteProbe:
     async def _probe(
         self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
     ) -> bool:
-        """Moves a note to where it belongs; returns False where it failed and is to be looked at once more."""
+        """Move a note to where it belongs. Return False if it failed and has to be probed once more."""
         scores = [
             await self._trainer.score_in_turn(notes.probe_samples(note, live, rollout, self._prompts), ZERO_ADAPTER)
             for rollout in rollouts
@@ -85,6 +85,6 @@ class NoteProbe:
 
 
 def _move(s: Session, note: Note, state: NoteState, *, probe: float | None, learned_version: int | None) -> None:
-    """Moves a probed note, unless it was taken back while it was probed."""
+    """Move a probed note, unless it was undone while it was probed."""
     if note_rows.get(s, note.user_id, note.id).state in note_rows.LIVE:
         note_rows.set_state(s, note.id, state, probe=probe, learned_version=learned_version)

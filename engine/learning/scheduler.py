@@ -1,10 +1,11 @@
-"""Which update runs next: one at a time, corrections before chores, consolidations last.
+"""The queue of updates: one at a time, lessons before background tasks, consolidations last.
 
 Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
 loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
-engine is noticed, then parked; one that finds no database waits for it; a chore (preparing rollouts, probing notes,
-consolidating) gives way to the next correction and is done again after it; a consolidation waits for every other
-chore, and while it is held; whatever changes a person's versions holds that person's turn; no failure ends the worker.
+engine is noticed, then parked; one that finds no database waits for it; a background task (preparing rollouts, probing
+notes, consolidating) gives way to the next lesson and runs again after it; a consolidation waits for every other task,
+and while consolidations are held; every change of a person's versions holds that person's turn; no failure ends the
+worker.
 """
 
 import asyncio
@@ -22,45 +23,51 @@ MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
 Learn = Callable[[str], Awaitable[LearnOutcome]]
-Chore = Literal["rebuild", "settle", "consolidate"]
-Chores = dict[Chore, Callable[[str], Coroutine[None, None, None]]]
+TaskKind = Literal["rebuild", "settle", "consolidate"]
+BackgroundTasks = dict[TaskKind, Callable[[str], Coroutine[None, None, None]]]
 Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]
 
 
 class UpdateScheduler:
-    """The queue of updates and the task that works it off."""
+    """The queue of updates and the worker that runs them."""
 
     def __init__(
-        self, prepare: Prepare, learn: Learn, chores: Chores, park: Park, *, retry_after_s: float = RETRY_AFTER_S
+        self,
+        prepare: Prepare,
+        learn: Learn,
+        tasks: BackgroundTasks,
+        park: Park,
+        *,
+        retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
-        """`prepare` runs once, first; `learn` runs one update; `chores` run behind every lesson.
+        """`prepare` runs once, first; `learn` runs one update; `tasks` run behind every lesson.
 
         `park(feedback_id, reason)` gives an update up.
         """
         self._retry_after_s = retry_after_s
         self._prepare = prepare
         self._learn = learn
-        self._kinds = chores
+        self._kinds = tasks
         self._park = park
         self._lessons: deque[tuple[str, str, asyncio.Future[LearnOutcome]]] = deque()
         self._waiting: dict[str, asyncio.Future[LearnOutcome]] = {}
-        self._chores: dict[tuple[str, Chore], None] = {}  # in order of asking
+        self._tasks: dict[tuple[str, TaskKind], None] = {}  # in order of submission
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._chore: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[None] | None = None
         self._is_held = False
         self._worker: asyncio.Task[None] | None = None
         self.num_failures = 0  # errors seen at this edge, for the metrics
 
     def start(self) -> None:
-        """Starts the worker task."""
+        """Start the worker task."""
         self._worker = asyncio.create_task(self._work(), name="heed-updates")
 
     async def stop(self) -> None:
-        """Ends the worker; what is not finished stays pending in storage."""
+        """End the worker; unfinished updates stay pending in storage."""
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -73,7 +80,7 @@ class UpdateScheduler:
         return len(self._waiting)
 
     def submit(self, user_id: str, feedback_id: str) -> "asyncio.Future[LearnOutcome]":
-        """Queues a committed correction; the same one twice is one update."""
+        """Queue a committed correction; submitting it twice makes one update."""
         if feedback_id not in self._waiting:
             future: asyncio.Future[LearnOutcome] = asyncio.get_running_loop().create_future()
             self._waiting[feedback_id] = future
@@ -81,42 +88,42 @@ class UpdateScheduler:
             self._give_way()
         return self._waiting[feedback_id]
 
-    def submit_chore(self, user_id: str, chore: Chore = "settle") -> None:
-        """Queues a chore behind every lesson; settling comes after rebuilding and after consolidating."""
-        if chore == "consolidate":
-            self._chores.setdefault((user_id, chore))
+    def submit_task(self, user_id: str, task: TaskKind = "settle") -> None:
+        """Queue a background task behind every lesson; settling comes after rebuilding and after consolidating."""
+        if task == "consolidate":
+            self._tasks.setdefault((user_id, task))
             self._rouse()
             return
-        self._chores.pop((user_id, "settle"), None)
-        self._chores |= {(user_id, chore): None, (user_id, "settle"): None}
+        self._tasks.pop((user_id, "settle"), None)
+        self._tasks |= {(user_id, task): None, (user_id, "settle"): None}
         self._rouse()
 
     def hold(self, is_held: bool) -> None:
-        """Begins no consolidation any more and ends the one that runs, or lets them begin again."""
+        """Begin no further consolidation and cancel the running one, or let them begin again."""
         self._is_held = is_held
-        if is_held and self._chore is not None and self._chore.get_name() == _name("consolidate"):
-            self._chore.cancel()
+        if is_held and self._running is not None and self._running.get_name() == _name("consolidate"):
+            self._running.cancel()
         self._rouse()
 
     def turn(self, user_id: str) -> asyncio.Lock:
-        """Held by whatever changes a person's versions: a lesson, a rebuild, an undo. Those who wait go in order."""
+        """Return the lock for changes of a person's versions (lesson, rebuild, undo). It is granted in order."""
         return self._turns.setdefault(user_id, asyncio.Lock())
 
     def drop(self, user_id: str) -> None:
-        """Forgets what waits for a person who is gone."""
-        self._chores = {key: None for key in self._chores if key[0] != user_id}
+        """Drop everything that is queued for a person."""
+        self._tasks = {key: None for key in self._tasks if key[0] != user_id}
         self._give_way()
         for lesson in [item for item in self._lessons if item[0] == user_id]:
             self._lessons.remove(lesson)
             self._waiting.pop(lesson[1]).cancel()
 
     async def idle(self) -> None:
-        """Returns when nothing waits and nothing runs."""
+        """Return when nothing waits and nothing runs."""
         await self._idle.wait()
 
     def _give_way(self) -> None:
-        if self._chore is not None:
-            self._chore.cancel()
+        if self._running is not None:
+            self._running.cancel()
         self._rouse()
 
     def _rouse(self) -> None:
@@ -129,16 +136,16 @@ class UpdateScheduler:
             if self._lessons:
                 await self._one_lesson(*self._lessons.popleft())
             elif (following := self._following()) is not None:
-                await self._one_chore(*following)
+                await self._one_task(*following)
             else:
                 self._wake.clear()
                 self._idle.set()
                 await self._wake.wait()
 
-    def _following(self) -> tuple[str, Chore] | None:
-        """The next chore, in order of asking; a consolidation only where nothing else waits."""
-        others = (key for key in self._chores if key[1] != "consolidate")
-        return next(others, None) or (None if self._is_held else next(iter(self._chores), None))
+    def _following(self) -> tuple[str, TaskKind] | None:
+        """Return the next task in order of submission; a consolidation only if nothing else waits."""
+        others = (key for key in self._tasks if key[1] != "consolidate")
+        return next(others, None) or (None if self._is_held else next(iter(self._tasks), None))
 
     async def _first(self) -> None:
         try:
@@ -152,7 +159,7 @@ class UpdateScheduler:
             result = await self._result(feedback_id)
         self._waiting.pop(feedback_id, None)
         _end(future, result)
-        self.submit_chore(user_id)
+        self.submit_task(user_id)
 
     async def _result(self, feedback_id: str) -> LearnOutcome | Exception:
         try:
@@ -178,7 +185,7 @@ class UpdateScheduler:
         return await self._park(feedback_id, reason)
 
     async def _learn_once(self, feedback_id: str) -> LearnOutcome:
-        """One attempt; one that the database was away for does not count, and is made when it is back."""
+        """Make one attempt; while the database is away it does not count, and is repeated when that is back."""
         while True:
             try:
                 return await self._learn(feedback_id)
@@ -187,25 +194,25 @@ class UpdateScheduler:
                 logger.warning("update for %s waits: %s", feedback_id, error)
             await asyncio.sleep(self._retry_after_s)
 
-    async def _one_chore(self, user_id: str, kind: Chore) -> None:
-        self._chore = asyncio.create_task(self._do(user_id, kind), name=_name(kind))
+    async def _one_task(self, user_id: str, kind: TaskKind) -> None:
+        self._running = asyncio.create_task(self._do(user_id, kind), name=_name(kind))
         try:
-            await asyncio.wait({self._chore})
+            await asyncio.wait({self._running})
         except asyncio.CancelledError:
-            self._chore.cancel()
+            self._running.cancel()
             raise
         finally:
-            chore, self._chore = self._chore, None
-        if chore.cancelled():
-            return  # a lesson came first; the chore stays queued
-        self._chores.pop((user_id, kind), None)
+            task, self._running = self._running, None
+        if task.cancelled():
+            return  # a lesson came first; the task stays queued
+        self._tasks.pop((user_id, kind), None)
         if kind == "consolidate":
-            self.submit_chore(user_id)
-        if chore.exception() is not None:
+            self.submit_task(user_id)
+        if task.exception() is not None:
             self.num_failures += 1
-            logger.warning("chores for a person failed", exc_info=chore.exception())
+            logger.warning("a background task for a person failed", exc_info=task.exception())
 
-    async def _do(self, user_id: str, kind: Chore) -> None:
+    async def _do(self, user_id: str, kind: TaskKind) -> None:
         if kind == "settle":
             await self._kinds[kind](user_id)
             return
@@ -213,7 +220,7 @@ class UpdateScheduler:
             await self._kinds[kind](user_id)
 
 
-def _name(kind: Chore) -> str:
+def _name(kind: TaskKind) -> str:
     return f"heed-{kind}"
 
 
@@ -222,6 +229,6 @@ def _end(future: "asyncio.Future[LearnOutcome]", result: LearnOutcome | Exceptio
         return
     if isinstance(result, Exception):
         future.set_exception(result)
-        future.exception()  # asyncio need not complain where nobody waits for it
+        future.exception()  # asyncio need not complain if no caller waits for it
     else:
         future.set_result(result)

@@ -1,4 +1,4 @@
-"""How long the phases of an update took."""
+"""Timing of the phases of an update."""
 
 import time
 from dataclasses import dataclass, field
@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 @dataclass(kw_only=True)
 class PhaseTimer:
-    """Something that takes time from now on, phase after phase."""
+    """Measures from its creation on how long each phase takes."""
 
     phases_ms: dict[str, float] = field(default_factory=dict)
     started_s: float = field(default_factory=time.perf_counter)
 
     def lap(self, phase: str) -> None:
-        """Books the time since the last lap under a phase."""
+        """Add the time since the last lap to a phase."""
         since_last_ms = self.duration_ms - sum(self.phases_ms.values())
         self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
 
     @property
     def duration_ms(self) -> float:
-        """Milliseconds since it began."""
+        """Milliseconds since the timer was created."""
         return (time.perf_counter() - self.started_s) * 1e3

@@ -1,4 +1,4 @@
-"""The row of one update in the log: how a lesson and a consolidation say what became of them.
+"""The row of one update in the log, written by lessons and consolidations alike.
 
 Invariant: a row that has ended is not ended again, so that an update that is cancelled while its last transaction is
 under way keeps what that transaction said.
@@ -21,7 +21,7 @@ POSTPONED = "postponed"
 
 
 def finish(s: Session, run_id: str, status: Status, trained: Trained, **fields: Any) -> None:
-    """Say in the row how an update ended; `fields` are further columns of the row."""
+    """Write into the row how an update ended; `fields` are further columns of the row."""
     updates.finish(
         s,
         run_id,
@@ -35,7 +35,7 @@ def finish(s: Session, run_id: str, status: Status, trained: Trained, **fields: 
 
 
 def fail(s: Session, run: UpdateRun, status: str, reason: str, duration_ms: float) -> bool:
-    """Say in the row that an update could not finish, and reject its candidate. Return False if it had ended."""
+    """Write into the row that an update could not finish, and reject its candidate. Return False if it had ended."""
     if updates.get(s, run.user_id, run.id).status != "running":
         return False
     updates.finish(s, run.id, status=status, duration_ms=duration_ms, error=reason)
@@ -49,7 +49,7 @@ def fail(s: Session, run: UpdateRun, status: str, reason: str, duration_ms: floa
 async def failures_recorded(
     database: Database, record: RecordFailure, *, cancelled_as: str = "failed"
 ) -> AsyncIterator[None]:
-    """Record whatever ends the block before its time, and raise it again."""
+    """Record an error or a cancellation that ends the block, and raise it again."""
     try:
         yield
     except (Exception, asyncio.CancelledError) as error:

@@ -1,1 +1,1 @@
-"""What an update trains on: rollouts, lessons, notes, facts, regression answers."""
+"""The samples that an update trains on: rollouts, lessons, notes, facts, regression answers."""

@@ -1,4 +1,4 @@
-"""What everything that learns works with, built once when the engine has started."""
+"""The parts of a running engine that learning needs, built once when the engine has started."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,10 @@
-"""Facts: standing notes that show only when somebody asks, and how they get into the weights.
+"""Facts: standing notes that show only in answers to questions about them, and how they get into the weights.
 
-Owns which notes are facts, and what is trained of them. A note that moves no answer by itself is asked about: the base
-model writes questions, alone and with the note in view answers them, and those are kept on which the note makes a
-difference (`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the
-notes that show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own
-questions only; what is found about a note is kept with it, so that each is looked at once.
+Owns which notes are facts, and their samples. For a note that moves no answer by itself the base model writes
+questions and answers them with and without the note; those on which the note makes a difference are kept
+(`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the notes that
+show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own questions
+only; the questions of a note are kept with it, so that each note is examined once.
 """
 
 import math
@@ -29,13 +29,13 @@ _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
 
 @dataclass(frozen=True)
 class Examined:
-    """What was found about standing notes: questions by note id, and the notes whose questions a newer one answers."""
+    """The result of examining notes: questions by note id, and the notes whose questions a newer one answers."""
 
     questions: dict[str, list[str]]
     replaced: set[str]
 
     def keep(self, s: Session) -> None:
-        """Store the questions, and let replaced notes stand no more."""
+        """Store the questions and mark replaced notes as superseded."""
         for note_id, texts in self.questions.items():
             note_rows.set_questions(s, note_id, texts)
         for note_id in self.replaced:
@@ -53,7 +53,7 @@ class Facts:
         self._bank = context.bank
 
     async def examine(self, live: Sequence[Note]) -> "Examined":
-        """Ask about every standing note that was not examined yet, and say what is to be kept about it."""
+        """Examine every standing note that has not been examined yet; return the questions to keep."""
         new = {place for place, note in enumerate(live) if note.questions is None}
         found = [NoteQuestion(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
         topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new else []
@@ -69,7 +69,10 @@ class Facts:
     async def samples(
         self, parent: AdapterRef, live: Sequence[Note], standing: Sequence[str], limit: int
     ) -> list[Sample]:
-        """At most `limit` of the facts' questions, answered by the teacher; `standing`: the notes that show unasked."""
+        """Return at most `limit` of the facts' questions, answered by the teacher.
+
+        `standing`: the notes that show without being asked about.
+        """
         pairs = asked(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
         notes = [[*standing, note.text] for note, _ in pairs]
@@ -79,7 +82,7 @@ class Facts:
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
 
     async def untold(self, live: Sequence[Note]) -> list[Sample]:
-        """Questions for what nobody told, as the base model answers them; none where there is no fact.
+        """Return questions about things that no note tells, as the base model answers them; none if there is no fact.
 
         They are no anchors: those must have different answers, or the gate on variety sees a collapse.
         """
@@ -92,7 +95,7 @@ class Facts:
         return [replace(sample, teacher="base") for sample in samples]
 
     async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
-        """Whether the note alone moves answers to questions that have nothing to do with it: more than one of them.
+        """Return True if the note alone moves answers to more than one question that has nothing to do with it.
 
         A wish about style moves most; a name that was told now and then moves one by chance.
         """
@@ -100,7 +103,7 @@ class Facts:
         return sum(gap >= self._config.note.moving_effect for gap in gaps) > 1
 
     async def _asked(self, place: int, live: Sequence[Note]) -> list[NoteQuestion]:
-        """Questions about the note at that place with what it changes in their answers."""
+        """Return questions about the note at that place, each with the gap that the note makes in its answer."""
         note, others = live[place], [other.text for other in live if other is not live[place]]
         texts = [*await self._written(note), *questions.framed(note.text, self._bank.frames, others)]
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
@@ -109,7 +112,7 @@ class Facts:
         return [NoteQuestion(place, c[-1]["content"], await self._gap(c, note, answer)) for c, answer in pairs]
 
     async def _written(self, note: Note) -> list[str]:
-        """What the base model asks when it is told to ask about the note; nothing where it cannot."""
+        """Return the questions that the base model writes about the note; none if it cannot write one."""
         wanted = [questions.request(note.text)] * self._config.fact.num_written
         answers = await self._rollouts.by_teacher(ZERO_ADAPTER, wanted)
         return [text for answer in answers if (text := questions.cleaned(self._prompts.text(answer)))]
@@ -124,7 +127,7 @@ class Facts:
 
 
 def asked(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
-    """At most `limit` questions with their notes: those the weights do not hold first, the first of each note first."""
+    """Return at most `limit` questions with their notes, in turns; notes that the weights do not hold come first."""
     facts = sorted((note for note in live if note.questions), key=lambda note: note.state == NoteState.IN_WEIGHTS)
     longest = max((len(note.questions or ()) for note in facts), default=0)
     turns = [

@@ -1,4 +1,4 @@
-"""A lesson: one piece of feedback, turned into what an update trains on.
+"""A lesson: one piece of feedback, turned into the samples of an update.
 
 Pure. Owns the mapping from feedback to hindsight and note, and from a lesson to the trainer's samples. Invariant:
 feedback and notes reach the teacher's prompts only, never the student's.
@@ -17,7 +17,7 @@ from storage.tables import Completion, Feedback, FeedbackKind
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one person taught with one piece of feedback."""
+    """One piece of feedback that teaches, with the answer it is about."""
 
     feedback_id: str
     user_id: str
@@ -27,7 +27,7 @@ class Lesson:
 
     @classmethod
     def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
-        """The lesson of a correction or an ideal. Raises ValueError for any other kind."""
+        """Return the lesson of a correction or an ideal. Raise ValueError for any other kind."""
         if feedback.kind == FeedbackKind.CORRECTION:
             hindsight, note = Hindsight(feedback=feedback.text), feedback.text
         elif feedback.kind == FeedbackKind.IDEAL:
@@ -45,20 +45,20 @@ class Lesson:
 def samples(
     lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
 ) -> list[Sample]:
-    """The corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
+    """Return the corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
     first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
     return [first, *(sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
 
 
 def anchor_samples(anchors: Sequence[Rollout]) -> list[Sample]:
-    """Neutral prompts: teacher and student see the same, the teacher is the plain base."""
+    """Return neutral prompts: teacher and student see the same, the teacher is the plain base."""
     return [Sample("anchor", r.prompt_token_ids, r.prompt_token_ids, r.response_token_ids) for r in anchors]
 
 
 def moves(
     lesson: Lesson, notes: Sequence[str], counterfactuals: Sequence[Rollout], prompts: PromptBuilder
 ) -> list[Sample]:
-    """Pairs that show what the feedback alone changes in the teacher: (notes) against (notes and feedback).
+    """Return pairs that show how the feedback alone moves the teacher: (notes) against (notes and feedback).
 
     The first is the corrected prompt, the others are the counterfactual ones.
     """
@@ -74,7 +74,7 @@ def moves(
 
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
-    """One answer: the student sees the conversation, the teacher the notes and the hindsight too."""
+    """Return one answer: the student sees the conversation, the teacher also the notes and the hindsight."""
     return Sample(
         kind,
         prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
@@ -88,7 +88,7 @@ def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsi
 def teacher_sample(
     asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
 ) -> Sample:
-    """An answer the teacher gave itself; no importance weight, it is off-policy on purpose (GKD, arXiv 2306.13649)."""
+    """Return an answer of the teacher, without importance weight: off-policy on purpose (GKD, arXiv 2306.13649)."""
     return Sample("counterfactual", prompts.prompt_token_ids(asked), prompts.prompt_token_ids(seen), response_ids)
 
 

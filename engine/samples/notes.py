@@ -28,7 +28,7 @@ IN_PROMPT_STATES = (NoteState.IN_PROMPT, NoteState.LEARNING)
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured for one note, one entry per rollout."""
+    """The measurements of one note, one entry per rollout."""
 
     gains: list[float]  # nats per answer
     effects: list[float]  # nats per token
@@ -36,9 +36,9 @@ class Probe:
 
 
 def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
-    """The notes that stand in the prompt: all of them, oldest first, until the weights hold every one.
+    """Return the notes that stand in the prompt: all of them, oldest first, until the weights hold every one.
 
-    Some alone would read as all that was ever wished, and what the weights hold of the others would be taken back.
+    Some alone would read as everything that was ever wished, and would undo the others that the weights hold.
     Without an adapter no weights hold any.
     """
     is_held = has_adapter and not any(n.state in IN_PROMPT_STATES for n in notes)
@@ -46,12 +46,12 @@ def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
 
 
 def showing(notes: Sequence[Note]) -> list[Note]:
-    """The notes that show by themselves, and those nobody has looked at yet: all but facts (`engine.samples.facts`)."""
+    """Return all notes but facts (`engine.samples.facts`): those that show by themselves or are not examined yet."""
     return [note for note in notes if not note.questions]
 
 
 def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[Note]:
-    """The newest notes that may be said at once, oldest first: a long list must not leave a person without answers."""
+    """Return the newest notes that fit, oldest first: a long list must not leave a person without answers."""
     room, kept = int(config.prompt_share * max_model_len), list[Note]()
     for note in reversed(notes):
         if note.num_tokens <= room and len(kept) < config.max_notes:
@@ -61,12 +61,12 @@ def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> li
 
 
 def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:
-    """The words of those that fit."""
+    """Return the words of the notes that fit."""
     return [note.text for note in fitting(notes, config, max_model_len)]
 
 
 def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[Sample]:
-    """Two pairs of contexts for the trainer's score: (N without n, N) and (nothing, n)."""
+    """Return two pairs of contexts for the trainer's score: (N without n, N) and (nothing, n)."""
     texts = [n.text for n in notes]
     without = [n.text for n in notes if n.id != note.id]
     return [
@@ -85,7 +85,7 @@ def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: Prompt
 
 
 def probe_of(scores: Sequence[Sequence[Score]]) -> Probe:
-    """The probe from the trainer's scores of `probe_samples`, one pair per rollout."""
+    """Return the probe from the trainer's scores of `probe_samples`, one pair per rollout."""
     return Probe(
         gains=[beside.gain for beside, _ in scores],
         effects=[beside.divergence for beside, _ in scores],
@@ -94,7 +94,7 @@ def probe_of(scores: Sequence[Sequence[Score]]) -> Probe:
 
 
 def held_share(probe: Probe, config: NoteConfig) -> float | None:
-    """sum_y max(0, g(y)) / sum_y |g(y)|, g = gain_n(y) cut at +-max_gain, over the rollouts on which the note shows.
+    """Return sum_y max(0, g(y)) / sum_y |g(y)|, g = gain_n(y) cut at +-max_gain, over rollouts on which the note shows.
 
     None when it shows on none. Not a count: where teacher and student are of two minds the ratio is small either way.
     """
@@ -103,12 +103,12 @@ def held_share(probe: Probe, config: NoteConfig) -> float | None:
 
 
 def is_superseded(probe: Probe, config: NoteConfig) -> bool:
-    """Whether the note would move the model alone, and no longer does beside the newer ones."""
+    """Return True if the note would move the model alone, and no longer does beside the newer ones."""
     return max(probe.effects) < config.inert_effect and max(probe.alones) >= config.moving_effect
 
 
 def next_state(note: Note, probe: Probe, config: NoteConfig, *, is_newest: bool) -> NoteState:
-    """Where the note goes after its probe."""
+    """Return the state of the note after its probe."""
     if not is_newest and is_superseded(probe, config):
         return NoteState.SUPERSEDED
     share = held_share(probe, config)

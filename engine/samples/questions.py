@@ -1,12 +1,12 @@
-"""Questions that a note answers: in the model's own words, or made of the note's, and chosen by what the note changes.
+"""Questions that a note answers: in the model's words or in the note's, chosen by how far the note moves the answer.
 
-Pure. A note that shows only when somebody asks ("my dog is called Rex") teaches nothing on other prompts and needs
-questions of its own. The model writes them when it is asked to; frames of the bank, filled with the note's words, are
-there for a model that cannot. Nobody judges either by their words: a question counts where the note moves the teacher,
+Pure. A note that shows only in answers to questions about it ("my dog is called Rex") teaches nothing on other prompts
+and needs questions of its own. The model writes them on request; for a model that cannot, frames of the bank are filled
+with the note's words. Neither is judged by its words: a question counts if the note moves the teacher,
 
     gap = mean_t KL( p(. | x, n) || p(. | x) ) over the answer of the teacher that reads the note n.
 
-Invariant: one question has one answer; where two notes give one, it is the newest note's.
+Invariant: one question has one answer; if two notes give one, it is the newest note's.
 """
 
 import re
@@ -20,7 +20,7 @@ from engine.requests import ChatMessage
 _REQUEST = (
     "Write one short question that I may ask you later and that this note answers. Only the question.\nNote: {note}"
 )
-_MAX_CHARS = 200  # of a question; what is longer is no question
+_MAX_CHARS = 200  # of a question; a longer text is no question
 _MIN_LETTERS = 3  # of a word that a question may be about
 _SHARED = 2  # other notes with a word, from which on it is the way such notes are written; one may say something newer
 
@@ -35,36 +35,36 @@ class NoteQuestion:
 
 
 def request(note: str) -> list[ChatMessage]:
-    """The conversation in which the model is asked for a question."""
+    """Return the conversation that asks the model for a question."""
     return [{"role": "user", "content": _REQUEST.format(note=note)}]
 
 
 def cleaned(answer: str) -> str:
-    """The question in what the model wrote; empty where there is none."""
+    """Return the question in the model's text, empty if there is none."""
     line = answer.strip().partition("\n")[0].strip().strip("\"'“”*-").strip()
     return line if line.endswith("?") and len(line) <= _MAX_CHARS else ""
 
 
 def words_of(note: str) -> list[str]:
-    """The words that a question about the note may be about."""
+    """Return the words that a question about the note may be about."""
     return list(dict.fromkeys(word for word in re.findall(r"[^\W\d_]+", note) if len(word) >= _MIN_LETTERS))
 
 
 def framed(note: str, frames: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Every frame with every word of the note in its place; a word that two `others` share is not what it is about."""
+    """Return every frame with every word of the note in its place, without words that two `others` share."""
     uses = Counter(word for other in others for word in words_of(other))
     own = [word for word in words_of(note) if uses[word] < _SHARED] or words_of(note)
     return list(dict.fromkeys(frame.replace("{x}", word) for word in own for frame in frames))
 
 
 def untold(frames: Sequence[str], things: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Questions about things that no note speaks of."""
+    """Return questions about things that no note speaks of."""
     told = {word for note in notes for word in words_of(note)}
     return [frame.replace("{x}", thing) for thing in things if thing not in told for frame in frames]
 
 
 def chosen(found: Sequence[NoteQuestion], config: FactConfig) -> dict[int, list[str]]:
-    """For each note the questions with the largest gaps, each of them its own: place of the note -> texts."""
+    """Return the questions with the largest gaps for each note: place of the note -> texts. No text is there twice."""
     owners = {q.text.lower(): q for q in sorted(found, key=lambda q: q.note) if q.gap >= config.min_gap}
     kept: dict[int, list[str]] = {}
     for question in sorted(owners.values(), key=lambda q: -q.gap):

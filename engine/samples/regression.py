@@ -1,7 +1,7 @@
-"""What an update must not spoil: a person's earlier corrections and approved answers, looked at before and after it.
+"""Regression answers: a person's earlier corrections and approved answers, measured before and after an update.
 
 Owns the choice. Invariants: only this person's own answers; never more of them, nor longer ones, than the gate's
-configuration allows, so that looking costs an update a few milliseconds; what has been taken back is not looked at.
+configuration allows, so that measuring costs an update a few milliseconds; undone lessons are not measured.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Watched = tuple[Kind, Completion]
 
 
 def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> list[Watched]:
-    """Answers whose correction was learned, spread over the person's history, and the newest approved ones.
+    """Return answers whose correction was learned, spread over the person's history, and the newest approved ones.
 
     `without` is the id of the answer that the update is about. A half of the places is for approved answers.
     """
@@ -42,7 +42,7 @@ def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> 
 def regression_samples(
     watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> list[Sample]:
-    """The answers as samples: the student without notes, the teacher with the notes and the new feedback."""
+    """Return the answers as samples: the student without notes, the teacher with the notes and the new feedback."""
     return [
         replace(
             teacher_sample(c.messages, teacher_messages(c.messages, notes, hindsight), c.completion_token_ids, prompts),
@@ -53,7 +53,7 @@ def regression_samples(
 
 
 def _corrected(s: Session, user_id: str) -> list[str]:
-    """The ids of the answers whose corrections hold, newest first, each once."""
+    """Return the ids of the answers whose corrections hold, newest first, each once."""
     rows = feedback.history(s, user_id, _FEEDBACK)
     held = (r for r in rows if r.kind in _TAUGHT and r.status == FeedbackStatus.LEARNED)
     return list(dict.fromkeys(r.completion_id for r in held if r.completion_id is not None))

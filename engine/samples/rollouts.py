@@ -1,9 +1,9 @@
 """On-policy rollouts: answers of the adapter that is about to learn, made before they are needed.
 
-Owns what is ready for the next update: for each person some of their recent prompts and prompts of the bank, answered
-by their active version without notes in the prompt; and the base model's answers to the anchors. Invariants: a
-rollout is used only with the version that made it; nobody's prompts are ever used for somebody else, so what is made
-with the base model, which all share, comes from the bank alone; making rollouts never delays a chat.
+Owns the rollouts that are ready for the next update: for each person some of their recent prompts and prompts of the
+bank, answered by their active version without notes in the prompt; and the base model's answers to the anchors.
+Invariants: a rollout is used only with the version that made it; one person's prompts are never used for another, so
+rollouts of the base model, which all share, come from the bank alone; making rollouts never delays a chat.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from storage.tables import Completion
 
 RECENT_ANSWERS = 16  # looked at for a person's own prompts
 _BACKGROUND = 10
-_IN_AN_UPDATE = 1  # somebody waits for it, yet chats go first
+_IN_AN_UPDATE = 1  # the person waits for it, yet chats go first
 _KEPT_PEOPLE = 512
 _NUM_ANCHORS_READY = 32
 
@@ -40,7 +40,7 @@ class Rollout:
 
     @classmethod
     def of(cls, answer: Completion) -> "Rollout":
-        """A stored answer."""
+        """Return a stored answer as a rollout."""
         tools = answer.sampling.get(TOOLS, [])
         return cls(answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools)
 
@@ -59,14 +59,14 @@ class RolloutStore:
         self._rng = random.Random(config.seed)
 
     async def anchors(self, base: AdapterRef, count: int) -> list[Rollout]:
-        """`count` anchors answered by the base model; the first call answers the whole bank."""
+        """Return `count` anchors answered by the base model; the first call answers the whole bank."""
         if not self._anchors:
             conversations = self._bank.sample_anchors(_NUM_ANCHORS_READY, self._rng)
             self._anchors = await self._answer(base, conversations, temperature=0.0)
         return self._rng.sample(self._anchors, min(count, len(self._anchors)))
 
     async def take(self, ref: AdapterRef, recent: Sequence[Completion], count: int) -> list[Rollout]:
-        """`count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
+        """Return `count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
         if ref.name not in self._ready:
             await self.prepare(ref, recent, count)
         ready = self._ready[ref.name]
@@ -75,7 +75,7 @@ class RolloutStore:
         return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
 
     async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
-        """Makes at least `count` rollouts of this version and keeps them; `recent` are answers to its person."""
+        """Make and keep at least `count` rollouts of this version; `recent` are answers to its person."""
         count = max(count, self._config.num_counterfactuals)
         own = _distinct_prompts(recent)[: count // 2] if ref.number else []
         conversations = [*own, *self._bank.sample_topics(count, self._rng)]
@@ -86,16 +86,16 @@ class RolloutStore:
         return self._ready[ref.name]
 
     def drop(self, name: str) -> None:
-        """Forgets the rollouts of a version that is out of use."""
+        """Forget the rollouts of a version that is out of use."""
         self._ready.pop(name, None)
 
     def with_topics(self, conversations: Sequence[list[ChatMessage]], count: int) -> list[list[ChatMessage]]:
-        """The conversations, filled up with topics of the bank to `count`; cut where there are more."""
+        """Return `count` conversations: the given ones, filled up with topics of the bank or cut."""
         topics = self._bank.sample_topics(max(0, count - len(conversations)), self._rng)
         return [*conversations, *topics][:count]
 
     async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
-        """Response token ids of the teacher, one for each of the conversations as the teacher sees them."""
+        """Return response token ids of the teacher, one for each of the conversations as the teacher sees them."""
         temperature = self._config.rollout_temperature
         found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
         return [r.response_token_ids for r in found]
@@ -103,12 +103,12 @@ class RolloutStore:
     async def written(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int
     ) -> list[list[int]]:
-        """What a version answers to each of the conversations, greedily and in at most `longest` tokens."""
+        """Return a version's greedy answers to the conversations, each of at most `longest` tokens."""
         found = await asyncio.gather(*(self._one(ref, c, 0.0, _BACKGROUND, longest) for c in conversations))
         return [r.response_token_ids for r in found]
 
     async def asked(self, ref: AdapterRef, questions: Sequence[str]) -> list[Rollout]:
-        """What a version says to questions of one message each, sampled as every other rollout."""
+        """Return a version's answers to questions of one message each, sampled as every other rollout."""
         conversations = [[{"role": "user", "content": text}] for text in questions]
         return await self._answer(ref, conversations, self._config.rollout_temperature)
 
@@ -134,7 +134,7 @@ class RolloutStore:
 
 
 def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
-    """A person's stored answers that this very version gave without notes: on-policy as they are, newest first."""
+    """Return stored answers that this very version gave without notes: on-policy as they are, newest first."""
     found: dict[str, Rollout] = {}
     for c in recent:
         asked = c.messages[-1]["content"] if c.messages else ""

@@ -1,4 +1,4 @@
-"""Choosing some of many: at even distances, and in shares of new and earlier ones."""
+"""Choices from longer lists: evenly spaced, and new items mixed with earlier ones. Pure."""
 
 from collections.abc import Sequence
 from typing import TypeVar

@@ -40,6 +40,10 @@ class Live:
         """vLLM and the trainer, for what the engine does not offer."""
         return self.engine._host
 
+    async def pruned(self) -> None:
+        """Return when no pruned version is being removed any more."""
+        await asyncio.gather(*self.parts.context.active._retiring)
+
     @property
     def parts(self) -> Parts:
         """What the engine is made of, for tests of single parts."""

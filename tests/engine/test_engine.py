@@ -98,7 +98,7 @@ async def test_corrections_at_the_same_time_are_learned_one_on_the_other(live: L
     outcomes = await asyncio.gather(live.teach(answer, "no emoji please"), live.teach(answer, "use bullet points"))
     assert {o.adapter_version for o in outcomes} == {1, 2}
     assert (await live.version(user_id, 2)).parent == 1
-    assert live.engine.num_waiting_updates == 0
+    assert live.engine._scheduler.num_waiting == 0
 
 
 async def test_a_caller_who_gives_up_does_not_stop_the_update(live: Live) -> None:

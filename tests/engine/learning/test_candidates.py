@@ -126,7 +126,7 @@ async def test_older_versions_make_room_unless_a_request_uses_them(
     assert await accepted(live, candidates, user_id) == 1
     async with live.midway(user_id, "Tell me about the koala") as stream:
         assert [await accepted(live, candidates, user_id) for _ in range(3)] == [2, 3, 4]
-        await live.parts.context.active.retired()
+        await live.pruned()
         assert (await live.version(user_id, 1)).state == VersionState.ACCEPTED
         assert (await live.version(user_id, 2)).state == VersionState.PRUNED
         assert live.folder(user_id, 1).exists()
@@ -134,7 +134,7 @@ async def test_older_versions_make_room_unless_a_request_uses_them(
     assert results[-1] is not None
     assert results[-1].adapter_version == 1
     assert await accepted(live, candidates, user_id) == 5
-    await live.parts.context.active.retired()
+    await live.pruned()
     assert sorted(path.name for path in live.folder(user_id).iterdir()) == ["4", "5"]
     gone = await live.version(user_id, 1)
     assert gone.state == VersionState.PRUNED

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from engine.errors import EngineRestarting, TrainerError
-from engine.learning.scheduler import MAX_ATTEMPTS, Chore, UpdateScheduler
+from engine.learning.scheduler import MAX_ATTEMPTS, TaskKind, UpdateScheduler
 from engine.requests import LearnOutcome
 from storage.errors import DatabaseLost, StorageFull
 
@@ -15,7 +15,7 @@ from storage.errors import DatabaseLost, StorageFull
 class Work:
     """What the scheduler is given to do, written down in the order in which it is done.
 
-    A lesson or chore named in `gates` waits for its gate; one in `failures` raises the next error in its list.
+    A lesson or task named in `gates` waits for its gate; one in `failures` raises the next error in its list.
     """
 
     def __init__(self) -> None:
@@ -36,15 +36,15 @@ class Work:
         return LearnOutcome(feedback_id, "learned", 1)
 
     async def settle(self, user_id: str) -> None:
-        """A chore."""
+        """A task."""
         await self._do(f"settle {user_id}")
 
     async def rebuild(self, user_id: str) -> None:
-        """Another chore."""
+        """Another task."""
         await self._do(f"rebuild {user_id}")
 
     async def consolidate(self, user_id: str) -> None:
-        """The last chore."""
+        """The last task."""
         await self._do(f"consolidate {user_id}")
 
     async def park(self, feedback_id: str, reason: str) -> LearnOutcome:
@@ -78,12 +78,12 @@ class Work:
 
 def scheduler_of(work: Work) -> UpdateScheduler:
     """A scheduler that is not started."""
-    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {
+    tasks: dict[TaskKind, Callable[[str], Awaitable[None]]] = {
         "settle": work.settle,
         "rebuild": work.rebuild,
         "consolidate": work.consolidate,
     }
-    return UpdateScheduler(work.prepare, work.learn, chores, work.park, retry_after_s=0.0)  # type: ignore[arg-type]
+    return UpdateScheduler(work.prepare, work.learn, tasks, work.park, retry_after_s=0.0)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -102,18 +102,18 @@ async def scheduler(work: Work) -> AsyncIterator[UpdateScheduler]:
 
 
 async def test_a_lesson_is_learned_and_its_person_settled(work: Work, scheduler: UpdateScheduler) -> None:
-    """The outcome comes back, and the chores follow behind."""
+    """The outcome comes back, and the tasks follow behind."""
     assert (await scheduler.submit("ana", "f1")).status == "learned"
     await scheduler.idle()
     assert work.done == ["prepare", "f1", "settle ana"]
     assert scheduler.num_waiting == 0
 
 
-async def test_lessons_run_in_order_and_before_chores(work: Work, scheduler: UpdateScheduler) -> None:
-    """Everybody's lessons come first, in the order in which they were handed in; then the chores."""
+async def test_lessons_run_in_order_and_before_tasks(work: Work, scheduler: UpdateScheduler) -> None:
+    """Everybody's lessons come first, in the order in which they were handed in; then the tasks."""
     gate = work.gate("f1")
     futures = [scheduler.submit(user, name) for user, name in (("ana", "f1"), ("ben", "f2"), ("ana", "f3"))]
-    scheduler.submit_chore("eva")
+    scheduler.submit_task("eva")
     assert scheduler.num_waiting == 3
     gate.set()
     await asyncio.gather(*futures)
@@ -167,10 +167,10 @@ async def test_the_same_feedback_twice_is_one_update(work: Work, scheduler: Upda
     assert work.done.count("f1") == 1
 
 
-async def test_a_chore_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
-    """A running chore is cancelled when a lesson comes, and starts anew behind it."""
+async def test_a_task_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
+    """A running task is cancelled when a lesson comes, and starts anew behind it."""
     gate = work.gate("settle ana")
-    scheduler.submit_chore("ana")
+    scheduler.submit_task("ana")
     await work.has_begun("settle ana")
     await scheduler.submit("ben", "f1")
     gate.set()
@@ -186,17 +186,17 @@ async def test_settling_comes_behind_rebuilding(work: Work, scheduler: UpdateSch
     gate = work.gate("f1")
     scheduler.submit("ben", "f1")
     await work.has_begun("f1")
-    scheduler.submit_chore("ana")
-    scheduler.submit_chore("ana", "rebuild")
+    scheduler.submit_task("ana")
+    scheduler.submit_task("ana", "rebuild")
     gate.set()
     await scheduler.idle()
     assert [name for name in work.done if "ana" in name] == ["rebuild ana", "settle ana"]
 
 
-async def test_a_failing_chore_is_counted_and_let_go(work: Work, scheduler: UpdateScheduler) -> None:
+async def test_a_failing_task_is_counted_and_let_go(work: Work, scheduler: UpdateScheduler) -> None:
     """It is not tried again by itself, and the next lesson is learned."""
     work.failures["settle ana"] = [TrainerError("odd")]
-    scheduler.submit_chore("ana")
+    scheduler.submit_task("ana")
     await scheduler.idle()
     assert scheduler.num_failures == 1
     assert (await scheduler.submit("ana", "f1")).status == "learned"
@@ -224,8 +224,8 @@ async def test_a_database_that_is_away_is_waited_for(work: Work, scheduler: Upda
 
 async def test_between_two_attempts_there_is_a_pause(work: Work) -> None:
     """The pauses grow, so that a dying engine is noticed before the attempts are used up."""
-    chores: dict[Chore, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
-    scheduler = UpdateScheduler(work.prepare, work.learn, chores, work.park, retry_after_s=0.05)  # type: ignore[arg-type]
+    tasks: dict[TaskKind, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
+    scheduler = UpdateScheduler(work.prepare, work.learn, tasks, work.park, retry_after_s=0.05)  # type: ignore[arg-type]
     work.failures["f1"] = [EngineRestarting("gone")] * 2
     scheduler.start()
     started_s = asyncio.get_running_loop().time()
@@ -259,12 +259,12 @@ async def test_an_update_that_cannot_even_be_parked_ends_with_its_error(work: Wo
 
 
 async def test_a_person_who_is_gone_is_dropped(work: Work, scheduler: UpdateScheduler) -> None:
-    """Their queued lessons and chores are never begun; other people's are."""
+    """Their queued lessons and tasks are never begun; other people's are."""
     gate = work.gate("f1")
     scheduler.submit("ben", "f1")
     await work.has_begun("f1")
     dropped = scheduler.submit("ana", "f2")
-    scheduler.submit_chore("ana", "rebuild")
+    scheduler.submit_task("ana", "rebuild")
     scheduler.drop("ana")
     gate.set()
     await scheduler.idle()
@@ -273,10 +273,10 @@ async def test_a_person_who_is_gone_is_dropped(work: Work, scheduler: UpdateSche
     assert not [name for name in work.begun if name == "f2" or "ana" in name]
 
 
-async def test_a_running_chore_of_a_person_who_is_gone_ends(work: Work, scheduler: UpdateScheduler) -> None:
+async def test_a_running_task_of_a_person_who_is_gone_ends(work: Work, scheduler: UpdateScheduler) -> None:
     """It is cancelled and not done again."""
     work.gate("settle ana")
-    scheduler.submit_chore("ana")
+    scheduler.submit_task("ana")
     await work.has_begun("settle ana")
     scheduler.drop("ana")
     await scheduler.idle()
@@ -292,7 +292,7 @@ async def test_a_persons_turn_lasts_as_long_as_their_versions_change(
     if name == "f1":
         scheduler.submit("ana", "f1")
     else:
-        scheduler.submit_chore("ana", "rebuild")
+        scheduler.submit_task("ana", "rebuild")
     await work.has_begun(name)
     undo = asyncio.create_task(taken_back(work, scheduler, "ana"))
     await asyncio.sleep(0)
@@ -334,8 +334,8 @@ async def test_stopping_ends_what_runs_and_whoever_waits(work: Work) -> None:
     assert "f2" not in work.begun
 
 
-async def test_idle_waits_for_lessons_and_chores(work: Work, scheduler: UpdateScheduler) -> None:
-    """It returns at once when there is nothing to do, and otherwise when the last chore has ended."""
+async def test_idle_waits_for_lessons_and_tasks(work: Work, scheduler: UpdateScheduler) -> None:
+    """It returns at once when there is nothing to do, and otherwise when the last task has ended."""
     await scheduler.idle()
     gate = work.gate("settle ana")
     await scheduler.submit("ana", "f1")
@@ -346,7 +346,7 @@ async def test_idle_waits_for_lessons_and_chores(work: Work, scheduler: UpdateSc
     await idle
 
 
-async def test_a_consolidation_waits_for_every_lesson_and_every_other_chore(
+async def test_a_consolidation_waits_for_every_lesson_and_every_other_task(
     work: Work, scheduler: UpdateScheduler
 ) -> None:
     """Corrections, notes, consolidations; those in order of asking, each with its person settled behind it."""
@@ -354,20 +354,20 @@ async def test_a_consolidation_waits_for_every_lesson_and_every_other_chore(
     scheduler.submit("ana", "f1")
     await work.has_begun("f1")
     for user_id in ("eva", "ben"):
-        scheduler.submit_chore(user_id, "consolidate")
-    scheduler.submit_chore("ben", "rebuild")
+        scheduler.submit_task(user_id, "consolidate")
+    scheduler.submit_task("ben", "rebuild")
     scheduler.submit("ben", "f2")
     gate.set()
     await scheduler.idle()
     rest = work.done[work.done.index("f2") :]
-    chores = ["rebuild ben", "settle ana", "settle ben", "consolidate eva", "settle eva", "consolidate ben"]
-    assert rest == ["f2", *chores, "settle ben"]
+    tasks = ["rebuild ben", "settle ana", "settle ben", "consolidate eva", "settle eva", "consolidate ben"]
+    assert rest == ["f2", *tasks, "settle ben"]
 
 
 async def test_a_consolidation_gives_way_to_a_lesson_and_is_done_again(work: Work, scheduler: UpdateScheduler) -> None:
-    """It is broken off; the lesson and its chores come first."""
+    """It is broken off; the lesson and its tasks come first."""
     gate = work.gate("consolidate ana")
-    scheduler.submit_chore("ana", "consolidate")
+    scheduler.submit_task("ana", "consolidate")
     await work.has_begun("consolidate ana")
     await scheduler.submit("ben", "f1")
     gate.set()
@@ -379,7 +379,7 @@ async def test_a_consolidation_gives_way_to_a_lesson_and_is_done_again(work: Wor
 async def test_a_consolidation_holds_its_persons_turn(work: Work, scheduler: UpdateScheduler) -> None:
     """An undo of the same person waits for it."""
     gate = work.gate("consolidate ana")
-    scheduler.submit_chore("ana", "consolidate")
+    scheduler.submit_task("ana", "consolidate")
     await work.has_begun("consolidate ana")
     assert scheduler.turn("ana").locked()
     gate.set()
@@ -390,7 +390,7 @@ async def test_a_consolidation_holds_its_persons_turn(work: Work, scheduler: Upd
 async def test_while_it_is_held_no_consolidation_runs(work: Work, scheduler: UpdateScheduler) -> None:
     """The one that runs is broken off, lessons go on, and when it is released it is done."""
     gate = work.gate("consolidate ana")
-    scheduler.submit_chore("ana", "consolidate")
+    scheduler.submit_task("ana", "consolidate")
     await work.has_begun("consolidate ana")
     scheduler.hold(True)
     assert (await scheduler.submit("ben", "f1")).status == "learned"
@@ -402,10 +402,10 @@ async def test_while_it_is_held_no_consolidation_runs(work: Work, scheduler: Upd
     assert work.done[-2:] == ["consolidate ana", "settle ana"]
 
 
-async def test_holding_leaves_other_chores_alone(work: Work, scheduler: UpdateScheduler) -> None:
+async def test_holding_leaves_other_tasks_alone(work: Work, scheduler: UpdateScheduler) -> None:
     """Only consolidations are stopped."""
     gate = work.gate("settle ana")
-    scheduler.submit_chore("ana")
+    scheduler.submit_task("ana")
     await work.has_begun("settle ana")
     scheduler.hold(True)
     gate.set()
