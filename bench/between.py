@@ -1,4 +1,4 @@
-"""What is between a model and a chat platform, real: database, intake, access, gateway and delivery, on a folder.
+"""Everything between a model and a chat platform, real: database, inbox, access, gateway and outbox, on a folder.
 
 The model and the platform are `bench.instant`'s, so that what is timed is heed's own.
 """
@@ -32,7 +32,7 @@ class Between:
 
 @asynccontextmanager
 async def running(num_chats: int) -> AsyncIterator[Between]:
-    """A heed that lets anybody in and answers `num_chats` at once."""
+    """Provide a heed that lets everyone in and answers `num_chats` at once."""
     engine: Any = InstantEngine()
     channel = InstantChannel()
     with tempfile.TemporaryDirectory(prefix="heed-bench-") as folder:

@@ -1,4 +1,4 @@
-"""What one benchmark measures, and how often: every default once, checked before anything starts."""
+"""The settings of one benchmark: what it measures and how often; every default once, checked before anything starts."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class BenchConfig:
     check: bool = described(False, "exit with 1 where a figure misses its target")
 
     def __post_init__(self) -> None:
-        """Raises ArgumentError on a value nothing can be measured with."""
+        """Raise ArgumentError on a value nothing can be measured with."""
         for key, high in (("updates", 500), ("starts", 50), ("rounds", 100), ("questions", 100)):
             _require_range(key, getattr(self, key), high)
         for key in ("streams", "watched"):

@@ -35,7 +35,7 @@ Samples = dict[str, list[float]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return STEPS + config.rounds + 1
 
 
@@ -60,12 +60,12 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     return [row(f"dashboard {name}", "ms", took_ms, TARGET_MS, "p95") for name, took_ms in samples.items()]
 
 
 async def _pages(database: Database) -> dict[str, str]:
-    """Every dashboard with an address, the single ones of somebody with much."""
+    """Return every dashboard with an address, the single ones of a person with much."""
     found = await database.read(lambda s: dashboards.updates(s, 1))
     middle = found.rows[0].seq // 2
     talks = await database.read(lambda s: dashboards.conversations(s, 50))
@@ -90,7 +90,7 @@ async def _pages(database: Database) -> dict[str, str]:
 
 @asynccontextmanager
 async def _served(folder: Path, database: Database) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client that is signed in to a heed over this database."""
+    """Provide a client that is signed in to a heed over this database."""
     settings = Settings(data_dir=folder)
     engine: Any = InstantEngine()
     engine.config = EngineConfig("instant", folder)
@@ -112,7 +112,7 @@ async def _served(folder: Path, database: Database) -> AsyncIterator[aiohttp.Cli
 
 
 async def _timed(client: aiohttp.ClientSession, path: str) -> float:
-    """The milliseconds until a page has come whole."""
+    """Return the milliseconds until a page has come whole."""
     started_s = time.perf_counter()
     async with client.get(path, allow_redirects=False, raise_for_status=True) as response:
         await response.read()

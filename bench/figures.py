@@ -21,7 +21,7 @@ class Row:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the judged number is within the target; None where there is none."""
+        """True if the judged number is within the target, or None if there is none."""
         value = self.median if self.judged == "median" else self.p95
         return None if self.target is None or value is None else value <= self.target
 
@@ -31,7 +31,7 @@ class Row:
 
 
 def p95(samples: Sequence[float]) -> float:
-    """The 95th percentile, interpolated between the two nearest samples."""
+    """Return the 95th percentile, interpolated between the two nearest samples."""
     if len(samples) == 1:
         return samples[0]
     return statistics.quantiles(samples, n=20, method="inclusive")[-1]

@@ -1,4 +1,4 @@
-"""What an update costs somebody else: the longest gap in another person's streams while it runs.
+"""The cost of an update for another person: the longest gap in another person's streams while it runs.
 
 The other person keeps several streams open the whole time. Every update is followed by a window of the same length in
 which nothing is learned, so that both see the same machine. What follows an update (probes, rollouts for the next) is
@@ -40,12 +40,12 @@ class Watched:
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.updates
 
 
 async def measure(config: BenchConfig, client: Client, run_id: str, advance: Advance) -> Samples:
-    """The longest gap of every window, in ms."""
+    """Return the longest gap of every window, in ms."""
     windows: list[Watched] = []
     async with _streaming(config, client, f"bench-{run_id}-reader") as answers:
         for number in range(config.updates):
@@ -56,7 +56,7 @@ async def measure(config: BenchConfig, client: Client, run_id: str, advance: Adv
 
 
 def gaps_ms(answers: Sequence[Sequence[float]], windows: Sequence[Watched]) -> Samples:
-    """The longest gap per window and kind, in ms; a window in which nothing streamed gives none."""
+    """Return the longest gap per window and kind, in ms; a window in which nothing streamed gives none."""
     kinds = {
         UPDATE: [w.update for w in windows],
         AFTER: [w.after for w in windows],
@@ -111,7 +111,7 @@ async def _read(
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     if not (samples[UPDATE] and samples[QUIET]):
         return []
     quiet = p95(samples[QUIET])

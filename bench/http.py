@@ -25,7 +25,7 @@ Samples = dict[str, list[Sample]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.readers
 
 
@@ -44,7 +44,7 @@ async def measure(config: BenchConfig, client: Client, run_id: str, advance: Adv
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     streams, at_once = samples["streams"], samples["at once"]
     return [
         row("time to first event, many streams", "ms", [sample["seen_ms"] for sample in streams]),

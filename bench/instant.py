@@ -1,4 +1,4 @@
-"""What stands at both ends of heed while its own share is measured: an engine and a chat platform that take no time."""
+"""Both ends of heed while its own share is measured: an engine and a chat platform that take no time."""
 
 import asyncio
 import time
@@ -72,7 +72,7 @@ class InstantChannel:
         """Nothing to close."""
 
     def read(self, payload: dict[str, Any]) -> list[Inbound]:
-        """A message."""
+        """Return a message."""
         account = payload["account"]
         return [MessageReceived(Author(PLATFORM, account), Place(PLATFORM, account), payload["id"], payload["text"])]
 
@@ -90,10 +90,10 @@ class InstantChannel:
         raise NotOffered("no drafts here")
 
     async def typing(self, place: Place) -> None:
-        """Nobody looks."""
+        """Do nothing: no one looks."""
 
     async def acknowledge(self, token: str, text: str = "") -> None:
-        """Nobody looks."""
+        """Do nothing: no one looks."""
 
     def health(self) -> str:
         """All well."""
@@ -124,7 +124,7 @@ class InstantChannel:
 
 
 def update(account: int, number: int) -> Inbox:
-    """A message somebody sends; its text names it."""
+    """Return a message a person sends; its text names it."""
     text = f"{account}-{number}"
     return Inbox(
         platform=PLATFORM,

@@ -20,7 +20,7 @@ Samples = dict[str, list[float]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.rounds
 
 
@@ -37,7 +37,7 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     added = samples["added_ms"]
     p99 = statistics.quantiles(added, n=100, method="inclusive")[-1]
     return [

@@ -16,7 +16,7 @@ Samples = list[dict[str, Any]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.updates
 
 
@@ -36,7 +36,7 @@ async def measure(config: BenchConfig, client: Client, run_id: str, advance: Adv
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table: the whole as the client saw it, then the phases heed told of."""
+    """Return the rows of the table: the whole as the client saw it, then the phases heed told of."""
     learned = [s for s in samples if s["status"] == "learned" and s["is_served"]]
     if not learned:
         return []

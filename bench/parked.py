@@ -1,4 +1,4 @@
-"""What a chat costs the others while its platform makes it wait: the time from update to shown answer of those others.
+"""The cost of a chat whose platform makes it wait: the time from update to shown answer of the other chats.
 
 Two heeds take turns on the same machine, burst by burst. In both every chat sends a message at the same moment; in one
 of them the platform tells one chat to wait a minute each time something is posted there. Judged is the median of what
@@ -26,7 +26,7 @@ Samples = dict[str, list[list[float]]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.rounds
 
 
@@ -47,7 +47,7 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     return [
         *(row(f"update to shown answer, {kind}", "ms", list(chain(*samples[kind]))) for kind in (WITHOUT, WITH)),
         Row("  p95 of a burst, with / without", "ratio", _ratio(samples[WITH], samples[WITHOUT]), target=TARGET_RATIO),

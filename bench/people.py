@@ -6,5 +6,5 @@ from evals.config import EvalConfig
 
 
 def person(client: Client, name: str) -> TaughtPerson:
-    """Somebody who asks and corrects."""
+    """Return a person who asks and corrects."""
     return TaughtPerson(client, name, EvalConfig())

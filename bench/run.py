@@ -37,7 +37,7 @@ BY_THEMSELVES = ("start", "intake", "parked", "dashboards")  # need no running h
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line. Return the exit code."""
     return command.execute("heed bench", BenchConfig, words, run_bench)
 
 
@@ -54,7 +54,7 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
 
 
 async def measure(config: BenchConfig, advance: Advance) -> dict[str, Any]:
-    """The samples of every wanted part, by its name."""
+    """Return the samples of every wanted part, by its name."""
     samples: dict[str, Any] = {}
     for part in (part for part in BY_THEMSELVES if part in config.only):
         samples[part] = await PARTS[part].measure(config, advance)
@@ -79,7 +79,7 @@ def rows_of(config: BenchConfig, samples: dict[str, Any]) -> list[Row]:
 
 
 def summary(config: BenchConfig, samples: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """What is written: the rows, every sample they come from, and the machine's size and load."""
+    """Return what is written: the rows, every sample they come from, and the machine's size and load."""
     return {
         "command": "heed bench",
         "config": asdict(config),

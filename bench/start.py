@@ -13,7 +13,7 @@ Samples = dict[str, list[float]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.starts
 
 
@@ -41,7 +41,7 @@ async def _start_once() -> tuple[float, float]:
 
 
 def rows(samples: Samples) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     return [
         row("start to ready", "s", samples["ready_s"]),
         row("start to first answer", "s", samples["answered_s"], TARGET_S),

@@ -29,7 +29,7 @@ TABLES = ("completion", "feedback", "update_run", "adapter_version")  # as they 
 
 
 class Filling:
-    """What is drawn on the way."""
+    """The values drawn on the way."""
 
     def __init__(self, num_people: int, seed: int) -> None:
         self.random = random.Random(seed)
@@ -65,7 +65,7 @@ class Filling:
         return row
 
     def update(self, answer: Row, chat: Chat) -> None:
-        """A correction of an answer, what became of it, and the answer given again."""
+        """Return a correction of an answer, what became of it, and the answer given again."""
         user_id, at_s, parent = answer["user_id"], answer["created_at"], self._versions.get(answer["user_id"], 0)
         number = self._versions[user_id] = parent + 1
         given, run = f"fb-{new_id()}", f"upd-{new_id()}"
@@ -99,7 +99,7 @@ class Filling:
             user.active_version = user.last_version = number
 
     def words(self, number: int) -> str:
-        """Some words."""
+        """Return some words."""
         return " ".join(self.random.choices(WORDS, k=number))
 
 

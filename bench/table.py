@@ -16,7 +16,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def target(row: Row) -> str:
-    """The target as it is printed."""
+    """Return the target as it is printed."""
     if row.target is None:
         return ""
     which = "p95 " if row.judged == "p95" else ""
@@ -24,14 +24,14 @@ def target(row: Row) -> str:
 
 
 def verdict(row: Row) -> Text:
-    """The last column."""
+    """Return the last column."""
     if row.is_met is None:
         return Text("")
     return Text("yes", style="green") if row.is_met else Text("missed", style="bold red")
 
 
 def figures(rows: Sequence[Row]) -> Table:
-    """The figures of the benchmark."""
+    """Return the figures of the benchmark."""
     table = Table(title="How fast heed is", title_justify="left")
     table.add_column("figure", no_wrap=True)
     for name in ("median", "p95"):

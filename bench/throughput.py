@@ -18,7 +18,7 @@ Samples = dict[str, list[float]]
 
 
 def units(config: BenchConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.streams + config.rounds
 
 
@@ -52,7 +52,7 @@ async def _stream(config: BenchConfig, client: Client, user: str, model: str) ->
 
 
 def rows(samples: Samples, streams: int) -> list[Row]:
-    """The rows of the table, with the ratio of the medians."""
+    """Return the rows of the table, with the ratio of the medians."""
     base, adapters = samples["base"], samples["adapters"]
     return [
         row(f"{streams} streams, base model", "tokens/s", base),

@@ -23,7 +23,7 @@ class TimeWindow:
 
 
 def longest_gap_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> float | None:
-    """The longest gap that overlaps the window, whole also where it reaches beyond; None where nothing streamed."""
+    """Return the longest gap that overlaps the window, or None if nothing streamed.."""
     gaps = [
         after - before
         for times in answers

@@ -37,7 +37,7 @@ class Wire:
 
     @classmethod
     async def open(cls, url: str) -> Self:
-        """Connects. Raises Unreachable."""
+        """Connect. Raises Unreachable."""
         address = urlsplit(url)
         try:
             opened = await asyncio.open_connection(address.hostname, address.port, limit=LIMIT_BYTES)
@@ -51,7 +51,7 @@ class Wire:
         await self._writer.wait_closed()
 
     async def first_piece(self, body: Json) -> FirstPiece:
-        """Sends a chat call that streams, and reads to the end. Raises Unreachable where no stream comes."""
+        """Send a chat call that streams, and reads to the end. Raises Unreachable if no stream comes."""
         content = json.dumps(body).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(content)}\r\n\r\n"
         request = head.encode() + content

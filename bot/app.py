@@ -60,7 +60,7 @@ _listeners: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
 
 
 def build_engine(config: EngineConfig, database: Database) -> "Engine":
-    """The real engine; imported here because it brings the model's libraries along."""
+    """Return the real engine; imported here because it brings the model's libraries along."""
     from engine.engine import Engine
 
     return Engine(config, database)
@@ -68,7 +68,7 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
 
 @dataclass(frozen=True)
 class Parts:
-    """What is opened before the engine starts and used after it."""
+    """The parts opened before the engine starts and used after it."""
 
     core: Core
     channels: ChannelSupervisor
@@ -167,7 +167,7 @@ class App:
             yield PeriodicTask("dropping old answers", retention.drop, DAY_S)
 
     async def _tell_password(self, database: Database) -> None:
-        """At the first start only: from then on nobody knows it but who has read it here."""
+        """Show the password at the first start only: it is stored nowhere."""
         password = await admin_password.first(database)
         if password is not None:
             self._progress(f"the password of the dashboards at {self.url}/admin, shown this once: {password}")
@@ -197,7 +197,7 @@ def keep_for_good() -> None:
 
 
 def engine_config(settings: Settings) -> EngineConfig:
-    """The engine's part of the settings. Raises ModelNotFound or SettingsError."""
+    """Return the engine's part of the settings. Raises ModelNotFound or SettingsError."""
     try:
         return EngineConfig(
             model=model_path(settings.model),
@@ -216,7 +216,7 @@ def engine_config(settings: Settings) -> EngineConfig:
 
 
 def model_path(model: str) -> str:
-    """A model's folder, or its name on a hub. Raises ModelNotFound where it can be neither."""
+    """Return a model's folder, or its name on a hub. Raises ModelNotFound if it can be neither."""
     if model == POCKET:
         from engine.pocket import WEIGHTS
 
@@ -232,7 +232,7 @@ def model_path(model: str) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises PortInUse or StartError with the remedy."""
+    """Return a listening socket. Raises PortInUse or StartError with the remedy."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -259,7 +259,7 @@ def _cannot_listen(error: OSError, host: str, port: int) -> StartError:
 
 
 def address(listener: socket.socket, host: str) -> str:
-    """What to open in a browser."""
+    """Return what to open in a browser."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}"
 

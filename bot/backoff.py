@@ -25,7 +25,7 @@ def backoff_s(num_failures: int, jitter: Jitter = random.uniform) -> float:
 async def while_storage_is_away(
     what: str, work: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep, jitter: Jitter = random.uniform
 ) -> None:
-    """Do `work`, again and again until storage lets it; `what` says in the log what waits meanwhile."""
+    """Do `work`, repeated until storage lets it; `what` says in the log what waits meanwhile."""
     num_failures = 0
     while True:
         try:

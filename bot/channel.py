@@ -1,4 +1,4 @@
-"""What a chat platform can do for heed: the contract between the core and `bot.platforms`.
+"""The contract between the core and a chat platform (`bot.platforms`).
 
 A channel owns one bot on one platform. It commits every raw update through `take` before it acknowledges it, reads raw
 updates back into `bot.events` records, and shows what it is told to show. It decides nothing.
@@ -53,7 +53,7 @@ class Refused(ChannelError):
 
 
 class Gone(ChannelError):
-    """Nobody is there any more."""
+    """No one is there any more."""
 
 
 class NotOffered(ChannelError):
@@ -101,7 +101,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a platform takes. `measure` counts a text in its own units."""
+    """The limits of a platform. `measure` counts a text in the platform's own units."""
 
     text_units: int
     measure: Callable[[str], int]
@@ -131,7 +131,7 @@ class Channel(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What the platform takes."""
+        """The limits of the platform."""
 
     @property
     def kept_keys(self) -> Kept:
@@ -150,7 +150,7 @@ class Channel(Protocol):
         """Close what posting needs."""
 
     def read(self, payload: dict[str, Any]) -> list[Inbound]:
-        """What a raw update says; empty where heed has no use for it. Pure; never raises on a malformed one."""
+        """Return what a raw update says; empty if heed has no use for it. Pure; never raises on a malformed one."""
 
     async def post(self, post: Post) -> str:
         """Show a message; its id."""

@@ -118,7 +118,7 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 
 
 def _bare(token: SecretStr | None) -> SecretStr | None:
-    """A token without the blanks that copying brings along; nothing else is none."""
+    """Return a token without the blanks that copying brings along; nothing else is none."""
     given = token.get_secret_value().strip() if token else ""
     return SecretStr(given) if given else None
 
@@ -165,7 +165,7 @@ class DiscordSettings(BaseModel):
 
 
 class AccessSettings(BaseModel):
-    """Who may talk to heed on Telegram and Discord, and how much."""
+    """Access on Telegram and Discord: who may talk to heed, and how much."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -189,12 +189,12 @@ class BotTokens(PydanticBaseSettingsSource):
     """The bots' tokens by the plain names that other bots use, too."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """The part of a section that comes from here."""
+        """Return the part of a section that comes from here."""
         token = os.environ.get(BOT_TOKENS.get(field_name, ""), "")
         return ({"token": token} if token else None), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        """The sections that have a token."""
+        """Return the sections that have a token."""
         fields = self.settings_cls.model_fields
         found = {name: self.get_field_value(fields[name], name)[0] for name in BOT_TOKENS}
         return {name: section for name, section in found.items() if section}
@@ -274,7 +274,7 @@ class Settings(BaseSettings):
 
 
 def config_path() -> Path:
-    """The TOML file in use (it need not exist). Raises SettingsError where HEED_CONFIG names no file."""
+    """Return the TOML file in use (it need not exist). Raises SettingsError if HEED_CONFIG names no file."""
     named = os.environ.get(CONFIG_VARIABLE)
     if named and not Path(named).is_file():
         raise SettingsError(f"{CONFIG_VARIABLE}: there is no file {named}; name an existing one or unset it")
@@ -294,7 +294,7 @@ def load(**overrides: Any) -> Settings:
 
 
 def unknown_variables() -> Iterator[str]:
-    """A warning for each HEED_* variable that is no setting (usually a typing error)."""
+    """Yield a warning for each HEED_* variable that is no setting (usually a typing error)."""
     known = [CONFIG_VARIABLE, *_variables()]
     for name in sorted(os.environ):
         if name.startswith(ENV_PREFIX) and name not in known:

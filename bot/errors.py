@@ -1,4 +1,4 @@
-"""What can go wrong on the chat side, one leaf per remedy.
+"""The errors of the chat side, one leaf per remedy.
 
 BotError
 ├── SettingsError (ValueError)             a setting is wrong: names the key and what to write instead
@@ -85,7 +85,7 @@ class MalformedRequest(RequestError):
 
 
 class BatchRefused(RequestError):
-    """What stands in one call does not go together: send it in several."""
+    """The parts of one call do not go together: send them in several calls."""
 
 
 class NotAuthorised(RequestError):

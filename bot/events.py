@@ -1,4 +1,4 @@
-"""What people do, as frozen records that know nothing of how platforms look.
+"""Events: what people do, as frozen records that know nothing of how platforms look.
 
 The first half is what an adapter (HTTP, terminal, a chat platform) hands to the core: `bot.core.feedback`,
 `bot.commands.person` and `bot.core.gateway` take it from there. The second half is what arrives from a chat platform
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Author:
-    """Who sent it: an account on a platform. Of a name only what can be seen is kept, 64 characters at most."""
+    """The sender: an account on a platform. Of a name only what can be seen is kept, 64 characters at most."""
 
     platform: str
     account: str
@@ -26,7 +26,7 @@ class Author:
 
 @dataclass(frozen=True)
 class Place:
-    """The conversation it was sent in, by the platform's own id; in private, nobody else reads along."""
+    """The conversation it was sent in, by the platform's own id; in private, no one else reads along."""
 
     platform: str
     external_id: str

@@ -65,7 +65,7 @@ _ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
 
 @dataclass(frozen=True)
 class Parts:
-    """What is built once vLLM runs."""
+    """The parts built once vLLM runs."""
 
     context: LearningContext
     generator: Generator
@@ -181,7 +181,7 @@ class Engine:
     # -- learning ----------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
-        """What becomes of committed feedback; returns when its update has ended.
+        """Return what becomes of committed feedback; returns when its update has ended.
 
         Feedback that has ended before is not taken up again. Raises FeedbackNotFound.
         """
@@ -189,7 +189,7 @@ class Engine:
         return outcome if isinstance(outcome, LearnOutcome) else await asyncio.shield(outcome)
 
     async def _take_up(self, row: Feedback) -> "LearnOutcome | asyncio.Future[LearnOutcome]":
-        """Ends feedback that needs no update, queues the rest."""
+        """End feedback that needs no update, queues the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in _OPEN:
             return LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
@@ -218,7 +218,7 @@ class Engine:
         return len(waiting)
 
     async def settled(self) -> None:
-        """Returns when every update and every probe has ended."""
+        """Return when every update and every probe has ended."""
         await self._scheduler.idle()
 
     async def _keep_note(self, row: Feedback, version: int) -> LearnOutcome:
@@ -239,7 +239,7 @@ class Engine:
         return LearnOutcome(row.id, "kept", version, reason=reason)
 
     async def _park(self, feedback_id: str, reason: str) -> LearnOutcome:
-        """Gives an update up after its last attempt; an admin finds it among the failed ones."""
+        """Give an update up after its last attempt; an admin finds it among the failed ones."""
         row = await self._database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
         version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
         return LearnOutcome(feedback_id, "rejected", version, reason=f"the update failed: {reason}")
@@ -247,7 +247,7 @@ class Engine:
     # -- consolidating -----------------------------------------------------------------------------------------------
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
-        """Takes in what is new about a person now, behind all lessons; returns when that has ended.
+        """Take in what is new about a person now, behind all lessons; returns when that has ended.
 
         Raises PersonNotFound.
         """
@@ -259,7 +259,7 @@ class Engine:
         return await _awaited(outcome)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
-        """Makes a person's adapter again from zero, behind all lessons; returns when that has ended.
+        """Make a person's adapter again from zero, behind all lessons; returns when that has ended.
 
         Raises PersonNotFound.
         """
@@ -287,20 +287,20 @@ class Engine:
         self._scheduler.submit_task(user_id, "consolidate")
 
     def _is_idle(self) -> bool:
-        """Whether nobody is being answered, and nobody was for a while."""
+        """Return True if no one is being answered, and no one was for a while."""
         return self._started.generator.idle_s >= self.config.sleep.idle_s
 
     # -- taking back -------------------------------------------------------------------------------------------------
 
     async def undo(self, user_id: str) -> UndoResult:
-        """Takes back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
+        """Take back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
         async with self._scheduler.turn(user_id):
             result = await self._database.write(lambda s: undo.undo(s, user_id))
         self._scheduler.submit_task(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
-        """Takes the lesson of a version back for a reason that is kept; None where that is not active any more."""
+        """Take the lesson of a version back for a reason that is kept, or None if that is not active any more."""
         async with self._scheduler.turn(complaint.user_id):
             result = await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
         if result is not None:
@@ -308,7 +308,7 @@ class Engine:
         return result
 
     async def rollback(self, user_id: str, version: int) -> int:
-        """Makes an accepted version active, 0 for the base, with the lessons on its path and no others.
+        """Make an accepted version active, 0 for the base, with the lessons on its path and no others.
 
         Raises VersionNotFound, VersionPruned, VersionStateError.
         """
@@ -318,7 +318,7 @@ class Engine:
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
-        """Takes a note out of prompt and teacher; where weights may hold it, they are made again without it.
+        """Take a note out of prompt and teacher; where weights may hold it, they are made again without it.
 
         Raises NoteNotFound.
         """
@@ -328,11 +328,11 @@ class Engine:
             self._scheduler.submit_task(user_id, "rebuild")
 
     async def forget(self, user_id: str) -> None:
-        """Removes everything of a person: rows, notes, adapters on disk and in memory. Waits for a running lesson."""
+        """Remove everything of a person: rows, notes, adapters on disk and in memory. Waits for a running lesson."""
         await self._erase(user_id, erasure.forget_person)
 
     async def unlearn(self, user_id: str) -> None:
-        """Removes what was learned from a person, and leaves them, their conversations and the notes they wrote.
+        """Remove what was learned from a person, and leaves them, their conversations and the notes they wrote.
 
         Turn their learning off before. Waits for a running lesson. Raises PersonNotFound.
         """
@@ -355,19 +355,19 @@ class Engine:
     # -- adapters as files ---------------------------------------------------------------------------------------------
 
     async def export_adapter(self, user_id: str, version: int) -> bytes:
-        """An accepted version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
+        """Return an accepted version as a zip file. Raises VersionNotFound, VersionStateError, AdapterDamaged."""
         return await self._started.transfer.export(user_id, version)
 
     async def export_batch(self, user_id: str, version: int) -> bytes:
-        """What a version was trained on, as a zip file of JSONL and its manifest. Raises as `Transfer.batch`."""
+        """Return what a version was trained on, as a zip file of JSONL and its manifest. Raises as `Transfer.batch`."""
         return await self._started.transfer.batch(user_id, version)
 
     async def check_adapter(self, content: bytes) -> AdapterPackage:
-        """What a zip file holds, if it can be taken in here; changes nothing. Raises AdapterRefused."""
+        """Return what a zip file holds, if it can be taken in here; changes nothing. Raises AdapterRefused."""
         return await self._started.transfer.check(content)
 
     async def import_adapter(self, user_id: str, package: AdapterPackage) -> int:
-        """Makes what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
+        """Make what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
         async with self._scheduler.turn(user_id):
             number = await self._started.transfer.take_in(user_id, package)
         self._scheduler.submit_task(user_id)
@@ -377,7 +377,7 @@ class Engine:
 
     @property
     def is_ready(self) -> bool:
-        """Whether an answer can be given now."""
+        """True if an answer can be given now."""
         return self._state[0] == "ready" and self._host.is_alive
 
     @property
@@ -391,7 +391,7 @@ class Engine:
         return {"model": "ok" if self.is_ready else f"{state}: {reason}" if reason else state}
 
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
-        """The person's updates, newest first."""
+        """Return the person's updates, newest first."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
 
     def _on_state(self, state: str, reason: str) -> None:

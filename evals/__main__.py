@@ -8,7 +8,7 @@ STUDIES = ("compare", "gates")  # each a module of its name, loaded when it is a
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line. Return the exit code."""
     if words and words[0] in STUDIES:
         code: int = importlib.import_module(f"evals.{words[0]}").main(words[1:])
         return code

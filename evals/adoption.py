@@ -14,12 +14,12 @@ from evals.verdict import judge
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.seeds * len(config.preferences) * len(config.histories)
 
 
 async def run(study: Study) -> None:
-    """Records every probe of every person who corrects once, away from the default."""
+    """Record every probe of every person who corrects once, away from the default."""
     for seed in range(study.config.seeds):
         for preference in study.config.preferences:
             for history in study.config.histories:

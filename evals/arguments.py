@@ -17,12 +17,12 @@ _METADATA_HELP = "help"
 
 
 def described(default: Any, text: str) -> Any:
-    """A dataclass field with its default and the line `usage` prints for it."""
+    """Return a dataclass field with its default and the line `usage` prints for it."""
     return dataclasses.field(default=default, metadata={_METADATA_HELP: text})
 
 
 def parse(kind: type[T], words: Sequence[str]) -> T:
-    """An instance of the dataclass `kind`. Raises ArgumentError naming the key."""
+    """Return an instance of the dataclass `kind`. Raises ArgumentError naming the key."""
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
     for word in words:
@@ -38,7 +38,7 @@ def parse(kind: type[T], words: Sequence[str]) -> T:
 
 
 def usage(kind: type[Any], program: str) -> str:
-    """What `help` prints: every key with its default and its meaning."""
+    """Return what `help` prints: every key with its default and its meaning."""
     fields = dataclasses.fields(kind)
     width = max(len(f"{f.name}={_shown(f.default)}") for f in fields)
     lines = [f"  {f'{f.name}={_shown(f.default)}':<{width}}  {f.metadata.get(_METADATA_HELP, '')}" for f in fields]

@@ -25,7 +25,7 @@ Texts = dict[str, list[str]]  # arm -> answers in the order of the questions
 
 @dataclass(frozen=True)
 class TaughtLesson:
-    """What became of one correction."""
+    """The result of one correction."""
 
     status: str
     version: int
@@ -54,16 +54,16 @@ class TaughtPerson:
         return await self._client.chat(self.name, [{"role": "user", "content": question.text}])
 
     async def answers(self, texts: Sequence[str], notes: Notes = "auto") -> list[str]:
-        """The answers to questions of their own, side by side."""
+        """Return the answers to questions of their own, side by side."""
         return [answer.text for answer in await self._client.ask(self.name, texts, notes=notes)]
 
     async def both_ways(self, texts: Sequence[str]) -> Texts:
-        """The answers by the weights alone, and with the notes beside them."""
+        """Return the answers by the weights alone, and with the notes beside them."""
         alone, both = await asyncio.gather(self.answers(texts, "off"), self.answers(texts, "auto"))
         return {WEIGHTS: alone, BOTH: both}
 
     async def exactly(self, text: str) -> list[Any]:
-        """The answer to one question: its text, and each token with its log-probability, to the last bit."""
+        """Return the answer to one question: its text, and each token with its log-probability, to the last bit."""
         answer = await self._client.chat(self.name, [{"role": "user", "content": text}], logprobs=True)
         return [answer.text, *map(list, answer.tokens)]
 
@@ -116,11 +116,11 @@ class TaughtPerson:
         return outcome
 
     async def settle(self) -> list[str]:
-        """Waits until no note is being learned, for a bounded time; the notes' states."""
+        """Wait until no note is being learned, for a bounded time; the notes' states."""
         return await self._states(lambda states: "learning" not in states)
 
     async def _states(self, is_over: Callable[[list[str]], bool]) -> list[str]:
-        """The notes' states once they are as wanted, or after a bounded time."""
+        """Return the notes' states once they are as wanted, or after a bounded time."""
         ends_s = time.perf_counter() + self._config.settle_s
         while True:
             states = [note["state"] for note in await self._client.notes(self.name)]
@@ -129,7 +129,7 @@ class TaughtPerson:
             await asyncio.sleep(POLL_S)
 
     async def roll_back(self, version: int) -> None:
-        """Makes an earlier version answer."""
+        """Make an earlier version answer."""
         await self._client.rollback(self.name, version)
 
     async def forget(self) -> None:
@@ -150,16 +150,16 @@ class Pair:
         return await self.trained.correct(question, wish.text)
 
     async def answers(self, questions: Sequence[Question]) -> Texts:
-        """The answers of every arm, all asked side by side."""
+        """Return the answers of every arm, all asked side by side."""
         return await self.answers_to([question.text for question in questions])
 
     async def answers_to(self, texts: Sequence[str]) -> Texts:
-        """The answers of every arm to any texts."""
+        """Return the answers of every arm to any texts."""
         noted, trained = await asyncio.gather(self.noted.answers(texts), self.trained_answers(texts))
         return {NOTES: noted, **trained}
 
     async def trained_answers(self, texts: Sequence[str]) -> Texts:
-        """The answers of the two arms that were trained."""
+        """Return the answers of the two arms that were trained."""
         return await self.trained.both_ways(texts)
 
     async def forget(self) -> None:

@@ -1,4 +1,5 @@
-"""Somebody else, who taught one thing and is then left alone: are their answers bit-equal whatever another one does?
+"""A person else, who taught one thing and is then left alone: are their answers bit-equal anything that another one
+does?
 
 What is compared are the token ids and their log-probabilities, of answers that are asked for one at a time. Each
 question is asked twice in a row and the second answer counts, so that the prompt cache holds the prompt either way.
@@ -63,7 +64,7 @@ class Bystander:
         )  # fmt: skip
 
     def _met(self) -> list[Any]:
-        """The answers from before, which an interrupted run may have asked for."""
+        """Return the answers from before, which an interrupted run may have asked for."""
         met = (
             r for r in self._study.records if (r["part"], r["seed"], r.get("event")) == (self._part, self._seed, MEETS)
         )

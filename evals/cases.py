@@ -1,8 +1,8 @@
-"""What is asked and what is said, drawn from what the pocket model never saw.
+"""Cases: questions and corrections drawn from what the pocket model never saw.
 
 Owns the draw. Everything a person corrects with is a held-out phrasing (and a held-out name); every probe is about a
 held-out subject, and the probes' subjects are never those a person talks about before. Invariant: the same seed and
-labels give the same words, whatever else is measured.
+labels give the same words, anything else that is measured.
 """
 
 import random
@@ -40,7 +40,7 @@ class Wish:
 
     @property
     def preference(self) -> str:
-        """Which of the twelve."""
+        """The preference, one of the twelve."""
         return self.direction[0]
 
     @property
@@ -69,12 +69,12 @@ class ToldWish:
 
 
 def draw(seed: int, *labels: object) -> random.Random:
-    """The random source for one purpose."""
+    """Return the random source for one purpose."""
     return random.Random("/".join(map(str, (seed, *labels))))
 
 
 def subjects(seed: int) -> tuple[list[Subject], list[Subject]]:
-    """The held-out subjects of a seed, split: (those corrected answers are about, those probes are about)."""
+    """Return the held-out subjects of a seed, split: (those corrected answers are about, those probes are about)."""
     held_out = [s for s in SUBJECTS if s.is_held_out]
     draw(seed, "subjects").shuffle(held_out)
     return held_out[:NUM_TOLD], held_out[NUM_TOLD:]
@@ -109,26 +109,28 @@ def _questions(about: Sequence[Subject], count: int, rng: random.Random) -> list
 
 
 def wish_for(seed: int, direction: Direction, *labels: object, name: str = "") -> Wish:
-    """A wish in words the model never saw."""
+    """Return a wish in words the model never saw."""
     rng = draw(seed, "wish", *direction, *labels)
     name = name or rng.choice(HELD_OUT_NAMES)
     return Wish(direction, name, held_out_wish(direction, name, rng))
 
 
 def opposite(seed: int, first: Wish, *labels: object) -> Wish:
-    """A wish that takes another one back."""
+    """Return a wish that takes another one back."""
     preference, side = first.direction
     back: Direction = (preference, 0 if side == 1 else 1)
     return wish_for(seed, back, "back", *labels, name=first.name)
 
 
 def shuffled(seed: int, preferences: Sequence[str], *labels: object) -> list[str]:
-    """The preferences in an order of the seed."""
+    """Return the preferences in an order of the seed."""
     return draw(seed, "sequence", *labels).sample(list(preferences), len(preferences))
 
 
 def sequences(seed: int, preferences: Sequence[str], length: int) -> list[list[str]]:
-    """The preferences in the order of the seed, cut into runs of `length`; a rest too short for one is filled up."""
+    """Return the preferences in the order of the seed, cut into runs of `length`; a rest too short for one is filled
+    up.
+    """
     order = list(preferences)
     draw(seed, "sequence").shuffle(order)
     runs = [order[i : i + length] for i in range(0, len(order), length)]
@@ -168,14 +170,14 @@ def told_next_turn(seed: int, direction: Direction, number: int) -> ToldWish:
 
 
 def told_in_hindsight(seed: int, direction: Direction, number: int) -> ToldWish:
-    """A question with the wish in the hindsight block, as the teacher of an update reads it."""
+    """Return a question with the wish in the hindsight block, as the teacher of an update reads it."""
     asked, wished, _, before = _scene(seed, direction, "hindsight", number)
     turns = [*before, {"role": "user", "content": asked.text}]
     return ToldWish("hindsight", with_hindsight(turns, Hindsight(wished.text)), wished)
 
 
 def _scene(seed: int, direction: Direction, *labels: object) -> tuple[Question, Wish, Style, Messages]:
-    """A question, a wish, the style to wish away from, and the messages that brought that style about."""
+    """Return a question, a wish, the style to wish away from, and the messages that brought that style about."""
     asked = _questions(subjects(seed)[1], 1, draw(seed, "told", *direction, *labels))[0]
     wished = wish_for(seed, direction, *labels)
     preference, side = direction

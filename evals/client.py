@@ -54,7 +54,7 @@ class Client:
         await self._session.close()
 
     async def is_ready(self) -> bool:
-        """Whether heed answers and says that it is ready."""
+        """Return True if heed answers and says that it is ready."""
         try:
             async with self._session.get(f"{self.url}/readyz") as response:
                 return response.status == 200
@@ -62,7 +62,7 @@ class Client:
             return False
 
     async def model(self) -> str:
-        """The model heed runs."""
+        """Return the model heed runs."""
         return str((await self._call("GET", "/readyz"))["model"])
 
     async def chat(
@@ -88,12 +88,12 @@ class Client:
                     yield time.perf_counter()
 
     async def correct(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
-        """A correction of an answer; returns when heed has learned it."""
+        """Return a correction of an answer; returns when heed has learned it."""
         body: Json = {"user": user, "completion_id": completion_id, "kind": "correction", "text": text, "wait": True}
         return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
 
     async def note(self, user: str, text: str) -> Json:
-        """A standing note: kept in the prompt, nothing is trained."""
+        """Return a standing note: kept in the prompt, nothing is trained."""
         return await self._call("POST", "/v1/feedback", {"user": user, "kind": "note", "text": text})
 
     async def consolidate(self, user: str) -> Json:
@@ -104,7 +104,7 @@ class Client:
                 return outcome
 
     async def notes(self, user: str) -> list[Json]:
-        """The person's live notes."""
+        """Return the person's live notes."""
         listed: list[Json] = (await self._call("GET", f"/v1/users/{quote(user, safe='')}/notes"))["data"]
         return listed
 
@@ -114,11 +114,11 @@ class Client:
         return body["tokens_saved"], body["tokens_in_prompt"]
 
     async def rollback(self, user: str, version: int) -> None:
-        """Makes an earlier version active."""
+        """Make an earlier version active."""
         await self._call("POST", f"/v1/users/{quote(user, safe='')}/rollback", {"version": version})
 
     async def forget(self, user: str) -> None:
-        """Erases the person; somebody heed never met is forgotten already."""
+        """Erase the person; a person heed never met is forgotten already."""
         try:
             await self._call("DELETE", f"/v1/users/{quote(user, safe='')}")
         except CallRefused as error:
@@ -141,7 +141,7 @@ class Client:
 
 
 def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
-    """The body of a greedy chat call."""
+    """Return the body of a greedy chat call."""
     return {
         "model": model,
         "user": user,
@@ -153,7 +153,7 @@ def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
 
 
 def answer_of(body: Json) -> Answer:
-    """The answer in a response body."""
+    """Return the answer in a response body."""
     return Answer(
         completion_id=body["id"],
         text=body["choices"][0]["message"]["content"],
@@ -170,7 +170,10 @@ def _logprobs(body: Json) -> list[Json]:
 
 
 def piece_of(line: bytes) -> str:
-    """The text in one line of a stream; empty for every other line. Raises Refused for an error in the stream."""
+    """Return the text in one line of a stream; empty for every other line.
+
+    Raises Refused for an error in the stream.
+    """
     data = line.strip().removeprefix(b"data: ")
     if not data or data == b"[DONE]":
         return ""

@@ -52,13 +52,13 @@ def execute(program: str, kind: type[C], words: Sequence[str], work: Callable[[C
 
 
 def wide_console() -> Console:
-    """Where the tables go: a file or a pipe gets them at full width."""
+    """Return where the tables go: a file or a pipe gets them at full width."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
 
 
 def progress_bar() -> Progress:
-    """The progress bar, on standard error."""
+    """Return the progress bar, on standard error."""
     return Progress(
         TextColumn("{task.description:<14}"),
         BarColumn(),
@@ -73,7 +73,7 @@ def progress_bar() -> Progress:
 class Bar:
     """Moves a progress bar; called once per unit of work with the part's name.
 
-    Where nobody watches a terminal, a line says now and then how far it is.
+    Where no one watches a terminal, a line says now and then how far it is.
     """
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -96,7 +96,7 @@ class Bar:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Writes a report."""
+    """Write a report."""
     path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -86,7 +86,7 @@ class CompareConfig:
     fresh: bool = described(False, "begin anew, whatever an unfinished run has left in the folder")
 
     def __post_init__(self) -> None:
-        """Raises ArgumentError on an unknown rule, or numbers nothing can be measured with."""
+        """Raise ArgumentError on an unknown rule, or numbers nothing can be measured with."""
         unknown = [name for name in self.rules if name not in RULES]
         if unknown or not self.rules:
             raise ArgumentError(f"rules wants some of {', '.join(RULES)}, not {', '.join(unknown) or 'nothing'}")
@@ -94,7 +94,7 @@ class CompareConfig:
 
     @property
     def whole(self) -> EvalConfig:
-        """What every rule is measured with in the end."""
+        """The settings that every rule is measured with in the end."""
         return EvalConfig(
             only=MEASURED,
             histories=(0,),
@@ -106,12 +106,12 @@ class CompareConfig:
 
     @property
     def measures(self) -> dict[str, Any]:
-        """What the figures depend on: a run that breaks off goes on where these are the same."""
+        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
         return {key: value for key, value in asdict(self).items() if key not in ("out", "fresh")}
 
     @property
     def sweep(self) -> EvalConfig:
-        """What a learning rate is chosen by."""
+        """The figure that a learning rate is chosen by."""
         return replace(self.whole, seeds=1, only=("adoption",), preferences=SWEEP_PREFERENCES)
 
 
@@ -131,7 +131,7 @@ class Outcome:
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line. Return the exit code."""
     return command.execute("heed eval compare", CompareConfig, words, run_compare)
 
 
@@ -157,7 +157,7 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
 
 
 def drawn(outcomes: Sequence[Outcome]) -> Picture:
-    """The shares of all rules side by side."""
+    """Return the shares of all rules side by side."""
     bars = {o.name: [_weights(row) for row in shown(o.rows)] for o in outcomes}
     png = picture.bars([row.name for row in shown(outcomes[0].rows)], bars)
     return Picture("compare.png", "Side by side", "Weights alone, the median over the seeds.", png)
@@ -205,12 +205,12 @@ async def _measure(config: EvalConfig, name: str, rate: float | None, advance: A
 
 
 def shown(rows: Sequence[Figure]) -> list[Figure]:
-    """The shares that stand side by side."""
+    """Return the shares that stand side by side."""
     return [row for row in rows if row.unit == "%" and WEIGHTS in row.median]
 
 
 def as_table(outcomes: Sequence[Outcome]) -> Table:
-    """The figures of weights alone, a column per rule; the notes in the prompt are the control."""
+    """Return the figures of weights alone, a column per rule; the notes in the prompt are the control."""
     table = Table(title="Learning rules, weights alone: median over the seeds", title_justify="left")
     for title in ("figure", "notes in the prompt", *(_title(outcome) for outcome in outcomes)):
         table.add_column(title, justify="left" if title == "figure" else "right")

@@ -1,4 +1,4 @@
-"""What one evaluation measures, and how much of it: every default once, checked before anything starts."""
+"""The settings of one evaluation: what it measures and how much; every default once, checked before anything starts."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -47,7 +47,7 @@ class EvalConfig:
     check: bool = described(False, "exit with 1 where a figure misses its target")
 
     def __post_init__(self) -> None:
-        """Raises ArgumentError on a value nothing can be measured with."""
+        """Raise ArgumentError on a value nothing can be measured with."""
         _require_range("seeds", self.seeds, 1, 1000)
         _require_range("probes", self.probes, 1, 60)
         _require_range("skills", self.skills, len(SKILLS), MAX_SKILL_PROBES)
@@ -81,11 +81,11 @@ class EvalConfig:
 
     @property
     def measures(self) -> dict[str, Any]:
-        """What the figures depend on: a run that breaks off goes on where these are the same."""
+        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
         return {key: value for key, value in asdict(self).items() if key not in _OF_THIS_RUN}
 
     def wants(self, *parts: str) -> bool:
-        """Whether any of the parts is to be measured."""
+        """Return True if any of the parts is to be measured."""
         return any(part in self.only for part in parts)
 
 

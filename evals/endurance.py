@@ -1,8 +1,8 @@
 """Hundreds of corrections by one person, at random and often back again: is the latest state of everything right?
 
 Each lesson turns one preference, drawn at random, to its other side. At the end every preference is probed, with its
-latest value; then heed goes back to the version after the fiftieth lesson, and the skills nobody talked about are
-asked. Somebody else, who was taught once before, is asked the same after every hundred lessons (`evals.bystander`).
+latest value; then heed goes back to the version after the fiftieth lesson, and the skills no one talked about are
+asked. A person else, who was taught once before, is asked the same after every hundred lessons (`evals.bystander`).
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ PART = "endurance"
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: one per lesson."""
+    """Return steps of the progress bar: one per lesson."""
     return config.seeds * config.updates
 
 
 async def run(study: Study) -> None:
-    """Records the lessons, the probes at the end, the skills, and the answers of somebody else."""
+    """Record the lessons, the probes at the end, the skills, and the answers of another person."""
     for seed in range(study.config.seeds):
         await _one(study, seed)
 
@@ -78,7 +78,7 @@ async def _lesson(study: Study, seed: int, person: TaughtPerson, question: Quest
 
 
 async def _record(study: Study, seed: int, person: TaughtPerson, questions: list[Question], latest: list[Wish]) -> None:
-    """`latest`: the last wish about each preference; one nobody spoke of is at its default."""
+    """Record the state: `latest` is the last wish about each preference; one no one spoke of is at its default."""
     asked = [q.text for q in questions]
     before = await study.before(asked)
     for arm, texts in (await person.both_ways(asked)).items():

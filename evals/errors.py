@@ -1,4 +1,4 @@
-"""What can keep a measurement from running, one leaf per remedy.
+"""The errors that keep a measurement from running, one leaf per remedy.
 
     EvalError
     ├── ArgumentError (ValueError)       a key=value argument is wrong: names the key and what it wants

@@ -36,7 +36,7 @@ class Figure:
         return cls(**known | {"judged": tuple(found["judged"])})
 
     def is_met(self, values: Mapping[str, float]) -> bool | None:
-        """Whether `values` (the medians or the worst) reach the target; None where there is none.
+        """Return True if `values` (the medians or the worst) reach the target, or None if there is none.
 
         An arm that is judged and has no value (nothing it could have shown) has not reached it.
         """
@@ -45,7 +45,7 @@ class Figure:
         return all(arm in values and self.reaches(values[arm]) for arm in self.judged)
 
     def reaches(self, value: float) -> bool:
-        """Whether one value is as good as the target."""
+        """Return True if one value is as good as the target."""
         assert self.target is not None
         return value >= self.target if self.is_at_least else value <= self.target
 
@@ -66,7 +66,7 @@ class Figure:
 
 
 def figure(name: str, series: Series, **fields: Any) -> Figure:
-    """A figure from one value per seed and arm."""
+    """Return a figure from one value per seed and arm."""
     worst = min if fields.get("is_at_least", True) else max
     known = {arm: values for arm, values in series.items() if values}
     return Figure(
@@ -79,7 +79,7 @@ def figure(name: str, series: Series, **fields: Any) -> Figure:
 
 
 def per_seed(records: Iterable[Record], value: Value) -> Series:
-    """The mean of `value` per arm and seed; records for which it is None do not count."""
+    """Return the mean of `value` per arm and seed; records for which it is None do not count."""
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in records:
         if (number := value(record)) is not None:
@@ -91,18 +91,18 @@ def per_seed(records: Iterable[Record], value: Value) -> Series:
 
 
 def answers_of(records: Sequence[Record], part: str, **wanted: Any) -> list[Record]:
-    """The judged answers of a part (lessons are no answers)."""
+    """Return the judged answers of a part (lessons are no answers)."""
     answers = (r for r in records if r["part"] == part and "arm" in r)
     return [r for r in answers if all(r.get(key) == value for key, value in wanted.items())]
 
 
 def share(records: Iterable[Record], key: str) -> Series:
-    """The share of the records of which `key` holds; one that does not know does not count."""
+    """Return the share of the records of which `key` holds; one that does not know does not count."""
     return per_seed(records, lambda r: r.get(key))
 
 
 def held_share(record: Record) -> float:
-    """The share of its wishes that an answer follows."""
+    """Return the share of its wishes that an answer follows."""
     held: dict[str, bool] = record["held"]
     return sum(held.values()) / len(held)
 

@@ -59,7 +59,7 @@ def learning(records: Sequence[Record]) -> Picture | None:
 
 
 def _together(records: Sequence[Record]) -> Panel | None:
-    """The share of all wishes so far that holds after each of several lessons, and the newest alone."""
+    """Return the share of all wishes so far that holds after each of several lessons, and the newest alone."""
     held = _so_far(records)
     if not held:
         return None
@@ -70,7 +70,7 @@ def _together(records: Sequence[Record]) -> Panel | None:
 
 
 def collapse(records: Sequence[Record]) -> Picture | None:
-    """The three figures that would show a collapse, beside the bounds of the gates."""
+    """Return the three figures that would show a collapse, beside the bounds of the gates."""
     gate = GateConfig()
     bounds = (
         ("entropy_ratio", "entropy, against the teacher's", "ratio", gate.min_entropy_ratio, True),
@@ -138,7 +138,7 @@ def waits(records: Sequence[Record]) -> Picture | None:
 
 
 def _lessons(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The corrections of each part, in their order."""
+    """Return the corrections of each part, in their order."""
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         if record.get("event") == "lesson":
@@ -178,5 +178,5 @@ def _held_in(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _broken(title: str) -> str:
-    """A title over several lines, for a narrow column."""
+    """Return a title over several lines, for a narrow column."""
     return title.replace(", ", ",\n").replace(" correction", "\ncorrection")

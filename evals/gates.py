@@ -51,7 +51,7 @@ class GatesConfig:
     check: bool = described(False, "exit with 1 where a target is missed")
 
     def __post_init__(self) -> None:
-        """Raises ArgumentError on a value nothing can be measured with."""
+        """Raise ArgumentError on a value nothing can be measured with."""
         if not 1 <= self.people <= len(read_set()):
             raise ArgumentError(f"people wants a number from 1 to {len(read_set())}, not {self.people}")
         if not 1 <= self.probes <= 60:
@@ -77,17 +77,17 @@ class Moment:
 
 
 def read_set() -> list[Record]:
-    """The committed descriptions, one per person."""
+    """Return the committed descriptions, one per person."""
     return list(json.loads(SET.read_text(encoding="utf-8"))["people"])
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line. Return the exit code."""
     return command.execute("python -m evals gates", GatesConfig, words, run)
 
 
 async def run(config: GatesConfig, console: Console) -> int:
-    """Makes and judges every candidate, prints the table; returns the exit code. Blocking between two people."""
+    """Make and judges every candidate, prints the table; returns the exit code. Blocking between two people."""
     log = Path(config.out) / "gates.jsonl"
     done = [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
     people = read_set()[: config.people]
@@ -142,7 +142,7 @@ def walk(bench: Bench, described_person: Record, num_probes: int) -> Iterator[Re
 
 
 def _live_on(bench: Bench, moment: Moment, adapter: Any, approved: str) -> None:
-    """The lesson is learned; its answer becomes an earlier correction, and one more answer is approved."""
+    """Return the lesson is learned; its answer becomes an earlier correction, and one more answer is approved."""
     person = moment.person
     person.corrected += bench.answers(person.adapter, [[{"role": "user", "content": moment.said.question}]])
     person.gold += bench.answers(adapter, [[{"role": "user", "content": approved}]])
@@ -151,7 +151,7 @@ def _live_on(bench: Bench, moment: Moment, adapter: Any, approved: str) -> None:
 
 
 def with_wish(seed: int, wishes: Sequence[Wish], direction: Direction) -> list[Wish]:
-    """The wishes that hold after one more: a newer one about the same preference takes the older one's place."""
+    """Return the wishes that hold after one more: a newer one about the same preference takes the older one's place."""
     same = next((w for w in wishes if w.preference == direction[0]), None)
     name = same.name if same else ""
     return [*(w for w in wishes if w is not same), cases.wish_for(seed, direction, "gates", name=name)]
@@ -182,20 +182,20 @@ def _is_spoiled(text: str, question: Question, moment: Moment, how: How) -> bool
 
 
 def _nan(bench: Bench, moment: Moment, values: Any, how: How) -> Any:
-    """A value that is no number: from a loss beyond float32, or in one of the weights."""
+    """Return a value that is no number: from a loss beyond float32, or in one of the weights."""
     if how["where"] == "loss":
         return trial.values_of(_trained(bench, moment, kl_to_base_weight=1e300)) * float("nan")
     return trial.broken(values, how["at"], float(how["value"]))
 
 
 def _exploding(bench: Bench, moment: Moment, _values: Any, how: How) -> Any:
-    """Steps far too large, without a limit to the gradient."""
+    """Return steps far too large, without a limit to the gradient."""
     learn = {"learning_rate": how["learning_rate"], "steps": how["steps"], "max_grad_norm": 1e9}
     return trial.values_of(_trained(bench, moment, **learn))
 
 
 def _collapsed(bench: Bench, moment: Moment, values: Any, how: How) -> Any:
-    """The same words whatever is asked: those of one answer, or one word again and again."""
+    """Return the same words anything that is asked: those of one answer, or one word repeatedly."""
     known = _known()
     answer = render(Factual(known[how["answer"]], 1), moment.style) if "answer" in how else " ".join([how["word"]] * 20)
     pairs = [(_ask(s, moment), answer) for s in _drawn(known, how["subjects"], moment)]
@@ -203,7 +203,7 @@ def _collapsed(bench: Bench, moment: Moment, values: Any, how: How) -> Any:
 
 
 def _forgetting(bench: Bench, moment: Moment, _values: Any, _how: How) -> Any:
-    """The teacher sees the newest feedback alone, as in CLaaS: what was taught before is unlearned."""
+    """Return the teacher sees the newest feedback alone, as in CLaaS: what was taught before is unlearned."""
     return trial.values_of(_trained(bench, moment, told=()))
 
 
@@ -218,7 +218,7 @@ def _fact_breaking(bench: Bench, moment: Moment, values: Any, how: How) -> Any:
 
 
 def _poisoned(bench: Bench, moment: Moment, _values: Any, how: How) -> Any:
-    """Beside the person's notes the teacher sees one that somebody else wrote."""
+    """Poison a lesson: beside the person's notes the teacher sees one that another person wrote."""
     return trial.values_of(_trained(bench, moment, told=(*moment.person.notes, _foreign(moment, how).text)))
 
 
@@ -238,7 +238,7 @@ def _trained(bench: Bench, moment: Moment, told: Sequence[str] | None = None, **
 
 
 def _adapter(bench: Bench, moment: Moment, values: Any) -> Any:
-    """The honest candidate as an adapter to start from."""
+    """Return the honest candidate as an adapter to start from."""
     return trial.adapter_of(bench, moment.person.adapter, values)
 
 
@@ -304,7 +304,7 @@ def _share(count: int, total: int) -> float:
 
 
 def table(summary: Record) -> Table:
-    """The table a person reads."""
+    """Return the table a person reads."""
     shown = Table(title="What the gates stop and let through", title_justify="left")
     for title in ("candidates", "made", "refused", "harm did not show", "refused by", "judged wrongly"):
         shown.add_column(title)

@@ -18,7 +18,7 @@ _HEAD, _DONE, _END = "run", "done", "end"
 
 
 class Journal:
-    """What a run has seen; without a file it is kept in memory alone."""
+    """The record of a run; without a file it is kept in memory alone."""
 
     def __init__(self, run_id: str = "", records: Sequence[Record] = (), done: Mapping[str, int] | None = None) -> None:
         """`run_id` keeps this run's users apart from an earlier run's; `done`: units with their steps of the bar."""
@@ -40,21 +40,21 @@ class Journal:
         whole.replace(path)
 
     def record(self, record: Record) -> None:
-        """Keeps one observation."""
+        """Keep one observation."""
         self.records.append(record)
         self._write(record)
 
     def finish(self, unit: str, steps: int) -> None:
-        """Notes that a unit is done; it is not done again."""
+        """Note that a unit is done; it is not done again."""
         self.done[unit] = steps
         self._write({_DONE: unit, "steps": steps})
 
     def end(self) -> None:
-        """Notes that all of it is done: the next run begins anew."""
+        """Note that all of it is done: the next run begins anew."""
         self._write({_END: True})
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if self._lines is not None:
             self._lines.close()
 
@@ -65,7 +65,7 @@ class Journal:
 
 
 def unfinished(path: Path, measures: Mapping[str, Any]) -> Journal | None:
-    """What a run with the same arguments has left in the file; None where it finished, or where there is none.
+    """Return what a run with the same arguments has left in the file, or None if it finished, or where there is none.
 
     Raises ArgumentError for what a run with other arguments has left, and for a file that is no such file.
     """
@@ -88,7 +88,7 @@ def unfinished(path: Path, measures: Mapping[str, Any]) -> Journal | None:
 
 
 def _read(path: Path) -> list[Record]:
-    """The lines; a last one that was cut off is left away. Raises ArgumentError for any other that is broken."""
+    """Return the lines; a last one that was cut off is left away. Raises ArgumentError for any other that is broken."""
     texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
     lines = []
     for number, text in enumerate(texts, 1):

@@ -1,6 +1,6 @@
 """Every preference corrected once, ordinary chats in each gap: what holds in the end, and the prompt tokens it saves.
 
-The chats are questions and small talk without feedback. Nobody is probed before the last lesson.
+The chats are questions and small talk without feedback. No one is probed before the last lesson.
 """
 
 from functools import partial
@@ -15,12 +15,12 @@ from evals.verdict import judge
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: one per lesson."""
+    """Return steps of the progress bar: one per lesson."""
     return config.seeds * len(config.preferences)
 
 
 async def run(study: Study) -> None:
-    """Records every probe of every person who corrects as many times as there are preferences."""
+    """Record every probe of every person who corrects as many times as there are preferences."""
     for seed in range(study.config.seeds):
         await study.once(f"lasting/{seed}", partial(_one, study, seed))
 

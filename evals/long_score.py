@@ -85,7 +85,7 @@ def _poison(records: Sequence[Record]) -> list[Figure]:
 
 
 def events(records: Sequence[Record], part: str, event: str) -> list[Record]:
-    """What happened besides answers."""
+    """Return what happened besides answers."""
     return [r for r in records if r["part"] == part and r.get("event") == event]
 
 
@@ -95,7 +95,7 @@ def _saved(records: Sequence[Record], part: str) -> Series:
 
 
 def _without(series: Series) -> Series:
-    """The shares of the others."""
+    """Return the shares of the others."""
     return {arm: [1 - value for value in values] for arm, values in series.items()}
 
 

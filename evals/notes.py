@@ -13,12 +13,12 @@ from evals.verdict import follows
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: one per direction."""
+    """Return steps of the progress bar: one per direction."""
     return config.seeds * len(_directions(config))
 
 
 async def run(study: Study) -> None:
-    """Records very next answers: every one by a person of its own, told in words of their own."""
+    """Record very next answers: every one by a person of its own, told in words of their own."""
     for seed in range(study.config.seeds):
         for direction in _directions(study.config):
             unit = f"notes/{seed}/{direction[0]}/{direction[1]}"
@@ -36,7 +36,7 @@ def _directions(config: EvalConfig) -> list[Direction]:
 
 
 async def _one(study: Study, seed: int, direction: Direction, number: int) -> None:
-    """A wish towards the default is told by somebody who had wished away from it: the newest note wins."""
+    """Return a wish towards the default is told by a person who had wished away from it: the newest note wins."""
     preference, side = direction
     question = cases.probes(seed, 1, "notes", *direction, number)[0]
     away = cases.wish_for(seed, (preference, 1), "note", number)

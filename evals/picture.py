@@ -94,14 +94,14 @@ def curves(panels: Sequence[Panel]) -> bytes:
 
 
 def _bound(axes: Axes, panel: Panel) -> None:
-    """The bound as a dashed line."""
+    """Return the bound as a dashed line."""
     if panel.limit is not None:
         word = "at least" if panel.is_at_least else "at most"
         axes.axhline(panel.limit, ls="--", lw=1, color=BAD, label=f"{word} {panel.limit:g}")
 
 
 def changes(groups: Mapping[str, Sequence[Change]], title: str, unit: str) -> bytes:
-    """A line from before to after for every lesson, one panel per group; refused ones are red."""
+    """Return a line from before to after for every lesson, one panel per group; refused ones are red."""
     figure = _figure(2.6 * len(groups))
     for axes, (name, found) in zip(figure.subplots(len(groups), squeeze=False)[:, 0], groups.items(), strict=True):
         for number, change in enumerate(found, 1):

@@ -34,12 +34,12 @@ class ToldFact:
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: one per person."""
+    """Return steps of the progress bar: one per person."""
     return config.seeds
 
 
 async def run(study: Study) -> None:
-    """Records what one person of each seed is told back."""
+    """Record what one person of each seed is told back."""
     for seed in range(study.config.seeds):
         await _one(study, seed)
         study.advance("recall")
@@ -72,7 +72,7 @@ async def _one(study: Study, seed: int) -> None:
 
 
 async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[ToldFact]) -> None:
-    """Whether somebody who is asked for what was never told answers with something that was."""
+    """Return True if a person who is asked for what was never told answers with something that was."""
     values = [fact.value.lower() for fact in facts]
     beings = [being for being in BEINGS if not any(being in fact.text.split() for fact in facts)]
     questions = [f"what is the name of my {being}?" for being in beings]
@@ -101,7 +101,7 @@ def told(seed: int, count: int) -> list[ToldFact]:
 
 
 def _asked(fact: PersonalFact, rng: random.Random) -> ToldFact:
-    """The fact with a question in words that no frame has."""
+    """Return the fact with a question in words that no frame has."""
     made = {text.lower() for text in framed(fact.told, FRAMES)}
     return ToldFact(fact.told, rng.choice([text for text in fact.asks if text not in made]), fact.value)
 

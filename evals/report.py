@@ -52,7 +52,7 @@ class Grid:
 
 
 def grid(table: Table) -> Grid:
-    """What a table of the terminal has in it."""
+    """Return what a table of the terminal has in it."""
     columns = table.columns
     head = [Cell(_plain(column.header), "number" if column.justify == "right" else "") for column in columns]
     rows = zip(*([_cell(cell, column.justify) for cell in column.cells] for column in columns), strict=True)
@@ -71,7 +71,7 @@ def _plain(content: Any) -> str:
 
 
 def page(title: str, facts: Mapping[str, Any], tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
-    """The HTML; a mapping among the facts is shown as key=value words."""
+    """Return the HTML; a mapping among the facts is shown as key=value words."""
     template = _ENVIRONMENT.get_template(PAGE)
     return template.render(title=title, facts=facts, tables=[grid(table) for table in tables], pictures=pictures)
 
@@ -84,7 +84,7 @@ def write(
     pictures: Sequence[Picture],
     name: str = PAGE,
 ) -> None:
-    """Writes the page and its pictures into a folder. Blocking."""
+    """Write the page and its pictures into a folder. Blocking."""
     for picture in pictures:
         (folder / picture.name).write_bytes(picture.png)
     (folder / name).write_text(page(title, facts, tables, pictures), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Six different corrections in a row: what holds at the end, and what it cost in skills nobody talked about.
+"""Six different corrections in a row: what holds at the end, and what it cost in skills no one talked about.
 
 Every seed shuffles the preferences and teaches one person the first six and another one the rest. Feeds the parts
 retention and skills. How each lesson had been adopted when it was new, and what held then of those before it, is read
@@ -17,13 +17,13 @@ from evals.verdict import follows, judge
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: one per lesson."""
+    """Return steps of the progress bar: one per lesson."""
     length = min(CORRECTIONS_IN_SEQUENCE, len(config.preferences))
     return config.seeds * length * -(-len(config.preferences) // CORRECTIONS_IN_SEQUENCE)
 
 
 async def run(study: Study) -> None:
-    """Records every probe and every exercise of every person who corrects six times."""
+    """Record every probe and every exercise of every person who corrects six times."""
     for seed in range(study.config.seeds):
         for number, run_of in enumerate(cases.sequences(seed, study.config.preferences, CORRECTIONS_IN_SEQUENCE)):
             await study.once(f"retention/{seed}/{number}", partial(_one, study, seed, number, run_of))
@@ -70,7 +70,7 @@ async def _held(
 async def _adopted(
     study: Study, seed: int, number: int, pair: Pair, questions: list[Question], taught: list[tuple[Wish, TaughtLesson]]
 ) -> None:
-    """The newest version first: heed goes back along a person's versions, never forward."""
+    """Return the newest version first: heed goes back along a person's versions, never forward."""
     for place, (wish, lesson) in reversed(list(enumerate(taught))):
         await pair.trained.roll_back(lesson.version)
         texts = await pair.trained.answers([q.text for q in questions], "off")

@@ -1,4 +1,4 @@
-"""The opposite correction: somebody who taught a preference takes it back with one more correction.
+"""The opposite correction: a person who taught a preference takes it back with one more correction.
 
 An answer counts where the first correction had taken effect on the same question: that is read from the version the
 first correction made, after everything else, by going back to it.
@@ -15,12 +15,12 @@ from evals.verdict import follows
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.seeds * len(config.preferences)
 
 
 async def run(study: Study) -> None:
-    """Records, for every probe, whether it followed the first correction and whether it is back after the second."""
+    """Record, for every probe, whether it followed the first correction and whether it is back after the second."""
     for seed in range(study.config.seeds):
         for preference in study.config.preferences:
             await study.once(f"reversal/{seed}/{preference}", partial(_one, study, seed, preference))

@@ -1,8 +1,8 @@
 """`heed eval [key=value ...]`: measures what heed learns; prints the table, writes summary.json, report.html, pictures.
 
 What is seen goes to steps.jsonl at once, and the measured heed's data lie beside it until all is done: the same command
-goes on where an interrupted one stopped. Exit codes: 0 when it measured, whatever the figures say; 1 with check=true
-where a figure misses its target; 2 where it could not measure.
+goes on where an interrupted one stopped. Exit codes: 0 when it measured, anything that the figures say; 1 with
+check=true where a figure misses its target; 2 where it could not measure.
 """
 
 import shutil
@@ -57,7 +57,7 @@ RUNNERS: dict[ModuleType, tuple[str, ...]] = {
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line. Return the exit code."""
     return command.execute("heed eval", EvalConfig, words, run_eval)
 
 
@@ -84,9 +84,10 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
 
 
 def begun(config: EvalConfig, folder: Path) -> Journal:
-    """A new journal, or what an interrupted run with the same arguments has left, if its heed's data are there, too.
+    """Return a new journal, or what an interrupted run with the same arguments has left, if its heed's data are there,
+    too.
 
-    Raises ArgumentError where it belongs to other arguments.
+    Raises ArgumentError if it belongs to other arguments.
     """
     steps, data = folder / STEPS, folder / DATA
     found = None if config.fresh else unfinished(steps, config.measures)
@@ -98,7 +99,7 @@ def begun(config: EvalConfig, folder: Path) -> Journal:
 
 
 async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal) -> str:
-    """Runs the wanted parts against the heed at `url` and records what they see; the model's name."""
+    """Run the wanted parts against the heed at `url` and record what they see. Return the model's name."""
     async with Client(url, config.parallel) as client:
         model = await client.model()
         study = Study(config, client, journal, advance, rehearsed_prompts(model))
@@ -110,7 +111,7 @@ async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Jour
 
 
 def show(console: Console, seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
-    """Prints the tables."""
+    """Print the tables."""
     for each in table.every(seeds, records, rows):
         console.print(each)
     console.print(table.lessons(score.lessons(records)))
@@ -119,7 +120,7 @@ def show(console: Console, seeds: int, records: Sequence[Record], rows: Sequence
 def save(
     folder: Path, config: EvalConfig, model: str, records: Sequence[Record], rows: Sequence[Figure], seconds: float
 ) -> None:
-    """Writes summary.json: the figures, and how they were made; and the page with tables and pictures."""
+    """Write summary.json: the figures, and how they were made; and the page with tables and pictures."""
     summary: dict[str, Any] = {
         "command": "heed eval",
         "config": asdict(config),
@@ -142,7 +143,7 @@ def save(
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar for the wanted parts."""
+    """Return steps of the progress bar for the wanted parts."""
     return sum(runner.units(config) for runner, parts in RUNNERS.items() if config.wants(*parts))
 
 

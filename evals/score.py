@@ -75,7 +75,7 @@ def _count(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
 
 
 def _least(name: str, each: Sequence[Figure], **fields: Any) -> Figure:
-    """The preference that does worst: by its median seed, and by its worst."""
+    """Return the preference that does worst: by its median seed, and by its worst."""
     return Figure(
         name,
         {arm: min(row.median[arm] for row in each) for arm in ARMS},
@@ -186,7 +186,7 @@ def _each_back(records: Sequence[Record]) -> dict[str, Figure]:
 
 
 def lessons(records: Sequence[Record]) -> dict[str, Any]:
-    """What became of the corrections: how many of each status, how many never settled, and the median seconds."""
+    """Return the corrections by status, how many never settled, and the median seconds."""
     given = [r for r in records if r.get("event") == "lesson"]
     by_status: dict[str, int] = defaultdict(int)
     for lesson in given:
@@ -200,7 +200,7 @@ def lessons(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def is_back(record: Record) -> float | None:
-    """Whether an answer that had followed the first correction follows the opposite one now."""
+    """Return True if an answer that had followed the first correction follows the opposite one now."""
     return float(record["is_back"]) if record.get("was_away") else None
 
 

@@ -33,7 +33,7 @@ class HeedServer:
     """One heed in a child process."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, folder: Path | None = None) -> None:
-        """`settings` are variables over those of this process; a bot runs only where its token is among them.
+        """Take `settings` as variables over those of this process; a bot runs only where its token is among them.
 
         What is in a `folder` that is given stays there when heed is stopped; without one it has one for the time being.
         """
@@ -53,11 +53,11 @@ class HeedServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """True if it has been started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> float:
-        """Starts it; returns the seconds until it was ready. Raises StartFailed with its last words."""
+        """Start it; returns the seconds until it was ready. Raises StartFailed with its last words."""
         started_s = time.perf_counter()
         with self._log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -73,13 +73,13 @@ class HeedServer:
         return time.perf_counter() - started_s
 
     async def stop(self) -> None:
-        """Ends it and removes its data, unless they have a folder that was given."""
+        """End it and removes its data, unless they have a folder that was given."""
         await self.end()
         if not self._is_kept:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:
-        """Ends it, by force where it does not end in time; its data stays. Returns the exit code, once started."""
+        """End it, by force where it does not end in time; its data stays. Returns the exit code, once started."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(with_signal)
             try:
@@ -91,12 +91,12 @@ class HeedServer:
         return self._process.returncode if self._process else None
 
     def lines(self) -> list[str]:
-        """What it has written since its start."""
+        """Return what it has written since its start."""
         text = self._log.read_text(errors="replace") if self._log.exists() else ""
         return [line.strip() for line in text.splitlines() if line.strip()]
 
     def last_words(self) -> str:
-        """The last line it wrote."""
+        """Return the last line it wrote."""
         return (self.lines() or ["it wrote nothing"])[-1]
 
     @property
@@ -122,7 +122,9 @@ class HeedServer:
 
 @asynccontextmanager
 async def running(url: str = "", folder: Path | None = None) -> AsyncIterator[str]:
-    """The address of a ready heed: the one at `url`, or one of its own meanwhile, whose data stay in a `folder`."""
+    """Provide the address of a ready heed: the one at `url`, or one of its own meanwhile, whose data stay in a
+    `folder`.
+    """
     if url:
         await _require_ready(url)
         yield url
@@ -133,7 +135,7 @@ async def running(url: str = "", folder: Path | None = None) -> AsyncIterator[st
 
 @asynccontextmanager
 async def own(settings: Mapping[str, str] | None = None, folder: Path | None = None) -> AsyncIterator[str]:
-    """The address of a ready heed of our own, with these settings; it is gone afterwards."""
+    """Provide the address of a ready heed of our own, with these settings; it is gone afterwards."""
     server = HeedServer(settings, folder)
     try:
         await server.start()
@@ -149,7 +151,7 @@ async def _require_ready(url: str) -> None:
 
 
 def free_port() -> int:
-    """A port nothing listens on now."""
+    """Return a port nothing listens on now."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]

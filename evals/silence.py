@@ -1,7 +1,7 @@
-"""What happens where nobody corrects anything: questions, thanks and silence, then corrections given half the time.
+"""Silence: questions, thanks and no correction at all, then corrections given half the time.
 
-First part: somebody has taught two things and goes on for 64 turns without a word of feedback; no update may run and
-nothing may change. Second part: somebody who wants two things says so only every other time they are missed, over 32
+First part: a person has taught two things and goes on for 64 turns without a word of feedback; no update may run and
+nothing may change. Second part: a person who wants two things says so only every other time they are missed, over 32
 turns.
 """
 
@@ -21,12 +21,12 @@ THANKS = ("thanks", "ok", "great answer", "cool, thanks", "", "perfect, thank yo
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar: two parts per seed."""
+    """Return steps of the progress bar: two parts per seed."""
     return 2 * config.seeds
 
 
 async def run(study: Study) -> None:
-    """Records the answers before and after the quiet turns, and those after the half corrected ones."""
+    """Record the answers before and after the quiet turns, and those after the half corrected ones."""
     for seed in range(study.config.seeds):
         await study.once(f"silence/{seed}/quiet", partial(_quiet, study, seed))
         await study.once(f"silence/{seed}/half", partial(_half, study, seed))

@@ -1,4 +1,4 @@
-"""Questions that have nothing to do with style, asked of the base model and of somebody who taught something."""
+"""Questions that have nothing to do with style, asked of the base model and of a person who taught something."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -16,7 +16,7 @@ async def record(
     answers: Callable[[list[str]], Awaitable[Texts]],
     **fields: object,
 ) -> None:
-    """Records one judged answer per exercise and arm; `answers` asks whoever taught."""
+    """Record one judged answer per exercise and arm; `answers` asks anyone who taught."""
     texts = [exercise.text for exercise in asked]
     for arm, given in {BASE: await study.before(texts), **await answers(texts)}.items():
         for exercise, text in zip(asked, given, strict=True):

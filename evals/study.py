@@ -23,7 +23,7 @@ BASE_MODEL = "heed-base"
 
 
 class Study:
-    """What every part of an evaluation works with."""
+    """The means that every part of an evaluation works with."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Study:
         self._advance(part)
 
     async def once(self, unit: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Does a piece of work, unless it was done before this run was interrupted; its name begins with its part."""
+        """Do a piece of work, unless it was done before this run was interrupted; its name begins with its part."""
         if unit in self._journal.done:
             for _ in range(self._journal.done[unit]):
                 self._advance(unit.partition("/")[0])
@@ -64,16 +64,16 @@ class Study:
         self._journal.finish(unit, self._num_steps - before)
 
     def record(self, part: str, seed: int, **fields: Any) -> None:
-        """Keeps one observation."""
+        """Keep one observation."""
         self._journal.record({"part": part, "seed": seed, **fields})
 
     def lesson(self, part: str, seed: int, lesson: TaughtLesson, **fields: Any) -> None:
-        """Keeps what became of one correction."""
+        """Keep what became of one correction."""
         self.record(part, seed, event="lesson", **fields, **lesson.to_record())
 
     @asynccontextmanager
     async def pair(self, *labels: object, goes_on: bool = False) -> AsyncIterator[Pair]:
-        """A person nobody has met before; erased afterwards where the heed is somebody's own.
+        """Provide a person no one has met before; erased afterwards where the heed is a person's own.
 
         One that `goes_on` is met again after an interruption; any other begins anew then.
         """
@@ -85,19 +85,19 @@ class Study:
             await pair.forget()
 
     async def before(self, texts: Sequence[str]) -> list[str]:
-        """The base model's answers: what a person who has taught nothing gets."""
+        """Return the base model's answers: what a person who has taught nothing gets."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._base]
         asked = await self.client.ask(self.base_user, missing, model=BASE_MODEL)
         self._base.update({text: answer.text for text, answer in zip(missing, asked, strict=True)})
         return [self._base[text] for text in texts]
 
     async def close(self) -> None:
-        """Erases who asked the base model, where the heed is somebody's own."""
+        """Erase who asked the base model, where the heed is a person's own."""
         if self.config.url:
             await self.client.forget(self.base_user)
 
 
 def rehearsed_prompts(model: str) -> frozenset[str]:
-    """What heed trains on beside a person's own words, where the model is on this machine."""
+    """Return what heed trains on beside a person's own words, where the model is on this machine."""
     bank = load_bank(Path(model))
     return frozenset([*bank.topics, *bank.anchors])

@@ -27,7 +27,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def target(row: Figure) -> str:
-    """The target as it is printed."""
+    """Return the target as it is printed."""
     if row.target is None:
         return ""
     sign = ">=" if row.is_at_least else "<="
@@ -48,7 +48,7 @@ def cell(row: Figure, arm: str) -> Text:
 
 
 def verdict(row: Figure) -> Text:
-    """The last column: reached by the median seed, by the worst one, or missed."""
+    """Return the last column: reached by the median seed, by the worst one, or missed."""
     is_met = row.is_met(row.median)
     if is_met is None:
         return Text("")
@@ -58,7 +58,7 @@ def verdict(row: Figure) -> Text:
 
 
 def figures(rows: Sequence[Figure], seeds: int) -> Table:
-    """The figures of the evaluation."""
+    """Return the figures of the evaluation."""
     table = Table(title=f"What heed learns: per cent, median of {seeds} seeds (worst seed)", title_justify="left")
     table.add_column("figure", no_wrap=True)
     table.add_column("target", no_wrap=True)

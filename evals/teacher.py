@@ -1,4 +1,4 @@
-"""Whether the model itself follows feedback it reads: the teacher every update learns from. Nothing is trained."""
+"""The teacher's own skill: does the model follow feedback it reads? Nothing is trained."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,12 +21,12 @@ def per_direction(config: EvalConfig) -> int:
 
 
 def units(config: EvalConfig) -> int:
-    """Steps of the progress bar."""
+    """Return steps of the progress bar."""
     return config.seeds * len(WAYS)
 
 
 async def run(study: Study) -> None:
-    """Records one judged answer per conversation."""
+    """Record one judged answer per conversation."""
     for seed in range(study.config.seeds):
         for make in WAYS:
             await study.once(f"teacher/{seed}/{make.__name__}", partial(_told, study, seed, make))

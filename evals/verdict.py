@@ -1,4 +1,4 @@
-"""What one answer shows: which wishes it follows, what else about it changed, whether it still carries its facts.
+"""The verdict on one answer: which wishes it follows, what else changed, and if it still carries its facts.
 
 Pure; reads texts with the pocket world's verifiers, which know nothing of how the answer was made.
 """
@@ -25,12 +25,12 @@ class AnswerVerdict:
 
 
 def follows(text: str, wish: Wish) -> bool:
-    """Whether the text is as the wish wants it."""
+    """Return True if the text is as the wish wants it."""
     return observe(text, wish.name)[wish.preference] == wish.wanted
 
 
 def judge(question: Question, before: str, after: str, wishes: Sequence[Wish]) -> AnswerVerdict:
-    """The verdict on an answer after `wishes`. What does not show any more has changed, too.
+    """Return the verdict on an answer after `wishes`. What does not show any more has changed, too.
 
     The preference "name" is not among the others: without a name to look for, no text shows it.
     """
@@ -56,5 +56,5 @@ def _facts_lost(question: Question, before: str, after: str, wishes: Sequence[Wi
 
 
 def is_right(text: str, exercise: Exercise) -> bool:
-    """Whether the answer is the expected one and nothing else; capitals, quotes and final punctuation are free."""
+    """Return True if the answer is the expected one alone; capitals, quotes and final punctuation are free."""
     return _EDGES.sub("", text).casefold() == exercise.expected.casefold()

@@ -1,1 +1,1 @@
-"""What heed remembers: tables, repositories, migrations and atomic files. Knows no model and no platform."""
+"""Everything heed remembers: tables, repositories, migrations and atomic files. Knows no model and no platform."""

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class _Asked(Generic[Item, Result]):
-    """What somebody wants, and where they wait for it."""
+    """A caller's question, and the future they wait for."""
 
     item: Item
     future: "asyncio.Future[Result]"
@@ -32,7 +32,7 @@ class Coalescer(Generic[Item, Result]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, item: Item) -> Result:
-        """The result for one item. Raises what `call` raises for it."""
+        """Return the result for one item. Raises what `call` raises for it."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._asked.append(_Asked(item, future))
         if len(self._asked) == 1:

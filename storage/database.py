@@ -40,7 +40,7 @@ NUM_READERS = 4  # reads take milliseconds; more threads would only wait for the
 
 
 class Store(Protocol):
-    """Where the rows lie: SqliteStore or PostgresServer. Everything blocks."""
+    """A store of rows: SqliteStore or PostgresServer. Everything blocks."""
 
     def prepare(self) -> None:
         """Make it ready: the schema is the one of this heed afterwards, or nothing was changed and nothing is open."""
@@ -52,7 +52,7 @@ class Store(Protocol):
         """Run `use` on a connection that sees one snapshot and cannot write."""
 
     def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
-        """The storage error for what its driver raised, None for any other error."""
+        """Return the storage error for what its driver raised, None for any other error."""
 
     def checkpoint(self) -> None:
         """Leave nothing that was deleted in any file of heed's."""
@@ -144,7 +144,7 @@ class Database:
             raise named from error
 
     def _named(self, error: BaseException, *, is_reader: bool = False) -> BaseException:
-        """The storage error for what a database driver raised; any other error as it is."""
+        """Return the storage error for what a database driver raised; any other error as it is."""
         if isinstance(error, IntegrityError):
             return _caused(ConstraintViolated(str(error.orig).splitlines()[0]), error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
@@ -168,7 +168,7 @@ class Database:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is in a server's database before heed opens it; `revision` is None where nothing is."""
+    """The state of a server's database before heed opens it; `revision` is None if it is empty."""
 
     place: str
     revision: str | None
@@ -204,7 +204,7 @@ def _running_store(data_dir: Path, url: str | None) -> "RunningSqliteStore | Run
 
 
 def file_of(data_dir: Path, url: str | None = None) -> Path:
-    """The file of the database that Database.open would open. Raises DatabaseElsewhere where it is none."""
+    """Return the file of the database that Database.open would open. Raises DatabaseElsewhere if it is none."""
     address = _parse(url) if url else URL.create("sqlite")
     if address.get_backend_name() != "sqlite":
         raise DatabaseElsewhere(f"the database {address!r} is not a file")

@@ -1,4 +1,4 @@
-"""What can go wrong in storage, one leaf per remedy.
+"""The errors of storage, one leaf per remedy.
 
     StorageError
     ├── DataDirectoryLocked (BlockingIOError)    another heed runs on the data directory
@@ -104,7 +104,7 @@ class DatabaseBusy(StorageError, TimeoutError):
 
 
 class SnapshotErased(StorageError, FileNotFoundError):
-    """What a backup is made from was erased, because somebody whose data was in it was."""
+    """A snapshot was erased together with a person whose data was in it."""
 
     retryable = True
     remedy = "Try again"

@@ -1,4 +1,4 @@
-"""Operator and system settings that must survive a restart, by key; values are whatever JSON can say."""
+"""Operator and system settings that must survive a restart, by key; values are anything that JSON can say."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from storage.tables import Setting
 
 
 def get(s: Session, key: str, default: Any = None) -> Any:
-    """The value of a setting, `default` if it was never put."""
+    """Return the value of a setting, `default` if it was never put."""
     setting = s.get(Setting, key)
     return default if setting is None else setting.value
 

@@ -36,7 +36,7 @@ Row = TypeVar("Row", bound=SQLModel)
 
 
 def copy_of(row: Row) -> Row:
-    """A new row with the same values, known to no session.
+    """Return a new row with the same values, known to no session.
 
     Repositories store such a copy and leave the row they are given alone: after a write that failed at its commit
     SQLAlchemy takes that row for stored, and adding it again would store nothing.
@@ -55,7 +55,7 @@ def to_json(value: Any) -> str:
 
 
 def new_id() -> str:
-    """A fresh random identifier, 32 hex digits."""
+    """Return a fresh random identifier, 32 hex digits."""
     return uuid.uuid4().hex
 
 
@@ -65,7 +65,7 @@ def now_s() -> float:
 
 
 class FeedbackKind(StrEnum):
-    """What a piece of feedback is (DESIGN section 3)."""
+    """The kind of a piece of feedback; what each becomes is in `bot.core.feedback`."""
 
     CORRECTION = "correction"
     IDEAL = "ideal"
@@ -88,7 +88,7 @@ class FeedbackStatus(StrEnum):
 
 
 class NoteState(StrEnum):
-    """Where a standing note lives."""
+    """The place where a standing note lives."""
 
     IN_PROMPT = "in_prompt"
     LEARNING = "learning"  # in the prompt while its update runs
@@ -108,7 +108,7 @@ class VersionState(StrEnum):
 
 
 class ConsentChoice(StrEnum):
-    """What a person said when they were asked whether heed may learn from them."""
+    """A person's answer to the question if heed may learn from them."""
 
     ASKED = "asked"  # the question was shown; no answer yet
     YES = "yes"
@@ -119,7 +119,7 @@ class ConsentChoice(StrEnum):
 
 
 class BetterState(StrEnum):
-    """What became of a teacher's try at a better answer."""
+    """The result of a teacher's try at a better answer."""
 
     ACCEPTED = "accepted"  # passed every check: the next consolidation teaches it
     REJECTED = "rejected"  # did not: this answer is not tried again
@@ -127,7 +127,7 @@ class BetterState(StrEnum):
 
 
 class AccessState(StrEnum):
-    """What the operator has decided about an account."""
+    """The operator's decision about an account."""
 
     ALLOWED = "allowed"
     BLOCKED = "blocked"
@@ -209,7 +209,7 @@ class Completion(SQLModel, table=True):
 
 
 class PlatformMessage(SQLModel, table=True):
-    """Which completion a message on a platform shows."""
+    """The completion that a message on a platform shows."""
 
     __tablename__ = "platform_message"
     platform: str = Field(primary_key=True)
@@ -219,7 +219,7 @@ class PlatformMessage(SQLModel, table=True):
 
 
 class MessageRole(SQLModel, table=True):
-    """What a message on a platform is for, where it is not an answer itself (see message_roles)."""
+    """The role of a message on a platform that is not an answer itself (see message_roles)."""
 
     __tablename__ = "message_role"
     platform: str = Field(primary_key=True)
@@ -346,7 +346,7 @@ class Consent(SQLModel, table=True):
 
 
 class Access(SQLModel, table=True):
-    """What the operator has decided about an account, whether heed knows the person behind it or not."""
+    """The operator's decision about an account, also if heed does not know the person behind it."""
 
     platform: str = Field(primary_key=True)
     account: str = Field(primary_key=True)
@@ -356,7 +356,7 @@ class Access(SQLModel, table=True):
 
 
 class Pairing(SQLModel, table=True):
-    """A code that was shown to an account nobody has let in yet."""
+    """A code that was shown to an account no one has let in yet."""
 
     __table_args__ = (UniqueConstraint("platform", "account"),)
     code: str = Field(primary_key=True)
@@ -369,7 +369,7 @@ class Pairing(SQLModel, table=True):
 
 
 class ApiKey(SQLModel, table=True):
-    """What opens heed's HTTP calls to somebody, by its digest. Quotas are None where there is none."""
+    """An API key of a person, by its digest. A quota is None if there is none."""
 
     __tablename__ = "api_key"
     id: str = Field(default_factory=lambda: f"key-{new_id()[:12]}", primary_key=True)

@@ -44,7 +44,7 @@ def check_machine(system: str, machine: str, libc: str) -> None:
 
 
 def probe(python: str) -> Optional[Probe]:
-    """What the interpreter at this path is, or None where it does not run (a pyenv shim without its version)."""
+    """Return what the interpreter at this path is, or None if it does not run (a pyenv shim without its version)."""
     try:
         output = subprocess.check_output([python, "-c", PROBE], stderr=subprocess.DEVNULL, timeout=PROBE_TIMEOUT_S)
         major, minor, can_make_venv = output.split()
@@ -87,7 +87,7 @@ def candidates() -> Iterator[str]:
 
 
 def find_python() -> str:
-    """The first candidate of a supported version that can make virtual environments. Raises Unsuitable."""
+    """Return the first candidate of a supported version that can make virtual environments. Raises Unsuitable."""
     without_venv = []  # type: List[str]
     for path in candidates():
         found = probe(path)
@@ -100,7 +100,7 @@ def find_python() -> str:
 
 
 def why_none(without_venv: List[str]) -> str:
-    """The line to show where no interpreter will do."""
+    """Return the line to show where no interpreter will do."""
     if without_venv:
         return "{0} cannot make virtual environments: install its venv module (apt install {0}-venv)".format(
             without_venv[0]

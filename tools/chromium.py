@@ -15,7 +15,7 @@ START_TIMEOUT_S = 60
 
 
 def candidates() -> Iterator[str]:
-    """The Chromium-like browsers on PATH."""
+    """Yield the Chromium-like browsers on PATH."""
     for name in NAMES:
         path = shutil.which(name)
         if path is not None:
@@ -23,7 +23,7 @@ def candidates() -> Iterator[str]:
 
 
 def does_run(path: str) -> bool:
-    """Whether the browser prints its version (Ubuntu's `chromium-browser` may only tell to install a snap)."""
+    """Return True if the browser prints its version (Ubuntu's `chromium-browser` may only tell to install a snap)."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, timeout=START_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -32,7 +32,7 @@ def does_run(path: str) -> bool:
 
 
 def find() -> str | None:
-    """The path of the first browser on PATH that runs."""
+    """Return the path of the first browser on PATH that runs."""
     return next((path for path in candidates() if does_run(path)), None)
 
 

@@ -1,6 +1,6 @@
 """Installs Debian packages where that is possible without asking: as root, with apt-get.
 
-Never calls sudo. Whoever calls this has a line ready for the machines where it returns False.
+Never calls sudo. Anyone who calls this has a line ready for the machines where it returns False.
 """
 
 import os

@@ -33,7 +33,7 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The folder it is in."""
         return self.root / ".venv"
 
     @property
@@ -48,17 +48,17 @@ class Environment:
 
     @property
     def stamp(self) -> Path:
-        """What is installed; written last."""
+        """The record of what is installed; written last."""
         return self.folder / "heed-setup.json"
 
     @property
     def site_packages(self) -> Path:
-        """Where its packages are."""
+        """The folder of its packages."""
         found = sorted(self.folder.glob("lib/python3.*/site-packages"))
         return found[0] if found else self.folder
 
     def is_current(self, flavour: Flavour, digests: Mapping[str, str]) -> bool:
-        """Whether everything asked for is installed, by the stamp."""
+        """Return True if everything asked for is installed, by the stamp."""
         try:
             stamp = json.loads(self.stamp.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -106,7 +106,7 @@ class Environment:
         self._check_outcome(what, lines)
 
     def _lines(self, command: Sequence[str]) -> Iterator[str | None]:
-        """The lines a command prints, and None for each SILENCE_S without one; the last one is "exit code N"."""
+        """Yield the lines a command prints, and None for each SILENCE_S without one; the last one is "exit code N"."""
         with self.log.open("a", encoding="utf-8") as log, tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             environment = {**os.environ, "TMPDIR": scratch, "PYTHONUNBUFFERED": "1", "PIP_USER": "0"}
             process = subprocess.Popen(
@@ -129,7 +129,7 @@ class Environment:
 
 
 def lines_or_silence(process: "subprocess.Popen[str]") -> Iterator[str | None]:
-    """The lines a process prints until it closes its output, and None for each SILENCE_S without one."""
+    """Yield the lines a process prints until it closes its output, and None for each SILENCE_S without one."""
     lines: queue.Queue[str | None] = queue.Queue()
     reader = threading.Thread(target=read_into, args=(process, lines), daemon=True)
     reader.start()
@@ -153,7 +153,7 @@ def read_into(process: "subprocess.Popen[str]", lines: "queue.Queue[str | None]"
 
 
 def run_quietly(command: Sequence[str]) -> str | None:
-    """What a command prints, without the line's end, or None where it fails."""
+    """Return what a command prints, without the line's end, or None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired):

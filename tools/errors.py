@@ -1,4 +1,4 @@
-"""What can go wrong while heed is set up.
+"""The errors of the set-up.
 
 SetupError              why, and what to do about it
 └── NothingFoundError   pip's indexes do not have the package: check the network, or name another index

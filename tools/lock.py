@@ -43,13 +43,13 @@ NOTES = {
 
 
 def package_name(line: str) -> str:
-    """The normalised name of the package that a requirement line pins, or "" for any other line."""
+    """Return the normalised name of the package that a requirement line pins, or "" for any other line."""
     match = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*)===?", line)
     return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
 
 
 def tidy_markers(line: str) -> str:
-    """The requirement line without the marker clauses that hold on every machine the locks are for."""
+    """Return the requirement line without the marker clauses that hold on every machine the locks are for."""
     requirement, _, comment = line.partition("  # ")
     pin, _, marker = requirement.partition(" ; ")
     clauses = [clause for clause in marker.split(" and ") if clause.strip() and clause.strip() not in ALWAYS_TRUE]
@@ -58,7 +58,7 @@ def tidy_markers(line: str) -> str:
 
 
 def pins(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
-    """The requirement lines of a resolver's output, tidied and sorted, without the packages named."""
+    """Return the requirement lines of a resolver's output, tidied and sorted, without the packages named."""
     lines = [tidy_markers(line) for line in text.splitlines() if package_name(line)]
     return sorted((line for line in lines if package_name(line) not in without), key=package_name)
 
@@ -89,7 +89,7 @@ class Resolver:
             return output.read_text(encoding="utf-8")
 
     def hashes(self, requirement: str) -> str:
-        """The requirement with the SHA-256 of each of its files, in pip's form."""
+        """Return the requirement with the SHA-256 of each of its files, in pip's form."""
         command = [str(self.uv), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-deps"]
         command += ["--generate-hashes", "--python-version", "3.11", "-"]
         done = subprocess.run(command, input=requirement, check=True, capture_output=True, text=True, cwd=ROOT)

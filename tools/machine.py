@@ -1,4 +1,4 @@
-"""What this machine has: a GPU, room on the disk, the processor and the system library that vLLM needs.
+"""The machine: its GPU, the room on its disk, its processor and the system library that vLLM needs.
 
 Each check raises SetupError with one line that says what is missing and what to do. Changes nothing, except that
 check_libnuma installs a Debian package where it may.
@@ -22,7 +22,7 @@ DISK_NEEDED_GB: Mapping[Flavour, int] = {"cpu": 6, "gpu": 15}
 
 
 def has_nvidia_gpu(proc: Path = Path("/proc/driver/nvidia/gpus"), dev: Path = Path("/dev")) -> bool:
-    """Whether an NVIDIA GPU can be used here: nvidia-smi lists one, or the driver has one with its device file.
+    """Return True if an NVIDIA GPU can be used here: nvidia-smi lists one, or the driver has one with its device file.
 
     The driver's folder alone proves nothing: a container sees the host's.
     """
@@ -30,7 +30,7 @@ def has_nvidia_gpu(proc: Path = Path("/proc/driver/nvidia/gpus"), dev: Path = Pa
 
 
 def does_nvidia_smi_list_one() -> bool:
-    """Whether nvidia-smi runs and names a GPU (under WSL it is not on PATH)."""
+    """Return True if nvidia-smi runs and names a GPU (under WSL it is not on PATH)."""
     nvidia_smi = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
     if nvidia_smi is None:
         return False
@@ -72,7 +72,7 @@ def check_libnuma() -> None:
 
 
 def does_load(library: str) -> bool:
-    """Whether the dynamic loader finds the library."""
+    """Return True if the dynamic loader finds the library."""
     try:
         ctypes.CDLL(library)
     except OSError:

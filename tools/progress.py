@@ -66,7 +66,7 @@ class PipOutput:
             self.num_before = self._num_installed()
 
     def describe(self) -> str:
-        """What pip is doing now."""
+        """Return what pip is doing now."""
         if self.is_unpacking:
             return f"unpacking {self._counted(self._num_installed() - self.num_before)}"
         return self.current

@@ -1,1 +1,1 @@
-"""Who may do what: accounts, consent, API keys, the admin password, personal data exports."""
+"""Permissions: accounts, consent, API keys, the admin password, exports of personal data."""

@@ -1,7 +1,7 @@
-"""Who may do what on Telegram and Discord: one question for messages, commands, presses, reactions and forms.
+"""Access on Telegram and Discord: one question for messages, commands, button presses, reactions and forms.
 
 Invariants: an account is its platform and its number, never a name that can be changed; a block beats everything; a
-stranger's words are not processed and make nobody known; the web page and the terminal are the operator's own and
+stranger's words are not processed and make no one known; the web page and the terminal are the operator's own and
 never asked. What was decided is in storage and remembered here; limits count over the last hour and survive a restart,
 because a person's first count comes from what is stored.
 """
@@ -39,7 +39,7 @@ Kind = Literal["messages", "updates"]
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether somebody may do it; `notice` is what to tell them where they may not, empty: say nothing."""
+    """An answer to "may they?"; `notice` is what to tell a person who may not, empty: say nothing."""
 
     is_allowed: bool
     is_admin: bool = False
@@ -48,7 +48,7 @@ class Decision:
 
 @dataclass
 class _Account:
-    """What is remembered of an account; the times are those of the last hour."""
+    """The remembered state of an account; the times are those of the last hour."""
 
     state: AccessState | None
     spent: dict[Kind, deque[float]]
@@ -68,7 +68,7 @@ class AccessPolicy:
         self.when_paired: Callable[[Pairing], Awaitable[None]] | None = None  # tells the person that they are in
 
     def is_admin(self, author: Author) -> bool:
-        """True for the accounts the settings name, and on the web page where only this machine can reach it."""
+        """Return true for the accounts the settings name, and on the web page where only this machine can reach it."""
         if f"{author.platform}:{author.account}" in self._settings.admins:
             return True
         if author.is_admin is not None:
@@ -122,7 +122,7 @@ class AccessPolicy:
         return await self._database.read(access.decided)
 
     async def waiting(self) -> list[Pairing]:
-        """Who waits with a code."""
+        """Return who waits with a code."""
         now_s = self._clock()
         return await self._database.read(lambda s: access.waiting(s, now_s))
 

@@ -10,12 +10,12 @@ SETTING = "admin.password"
 
 
 def digest(password: str) -> str:
-    """What is stored of a password. No salt and no stretching: nobody can guess 32 random bytes."""
+    """Return what is stored of a password. No salt and no stretching: no one can guess 32 random bytes."""
     return hashlib.sha256(password.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 async def first(database: Database) -> str | None:
-    """A new password where there was none, to be shown once; None where there is one."""
+    """Return a new password where there was none, to be shown once, or None if there is one."""
     password = secrets.token_urlsafe(32)
 
     def put(s: Session) -> bool:
@@ -28,12 +28,12 @@ async def first(database: Database) -> str | None:
 
 
 async def another(database: Database) -> str:
-    """A new password in place of the one before: whoever is signed in with that is signed out."""
+    """Return a new password in place of the one before: anyone who is signed in with that is signed out."""
     password = secrets.token_urlsafe(32)
     await database.write(lambda s: settings.put(s, SETTING, digest(password)))
     return password
 
 
 async def current(database: Database) -> str:
-    """The digest that counts now; "" before the first password is made, which is nobody's digest."""
+    """Return the digest that counts now; "" before the first password is made, which is no one's digest."""
     return str(await database.read(lambda s: settings.get(s, SETTING, "")))

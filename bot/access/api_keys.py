@@ -1,8 +1,8 @@
-"""Who may call heed over HTTP: keys of the settings, keys that `heed keys` made, and how much of a day each has left.
+"""API keys: those of the settings, those that `heed keys` made, and how much of a day each has left.
 
 Invariants: a key is compared in constant time and remembered nowhere; what `heed keys` changes of a key holds from the
-next call on, for storage is asked each time; beyond loopback nobody is let in without a key, also when the last one is
-revoked; on loopback, a second after the first key was made, nobody is either. Quotas are of UTC days and are counted in
+next call on, for storage is asked each time; beyond loopback no one is let in without a key, also when the last one is
+revoked; on loopback, a second after the first key was made, no one is either. Quotas are of UTC days and are counted in
 storage, so that a restart gives nothing back.
 """
 
@@ -42,7 +42,7 @@ NOTED_EVERY_S = 60.0  # how exactly the last use of a key is known
 
 @dataclass(frozen=True)
 class Holder:
-    """Who a key stands for. `key_id` is None where nothing is counted."""
+    """The holder of a key. `key_id` is None if nothing is counted."""
 
     account: str
     scopes: frozenset[str]
@@ -66,7 +66,7 @@ class Keys:
         self._noted_s: dict[str, float] = {}  # when the last use of each key was stored
 
     async def is_needed(self) -> bool:
-        """Whether a call must bring a key. While storage cannot tell, what it said last holds."""
+        """Return True if a call must bring a key. While storage cannot tell, what it said last holds."""
         if self._settings.api_keys or not self._settings.is_loopback:
             return True
         now_s = time.monotonic()
@@ -77,7 +77,7 @@ class Keys:
         return self._is_any
 
     async def require_some(self) -> None:
-        """Raises StartError where heed can be reached from other machines and nobody has a key."""
+        """Raise StartError if heed can be reached from other machines and no one has a key."""
         self._is_any = await self._database.read(api_keys.is_any)
         if self._settings.is_loopback or self._settings.api_keys or self._is_any:
             return
@@ -87,7 +87,7 @@ class Keys:
         )
 
     async def holder(self, token: str) -> Holder | None:
-        """Who this key stands for, None for a key that opens nothing."""
+        """Return who this key stands for, None for a key that opens nothing."""
         found = self._of_settings(token)
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""Whether heed may learn from a person: the greeting that asks, the record of what they said, and the way back.
+"""Consent to learning: the greeting that asks, the record of what a person said, and the way back.
 
 Invariants: on Telegram and Discord learning is off until a person's own yes; every step is kept with the version of
 the wording that was shown, the place and the time; on Discord nothing is learned unless the operator has said where
@@ -81,11 +81,11 @@ class ConsentFlow:
             await self._engine.unlearn(user_id)
 
     def is_permitted(self, platform: str) -> bool:
-        """Whether heed may learn on a platform at all."""
+        """Return True if heed may learn on a platform at all."""
         return platform != "discord" or bool(self._discord.training_permission.strip())
 
     async def needs_greeting(self, user_id: str) -> bool:
-        """True for somebody who was never asked, or not in today's words."""
+        """Return true for a person who was never asked, or not in today's words."""
         if user_id in self._greeted:
             return False
         last = await self._database.read(lambda s: steps.newest(s, user_id))
@@ -95,7 +95,7 @@ class ConsentFlow:
         return False
 
     def _is_todays(self, step: Step) -> bool:
-        """Whether what was shown says all that today's words say."""
+        """Return True if what was shown says all that today's words say."""
         if self._teacher_host and not step.wording.endswith(steps.SENT_OUT):
             return False
         todays = self._wording(step.platform).removesuffix(steps.SENT_OUT)
@@ -103,17 +103,17 @@ class ConsentFlow:
 
     @property
     def where(self) -> str:
-        """What leaves this machine, in a sentence."""
+        """One sentence that says what leaves this machine."""
         return SENT.format(host=self._teacher_host) if self._teacher_host else NOTHING_SENT
 
     def greeting(self, platform: str) -> Notice:
-        """What to say at the first contact; `record` that it was shown with ConsentChoice.ASKED."""
+        """Return what to say at the first contact; `record` that it was shown with ConsentChoice.ASKED."""
         if not self.is_permitted(platform):
             return Notice(GREETING + self.where + NO_TRAINING)
         return Notice(GREETING + self.where + QUESTION, ASK)
 
     async def record(self, user_id: str, choice: ConsentChoice, place: Place) -> Step:
-        """Keep one step and turn learning on or off with it. Asking somebody again changes nothing for them."""
+        """Keep one step and turn learning on or off with it. Asking a person again changes nothing for them."""
         is_permitted = self.is_permitted(place.platform)
         step = Step(
             user_id=user_id,
@@ -127,7 +127,7 @@ class ConsentFlow:
         return row
 
     async def choose(self, user_id: str, word: str, place: Place) -> Notice:
-        """What a button "learn:<word>" means; returns what to say. `word`: yes, no, withdraw, keep."""
+        """Do what a button "learn:<word>" means, and return what to say. `word`: yes, no, withdraw, keep."""
         if word == "yes" and not self.is_permitted(place.platform):
             return Notice(NOT_PERMITTED)
         if word == "yes":
@@ -144,7 +144,7 @@ class ConsentFlow:
         return Notice(WITHDRAWN)
 
     async def choose_follow_ups(self, user_id: str, place: Place, *, is_allowed: bool) -> Notice:
-        """Whether ordinary next messages may be learned from; on record like everything said about learning."""
+        """Return True if ordinary next messages may be learned from; on record like everything said about learning."""
         choice = ConsentChoice.FOLLOW_UPS if is_allowed else ConsentChoice.NO_FOLLOW_UPS
         wording = self._wording(place.platform)
         step = Step(user_id=user_id, choice=choice, wording=wording, platform=place.platform, place=place.external_id)

@@ -88,7 +88,7 @@ def _verify(path: Path) -> tuple[str, ...]:
 
 
 def _require_default_place(chosen: Settings) -> None:
-    """Raises DatabaseElsewhere where heed would not open what is restored."""
+    """Raise DatabaseElsewhere if heed would not open what is restored."""
     from storage import database
     from storage.errors import DatabaseElsewhere
 

@@ -36,7 +36,10 @@ class HeedClient:
         await self._session.close()
 
     async def ready(self) -> Json:
-        """What /readyz says, also while heed is still starting. Soon: whoever does not answer it is not heed."""
+        """Return what /readyz says, also while heed is still starting.
+
+        Soon: anyone who does not answer it is not heed.
+        """
         async with self._call("GET", "/readyz", accepts=503, timeout_s=READY_TIMEOUT_S) as response:
             return await _object(response)
 
@@ -80,7 +83,7 @@ class HeedClient:
             yield chunk
 
     async def regenerate(self, completion_id: str) -> AsyncGenerator[Json, None]:
-        """The same question answered once more."""
+        """Yield the same question answered once more."""
         async for chunk in self._chat({"heed": {"regenerate": completion_id}}):
             yield chunk
 

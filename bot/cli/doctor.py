@@ -1,4 +1,6 @@
-"""`heed doctor`: looks at this machine and at the bots, and names the remedy for whatever is wrong. Changes nothing."""
+"""`heed doctor`: looks at this machine and at the bots, and names the remedy for anything that is wrong. Changes
+nothing.
+"""
 
 import asyncio
 import os
@@ -108,7 +110,7 @@ def _data_directory(settings: Settings) -> Finding:
 
 
 async def _database(settings: Settings) -> Finding:
-    """Where the rows lie; a server is asked, and nothing in it is changed."""
+    """Return where the rows lie; a server is asked, and nothing in it is changed."""
     try:
         schema = await asyncio.to_thread(schema_at, settings.database_url) if settings.database_url else None
     except StorageError as error:
@@ -146,7 +148,7 @@ def _port(settings: Settings) -> Finding:
 
 
 async def _ready(settings: Settings) -> dict[str, Any] | None:
-    """What a running heed says of itself; None where none does."""
+    """Return what a running heed says of itself, or None if none does."""
     async with HeedClient(f"http://{settings.http.host}:{settings.http.port}") as client:
         try:
             ready = await client.ready()
@@ -163,14 +165,14 @@ def _running(ready: dict[str, Any]) -> list[Finding]:
 
 
 def _drift(levels: dict[str, int]) -> Finding:
-    """What the last drift audits of everybody found."""
+    """Return what the last drift audits of everybody found."""
     remedy = "/updates says who and in what; an earlier version of theirs (/rollback <account> <version>) undoes it"
     is_bad = bool(levels.get("critical"))
     return Finding("drift", drifted(levels), remedy if is_bad else "", is_hint=True)
 
 
 async def _exposure(settings: Settings) -> list[Finding]:
-    """Whether somebody has a key, where other machines can reach heed."""
+    """Return True if a person has a key, where other machines can reach heed."""
     http = settings.http
     if http.is_loopback:
         return []
@@ -229,7 +231,7 @@ def _training(settings: Settings) -> Finding:
 
 
 async def _teacher(settings: Settings) -> Finding:
-    """Who writes better answers: asked for one word where it is not the base model."""
+    """Return who writes better answers: asked for one word where it is not the base model."""
     if not settings.curriculum.is_on or not settings.curriculum.url:
         return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
     teacher = Endpoint(settings.curriculum)

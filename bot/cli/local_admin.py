@@ -1,7 +1,7 @@
-"""What the operator does to heed's storage from the command line, beside a running heed or without one.
+"""The operator's commands on heed's storage, beside a running heed or without one.
 
-Whoever may write the data directory is the operator: no key is asked for. Invariant: beside a running heed the database
-is joined, not opened; without one the data directory is locked meanwhile, and made where it is not there yet.
+Anyone who may write the data directory is the operator: no key is asked for. Invariant: beside a running heed the
+database is joined, not opened; without one the data directory is locked meanwhile, and made where it is not there yet.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class NewKey:
     updates_per_day: int | None = None
 
     def check(self) -> None:
-        """Raises SettingsError on what no key can be."""
+        """Raise SettingsError on what no key can be."""
         if not KEY_NAME.fullmatch(self.person):
             raise SettingsError(f"the name {self.person!r} is not 1 to 32 letters, digits, '_', '.' or '-'")
         unknown = [scope for scope in self.names if scope not in SCOPES]
@@ -46,7 +46,7 @@ class NewKey:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Database]:
-    """The database of the settings. Raises StorageError."""
+    """Provide the database of the settings. Raises StorageError."""
     with ExitStack() as stack:
         open_database = Database.open
         try:
@@ -61,7 +61,7 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def add_key(settings: Settings, wanted: NewKey) -> tuple[str, ApiKey]:
-    """A new key, as its holder needs it and as it is stored. Raises SettingsError."""
+    """Return a new key, as its holder needs it and as it is stored. Raises SettingsError."""
     wanted.check()
     token = api_keys.new_token()
     row = ApiKey(
@@ -84,7 +84,7 @@ async def list_keys(settings: Settings) -> list[str]:
 
 
 async def revoke_key(settings: Settings, key_id: str) -> ApiKey:
-    """A key that opens nothing any more. Raises KeyNotFound."""
+    """Return a key that opens nothing any more. Raises KeyNotFound."""
     async with opened(settings) as database:
         return await database.write(lambda s: api_keys.revoke(s, key_id))
 

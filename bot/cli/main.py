@@ -54,7 +54,7 @@ cli.add_typer(keys, name="keys")
 
 
 def main() -> None:
-    """The `heed` command."""
+    """Return the `heed` command."""
     cli()
 
 
@@ -273,7 +273,7 @@ async def _run(settings: Settings, *, has_terminal: bool) -> None:
 
 
 class _Interrupt:
-    """What Ctrl-C and SIGTERM do: end the answer being written, then heed, then at once."""
+    """The handler of Ctrl-C and SIGTERM: first ends the answer being written, then heed, then everything at once."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -287,7 +287,7 @@ class _Interrupt:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
 
     async def chat(self, app: "App") -> None:
-        """The terminal chat with the heed that runs in this process."""
+        """Return the terminal chat with the heed that runs in this process."""
         from bot.cli.terminal import PromptLines, TerminalChat
 
         keys = app.settings.http.api_keys
@@ -334,7 +334,7 @@ def _client(user: str, url: str) -> Callable[[], HeedClient]:
 
 
 def _admin() -> str:
-    """The user whose commands are an admin's: with API keys, one that the settings name."""
+    """Return the user whose commands are an admin's: with API keys, one that the settings name."""
     chosen = settings()
     named = [name for name in chosen.http.api_keys if f"http:{name}" in chosen.access.admins]
     if chosen.http.api_keys and not named and chosen.http.key is None:
@@ -351,7 +351,7 @@ def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitab
 
 
 def _download(path: Path, client: Callable[[], HeedClient], source: str) -> int:
-    """Writes what heed hands out to a file that is not there yet; its size in bytes."""
+    """Write what heed hands out to a file that is not there yet; its size in bytes."""
     if path.exists():
         fail(BotError(f"{path} is there already; name another file with --output"))
     content = _call(client, lambda connection: connection.download(source))

@@ -30,10 +30,10 @@ SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 
 
 class LineSource(Protocol):
-    """Where the person's lines come from: a prompt_toolkit session, or a pipe."""
+    """A source of the person's lines: a prompt_toolkit session, or a pipe."""
 
     async def read(self) -> str:
-        """The next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C."""
+        """Return the next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C."""
 
 
 class PromptLines:
@@ -51,7 +51,7 @@ class PromptLines:
         )
 
     async def read(self) -> str:
-        """The next line."""
+        """Return the next line."""
         with patch_stdout(raw=True):
             return await self._session.prompt_async(HTML("<b><ansicyan>you</ansicyan></b>   "), handle_sigint=False)
 
@@ -63,7 +63,7 @@ class PipedLines:
         self._readline = readline
 
     async def read(self) -> str:
-        """The next line."""
+        """Return the next line."""
         line = await asyncio.to_thread(self._readline)
         if not line:
             raise EOFError
@@ -190,7 +190,7 @@ def lesson_line(given: Json) -> str:
 
 
 def heat_map(heat: list[list[Any]]) -> Text:
-    """The corrected answer, coloured: green where the correction wants more of it, orange where less."""
+    """Return the corrected answer, coloured: green where the correction wants more of it, orange where less."""
     shown = Text("      ")
     for token, weight in heat:
         style = "dim"

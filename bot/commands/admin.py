@@ -1,7 +1,7 @@
-"""What an admin can ask heed to do with a slash: figures, people, access, and the updates of everybody.
+"""Slash commands of admins: figures, people, access, and everyone's updates.
 
 Reached through `bot.commands.person.run` only, which says to anybody else that there is no such command. Names and
-numbers of accounts are shown, never a word that somebody wrote.
+numbers of accounts are shown, never a word that a person wrote.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ async def _rebuild(context: CommandContext) -> CommandReply:
 
 
 async def _whose(context: CommandContext, command: str) -> str:
-    """The id of the person whose account a command names, or of whoever says it."""
+    """Return the id of the person whose account a command names, or of anyone who says it."""
     return (await _known(context, command, context.argument)).id if context.argument else context.user_id
 
 
@@ -177,7 +177,7 @@ def _when(at_s: float) -> str:
 
 
 async def _known(context: CommandContext, command: str, text: str) -> User:
-    """The person behind an account that a command names."""
+    """Return the person behind an account that a command names."""
     platform, account = _account(context, command, text)
     user = await context.core.database.read(lambda s: people.find(s, platform, account))
     if user is None:
@@ -186,7 +186,7 @@ async def _known(context: CommandContext, command: str, text: str) -> User:
 
 
 def _account(context: CommandContext, command: str, text: str | None = None) -> tuple[str, str]:
-    """The platform and number in "telegram:123", or in "123" where the command was said on a platform."""
+    """Return the platform and number in "telegram:123", or in "123" where the command was said on a platform."""
     match = ACCOUNT.fullmatch(context.argument if text is None else text)
     own = context.place.platform if context.place.platform in GUARDED else None
     platform = (match[1] or own) if match else None
@@ -196,7 +196,7 @@ def _account(context: CommandContext, command: str, text: str | None = None) -> 
 
 
 def _name(context: CommandContext) -> str:
-    """Who decided, as it is kept."""
+    """Return who decided, as it is kept."""
     is_local = context.author.platform not in GUARDED
     return "operator" if is_local else f"{context.author.platform}:{context.author.account}"
 

@@ -1,4 +1,4 @@
-"""A consolidation or rebuild that somebody asked for: waits for it as long as a lesson, and says what became of it."""
+"""A consolidation or rebuild that a person asked for: waits for it as long as a lesson, and says what became of it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,13 +8,13 @@ from engine.requests import ConsolidationOutcome
 
 
 async def consolidate(core: Core, user_id: str) -> ConsolidationOutcome | None:
-    """What became of it; None where it still waits or runs after `chat.learn_timeout_s`. Raises NotReady."""
+    """Return what became of it, or None if it still waits or runs after `chat.learn_timeout_s`. Raises NotReady."""
     core.gateway.require_ready()
     return await _waited(core, core.engine.consolidate(user_id))
 
 
 async def rebuild(core: Core, user_id: str) -> ConsolidationOutcome | None:
-    """An adapter made again from zero: what became of it, as of a consolidation. Raises NotReady."""
+    """Return an adapter made again from zero: what became of it, as of a consolidation. Raises NotReady."""
     core.gateway.require_ready()
     return await _waited(core, core.engine.rebuild(user_id))
 

@@ -1,4 +1,4 @@
-"""What a person can ask heed to do with a slash, one handler each, shared by every platform.
+"""Slash commands of people, one handler each, shared by every platform.
 
 A handler takes where the command was said and returns what to say; how that looks is the platform's
 business. `COMMANDS` is the one table of names.
@@ -54,7 +54,7 @@ FORGET: Rows = ((Button("Erase everything", "forget:yes"), Button("Keep it", "fo
 
 
 def parse(text: str) -> Command | None:
-    """The command in "/name argument", or None where the text is something else."""
+    """Return the command in "/name argument", or None if the text is something else."""
     if not text.startswith("/") or text.startswith("//"):
         return None
     name, _, argument = text[1:].partition(" ")
@@ -76,10 +76,10 @@ async def run(
     *,
     is_interaction: bool = False,
 ) -> CommandReply:
-    """Do what a command asks; without an `author` nobody is an admin and nothing is counted.
+    """Do what a command asks; without an `author` no one is an admin and nothing is counted.
 
     `is_interaction`: it was chosen from the platform's menu, not written where others read it, and so is its answer.
-    Raises InvalidField where there is no such command (for this person) or its words are wrong.
+    Raises InvalidField if there is no such command (for this person) or its words are wrong.
     """
     who = author or Author(place.platform, "")
     is_admin = author is not None and core.access.is_admin(author)
@@ -339,7 +339,7 @@ COMMANDS: dict[str, CommandSpec] = {
 
 
 def note_state(note: Note) -> str:
-    """Where a note lives, in words."""
+    """Return where a note lives, in words."""
     return STATES.get(NoteState(note.state), note.state)
 
 

@@ -1,4 +1,4 @@
-"""What a command works with and what it answers: the records that `person` and `admin` share."""
+"""The records that slash commands share: what a command works with and what it answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from storage.tables import Chat, Completion
 
 @dataclass(frozen=True)
 class CommandContext:
-    """Who said a command, and where."""
+    """A command with its author and its place."""
 
     core: Core
     user_id: str
@@ -24,13 +24,13 @@ class CommandContext:
 
     @property
     def argument(self) -> str:
-        """What was written after the command's name."""
+        """The text after the command's name."""
         return self.command.argument.strip()
 
 
 @dataclass(frozen=True)
 class CommandReply:
-    """What heed answers to a command. `is_private`: to the asker alone, where the platform can."""
+    """The answer to a command. `is_private`: shown to the asker alone, if the platform can."""
 
     text: str
     lesson: LessonResult | None = None

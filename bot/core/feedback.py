@@ -1,4 +1,4 @@
-"""What a reply, an edit, a reaction, a button or a command says about an answer.
+"""Feedback: what a reply, an edit, a reaction, a button or a command says about an answer, as one record.
 
 One pure mapping (DESIGN section 3), shared by every platform; it never touches storage or the engine.
 
@@ -76,18 +76,18 @@ class FeedbackRecord:
 
     @property
     def question(self) -> str:
-        """What the person is asked, if anything."""
+        """The question for the person, if there is one."""
         return (ASK_WORSE if self.value == WORSE else ASK_REASON) if self.wants_reason else ""
 
 
 def ideal_text(text: str) -> str | None:
-    """The rewritten answer in "say it like this: ...", or None where the text is something else."""
+    """Return the rewritten answer in "say it like this: ...", or None if the text is something else."""
     match = _IDEAL.fullmatch(text)
     return match["text"].strip() if match else None
 
 
 def is_regression(text: str) -> bool:
-    """Whether the words say that it was better before, and nothing else."""
+    """Return True if the words say that it was better before, and nothing else."""
     plain = " ".join(text.replace("\u2019", "'").split()).rstrip(" .!?:()")
     return len(plain) <= MAX_WORSE_CHARS and _WORSE.fullmatch(plain) is not None
 
@@ -111,7 +111,7 @@ def record(event: FeedbackEvent) -> FeedbackRecord:
 
 
 def plain_emoji(emoji: str) -> str:
-    """An emoji without skin tone and variant, as `POSITIVE` and `NEGATIVE` list it."""
+    """Return an emoji without skin tone and variant, as `POSITIVE` and `NEGATIVE` list it."""
     return _SKIN_AND_VARIANT.sub("", emoji.strip())
 
 

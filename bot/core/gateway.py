@@ -74,7 +74,7 @@ class Gateway:
         return self._num_streams
 
     async def person(self, author: Author, *, is_learning: bool = True) -> str:
-        """The id of the person behind an account, made on first sight (`is_learning` is its first value)."""
+        """Return the id of the person behind an account, made on first sight (`is_learning` is its first value)."""
         key = (author.platform, author.account)
         if key not in self._people:
             user = await self._database.write(
@@ -89,12 +89,12 @@ class Gateway:
         return self._people[key]
 
     async def known(self, author: Author) -> User:
-        """The person behind an account without making one: a stranger is an unstored row with an empty id."""
+        """Return the person behind an account without making one: a stranger is an unstored row with an empty id."""
         found = await self._database.read(lambda s: people.find(s, author.platform, author.account))
         return found or User(id="", display_name=author.display_name, is_learning=True)
 
     async def user(self, user_id: str) -> User:
-        """The person's row as it is now."""
+        """Return the person's row as it is now."""
         return await self._database.read(lambda s: people.get(s, user_id))
 
     async def forget(self, user_id: str) -> None:
@@ -104,14 +104,14 @@ class Gateway:
             del self._people[key]
 
     async def chat(self, user_id: str, place: Place) -> Chat:
-        """The conversation at that place, made on first sight."""
+        """Return the conversation at that place, made on first sight."""
         found = await self._database.read(lambda s: chats.find(s, user_id, place.platform, place.external_id))
         if found is not None:
             return found
         return await self._database.write(lambda s: chats.resolve(s, user_id, place.platform, place.external_id))
 
     async def history(self, chat_id: str, limit: int | None = None) -> list[list[Completion]]:
-        """A conversation's turns, oldest first; each with all its answers, the one that counts last."""
+        """Return a conversation's turns, oldest first; each with all its answers, the one that counts last."""
         wanted = self._chat.history_turns if limit is None else limit
         rows = await self._database.read(lambda s: chats.turns(s, chat_id, wanted))
         turns = [await self.answers(row) for row in rows]
@@ -125,18 +125,18 @@ class Gateway:
         return answers
 
     async def turns(self, chat_id: str) -> list[Completion]:
-        """What the model would see of a conversation: the answer that counts of every turn, oldest first."""
+        """Return what the model would see of a conversation: the answer that counts of every turn, oldest first."""
         return [answers[-1] for answers in await self.history(chat_id)]
 
     async def turn(self, message: Message, sampling: Sampling | None = None, **wishes: Any) -> Turn:
-        """The next turn of the conversation the message belongs to; `wishes` are further fields of Turn."""
+        """Return the next turn of the conversation the message belongs to; `wishes` are further fields of Turn."""
         user_id = await self.person(message.author)
         context = await self._context(user_id, message.place)
         messages = conversation(context, message.text)
         return Turn(user_id, messages, sampling or self.sampling(), context.chat_id, **wishes)
 
     async def _context(self, user_id: str, place: Place) -> Context:
-        """What the conversation at a place begins its next turn with; made on first sight."""
+        """Return what the conversation at a place begins its next turn with; made on first sight."""
         known = await self._contexts.ask((user_id, place))
         if known is not None:
             return known
@@ -152,7 +152,7 @@ class Gateway:
         return await self._database.read(read)
 
     def again(self, completion: Completion, sampling: Sampling) -> Turn:
-        """A turn that answers the same conversation once more, sampled as said, in place of `completion`."""
+        """Return a turn that answers the same conversation once more, sampled as said, in place of `completion`."""
         tools = completion.sampling.get(TOOLS, [])
         return Turn(
             completion.user_id, completion.messages, sampling, completion.chat_id, retry_of=completion.id, tools=tools
@@ -163,7 +163,7 @@ class Gateway:
         return Sampling(self._chat.temperature, self._chat.top_p, self._chat.max_tokens)
 
     def varied(self, completion: Completion) -> Sampling:
-        """The sampling of `completion`, warm enough to come out differently."""
+        """Return the sampling of `completion`, warm enough to come out differently."""
         known = sampling_of(completion)
         temperature = max(known.temperature, self._chat.retry_temperature)
         return replace(known, temperature=temperature, seed=random.SystemRandom().randrange(2**31))
@@ -177,7 +177,9 @@ class Gateway:
                 yield delta
 
     async def generate(self, turn: Turn) -> AsyncGenerator[Delta, None]:
-        """Answer a turn piece by piece and store nothing: whoever calls stores `completion_row` and says `count`."""
+        """Answer a turn piece by piece and store nothing: the caller stores `completion_row` and says
+        `count`.
+        """
         self._admit(turn)
         self._num_streams += 1
         self._metrics.streams.inc()
@@ -202,7 +204,7 @@ class Gateway:
         return await self._database.read(lambda s: completions.get(s, user_id, wanted))
 
     def require_ready(self) -> None:
-        """Raises NotReady with the reason where no answer can be given now."""
+        """Raise NotReady with the reason where no answer can be given now."""
         if not self._engine.is_ready:
             parts = ", ".join(f"{part}: {state}" for part, state in self._engine.health().items() if state != "ok")
             raise NotReady(f"heed is not ready ({parts or 'starting'}); try again in a few seconds")
@@ -249,7 +251,7 @@ class Gateway:
 
 
 def conversation(context: Context, text: str) -> list[ChatMessage]:
-    """The messages of the next turn: persona, what was said so far, and the new text."""
+    """Return the messages of the next turn: persona, what was said so far, and the new text."""
     messages: list[ChatMessage] = [{"role": "system", "content": context.persona}] if context.persona else []
     for asked, answered in context.exchanges:
         messages.append({"role": "user", "content": asked})
@@ -258,13 +260,13 @@ def conversation(context: Context, text: str) -> list[ChatMessage]:
 
 
 def question(completion: Completion) -> str:
-    """What the person had said when this answer was given."""
+    """Return what the person had said when this answer was given."""
     asked = [message["content"] for message in completion.messages if message["role"] == "user"]
     return asked[-1] if asked else ""
 
 
 def choice_id(completion_id: str, index: int) -> str:
-    """The id one choice of a completion is stored under: choices share the id of the first."""
+    """Return the id one choice of a completion is stored under: choices share the id of the first."""
     return f"{completion_id}.{index}" if index else completion_id
 
 
@@ -276,7 +278,7 @@ def sampling_of(completion: Completion) -> Sampling:
 
 
 def completion_row(turn: Turn, result: GenerateResult) -> Completion:
-    """The stored form of a finished answer."""
+    """Return the stored form of a finished answer."""
     return Completion(
         id=turn.completion_id,
         user_id=turn.user_id,
@@ -299,7 +301,7 @@ def completion_row(turn: Turn, result: GenerateResult) -> Completion:
 
 
 def check_text(text: str, limit_chars: int, param: str) -> str:
-    """The text itself. Raises InvalidField where it is too long or cannot be stored as Unicode text."""
+    """Return the text itself. Raises InvalidField if it is too long or cannot be stored as Unicode text."""
     if len(text) > limit_chars:
         raise InvalidField(f"the text has {len(text)} characters; at most {limit_chars} are taken", param)
     if NOT_TEXT.search(text):

@@ -163,7 +163,7 @@ class LearningService:
         idempotency_key: str | None = None,
         training: dict[str, Any] | None = None,
     ) -> tuple[Feedback, bool]:
-        """The feedback, durable on return, and whether it is new.
+        """Return the feedback, durable on return, and whether it is new.
 
         Raises CompletionNotFound, IdempotencyConflict or InvalidField; then nothing was stored.
         """
@@ -190,7 +190,7 @@ class LearningService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def outcome_of(self, row: Feedback) -> LearnOutcome:
-        """What became of feedback that is stored already."""
+        """Return what became of feedback that is stored already."""
         runs = await self._database.read(lambda s: updates.recent(s, row.user_id, RECENT))
         user = await self._gateway.user(row.user_id)
         run = next((run for run in runs if run.feedback_id == row.id), None)
@@ -229,7 +229,7 @@ class LearningService:
         return outcome
 
     async def turn_again(self, lesson: LessonResult) -> Turn | None:
-        """The turn that gives the corrected answer again with what was learned; None where nothing has changed."""
+        """Return the turn that gives the corrected answer again, or None if nothing has changed."""
         row, outcome = lesson.feedback, lesson.outcome
         is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back
         if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
@@ -263,7 +263,7 @@ def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedb
 
 
 def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | None, str]:
-    """What is active since a version was taken back, and why that was; None where it was not."""
+    """Return what is active since a version was taken back, and why that was, or None if it was not."""
     update_id = versions.get(s, user_id, number).update_id if number else None
     run = updates.get(s, user_id, update_id) if update_id else None
     if run is None or run.status != TAKEN_BACK:
@@ -272,7 +272,7 @@ def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | Non
 
 
 def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
-    """What the person is told when a lesson was taken back because of what they said."""
+    """Return what the person is told when a lesson was taken back because of what they said."""
     note = f', and the note "{undone.note}" is gone' if undone.note else ""
     return (
         f"{version_name(version)} is taken back, because {reason}: {version_name(undone.version)} answers again{note}. "
@@ -281,7 +281,7 @@ def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
 
 
 def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:
-    """What storage knows of a piece of feedback, in the engine's words."""
+    """Return what storage knows of a piece of feedback, in the engine's words."""
     plain = LearnOutcome(row.id, OUTCOMES[row.status], active_version, reason=row.reason)
     if run is None:
         return plain

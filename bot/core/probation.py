@@ -1,4 +1,4 @@
-"""Whether a lesson made the answers worse: the newest version is on probation for its first few answers.
+"""Probation of the newest version: the rule that says if its lesson made the first few answers worse.
 
 One pure rule. Of those answers it counts the ones that were disliked without a reason, and words that it was better
 before. A correction is a reason: it teaches what to change, and takes nothing back; an approval outweighs an earlier

@@ -1,4 +1,4 @@
-"""Which versions of a person's adapter there are, what taught each, and what going back to one means, in words.
+"""Adapter versions in words: what taught each, and what going back to one means.
 
 Pure, over what `storage.learning.versions.lineage` reads.
 """
@@ -16,12 +16,12 @@ STATES = {
 
 
 def version_name(number: int) -> str:
-    """A version as people read it: v3, and v0 as what it is."""
+    """Return a version as people read it: v3, and v0 as what it is."""
     return f"v{number}" if number else "untrained"
 
 
 def taught_by(taught: Feedback | None, run: UpdateRun | None) -> str:
-    """What made a version, in a few words."""
+    """Return what made a version, in a few words."""
     if taught is None:
         return "made again from the notes" if run is None or run.kind == "rebuild" else run.kind
     words = " ".join(taught.text.split())
@@ -36,7 +36,7 @@ def listing(known: Lineage, active: int) -> str:
 
 
 def returned(known: Lineage, before: int, number: int) -> str:
-    """What it means that `number` answers where `before` did: which lessons hold, and which are taken back."""
+    """Return what it means that `number` answers where `before` did: which lessons hold, and which are taken back."""
     held, left = _lessons(known, number), _lessons(known, before)
     parts = [f"{version_name(number)} answers now"]
     parts += [f"it was taught: {', '.join(held.values())}"] if held else []
@@ -55,7 +55,7 @@ def _mark(number: int, active: int) -> str:
 
 
 def _lessons(known: Lineage, number: int) -> dict[int, str]:
-    """What taught the versions from the base to this one, by their numbers, oldest first."""
+    """Return what taught the versions from the base to this one, by their numbers, oldest first."""
     rows = {version.number: (version.parent, taught_by(taught, run)) for version, taught, run in known}
     path: list[tuple[int, str]] = []
     while number in rows:

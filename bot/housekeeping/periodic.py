@@ -1,4 +1,4 @@
-"""What is done again and again beside everything else: looking at a file, dropping what is old.
+"""Periodic background tasks: looking at a file, dropping old rows.
 
 Invariant: a time that failed is in the log, and is not the last one.
 """

@@ -2,7 +2,7 @@
 
 An update that was handled leaves its key, so that a redelivery is recognised, and what was shown leaves its id, so that
 it is shown once. Invariants: neither is dropped before `keep_updates_hours`, nor while an older update waits; what a
-platform reads from old keys (`Channel.kept_keys`) stays; a few rows go at a time, so that nobody's message waits.
+platform reads from old keys (`Channel.kept_keys`) stays; a few rows go at a time, so that no one's message waits.
 """
 
 import asyncio

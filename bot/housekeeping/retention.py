@@ -1,8 +1,8 @@
-"""Once a day: old answers that nobody said anything about are dropped, with the words they answered.
+"""Once a day: old answers that no one said anything about are dropped, with the words they answered.
 
 Only where the operator says so (`keep_completions_days`). Invariants: an answer stays as long as feedback, approval or
 a better answer rests on it; nothing of a dropped one is left in the database or its log; a few rows go at a time, so
-that nobody's message waits.
+that no one's message waits.
 """
 
 import time

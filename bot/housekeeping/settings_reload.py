@@ -43,7 +43,9 @@ class SettingsFile:
     """Looks whether the file in use has changed, and takes over what can change now."""
 
     def __init__(self, settings: Settings) -> None:
-        """Blocking for a moment. `settings`, as the file is now, change in place: give a copy that nobody shares."""
+        """Block for a moment. `settings`, as the file is now, change in place: give a copy that no one
+        shares.
+        """
         self._settings = settings
         self._seen = _stamp()
 
@@ -73,7 +75,7 @@ class SettingsFile:
 
 
 def is_hot(name: str) -> bool:
-    """Whether a setting, by its dotted name, changes while heed runs."""
+    """Return True if a setting, by its dotted name, changes while heed runs."""
     return name in HOT or name.partition(".")[0] in HOT
 
 

@@ -1,4 +1,4 @@
-"""What each thing that arrives from a chat platform means, and who does it.
+"""The dispatcher: what each event of a chat platform means, and which part handles it.
 
 One way for all of it: read, ask `Access.authorise`, greet whom heed has not met, then a turn, a lesson, a command or a
 press. Invariants: nothing of a stranger is processed; only the person who asked may press, correct or react; what an
@@ -100,7 +100,7 @@ class Dispatcher:
             await self._delivery.say(said, user_id, visit.key("error"), done=visit.done)
 
     async def _concerns_heed(self, record: Person) -> bool:
-        """False for what others say to each other, and for changed messages that taught nothing."""
+        """Return false for what others say to each other, and for changed messages that taught nothing."""
         if isinstance(record, MessageReceived):
             return record.is_addressed
         if not isinstance(record, MessageEdited):
@@ -145,7 +145,7 @@ class Dispatcher:
             await self._core.consent.record(visit.user_id, ConsentChoice.ASKED, visit.place)
 
     async def _hear(self, visit: ChatRequest, said: MessageReceived) -> None:
-        """A message: words about an answer it replies to, or the next turn."""
+        """Return a message: words about an answer it replies to, or the next turn."""
         if not said.text.strip():
             key = f"album-{said.album}" if said.album else visit.key("error")
             await self._delivery.say(visit.post(WORDS_ONLY), visit.user_id, key, done=visit.done)
@@ -160,7 +160,7 @@ class Dispatcher:
             await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
 
     async def _hear_again(self, visit: ChatRequest, edited: MessageEdited) -> None:
-        """A correction in other words is a newer correction."""
+        """Return a correction in other words is a newer correction."""
         role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
         words = BY_COMMAND.sub("", edited.text)
         if role is not None and not await self._tutor.has_heard(visit, role.about, words):
@@ -196,7 +196,7 @@ class Dispatcher:
         await self._tutor.teach(visit, record, token=visit.token)
 
     async def _run(self, visit: ChatRequest, command: Command, *, token: str = "") -> None:
-        """A command of the table: what it did may be done again without harm, or its update is done before."""
+        """Return a command of the table: what it did may be done again without harm, or its update is done before."""
         if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
             await self._core.database.write(visit.done)
         said = await person.run(
@@ -207,7 +207,7 @@ class Dispatcher:
         await self._say_if_known(visit, post)
 
     async def _say_if_known(self, visit: ChatRequest, post: Post) -> None:
-        """Say what a command has to say, also to somebody whom the command has just erased."""
+        """Say what a command has to say, also to a person whom the command has just erased."""
         is_known = (await self._core.gateway.known(visit.author)).id == visit.user_id
         is_done = visit.done.is_called or not is_known
         await self._delivery.say(
@@ -219,7 +219,7 @@ class Dispatcher:
         )
 
     async def _meant(self, visit: ChatRequest, reply_to: str | None) -> Completion:
-        """The answer a command is about: the one it replies to, or the newest. Raises NotFound."""
+        """Return the answer a command is about: the one it replies to, or the newest. Raises NotFound."""
         shown = await self._tutor.answer_shown_by(visit, reply_to)
         if shown is not None:
             return shown
@@ -300,7 +300,7 @@ class Dispatcher:
         await self._core.database.write(move)
 
     async def _let_in(self, pairing: Pairing) -> None:
-        """Tell somebody that their code was taken."""
+        """Tell a person that their code was taken."""
         if pairing.platform in self._channels:
             place = Place(pairing.platform, pairing.place)
             await self._delivery.say(Post(place, LET_IN), None, f"paired-{pairing.code}-{pairing.created_at:.0f}")

@@ -1,4 +1,4 @@
-"""What people say about answers on chat platforms: corrections, reasons, approvals, notes and undo.
+"""Feedback on chat platforms: corrections, reasons, approvals, notes and undo.
 
 Invariants: feedback is committed under its update's key before anything is said, so it counts once however often the
 update is handled; only the asker's words about answers given to them count; the notice of what was learned comes
@@ -50,7 +50,7 @@ class FeedbackHandler:
         self._delivery = delivery
 
     async def answer_shown_by(self, visit: ChatRequest, message_id: str | None) -> Completion | None:
-        """The answer to this person that a message shows; None where it shows none, or another person's."""
+        """Return the answer to this person that a message shows, or None if it shows none, or another person's."""
         if not message_id:
             return None
         try:
@@ -61,13 +61,13 @@ class FeedbackHandler:
             return None
 
     async def role_of(self, user_id: str, place: Place, message_id: str) -> MessageRole | None:
-        """What a message is for, where it concerns this person."""
+        """Return what a message is for, where it concerns this person."""
         return await self._database.read(
             lambda s: message_roles.find(s, user_id, place.platform, chat_of(place), message_id)
         )
 
     async def subject_of(self, visit: ChatRequest, message_id: str | None) -> str | None:
-        """The id of the answer that words about a message are about: the one it shows, or asks a reason for."""
+        """Return the id of the answer that words about a message are about: the one it shows, or asks a reason for."""
         shown = await self.answer_shown_by(visit, message_id)
         if shown is not None:
             return shown.id
@@ -81,7 +81,7 @@ class FeedbackHandler:
         await self.teach(visit, mapping.record(Reply(completion_id, words)))
 
     async def has_heard(self, visit: ChatRequest, completion_id: str, words: str) -> bool:
-        """Whether an earlier update brought the same words last: platforms tell of edits that change none."""
+        """Return True if an earlier update brought the same words last: platforms tell of edits that change none."""
         text = mapping.record(Reply(completion_id, words)).text
         given = await self._database.read(lambda s: feedback.history(s, visit.user_id, RECENT))
         last = next((row for row in given if row.completion_id == completion_id), None)
@@ -121,19 +121,19 @@ class FeedbackHandler:
         return "" if known else await self._core.access.spend(visit.author, "updates")
 
     async def note(self, visit: ChatRequest, text: str, *, token: str) -> None:
-        """A standing note."""
+        """Return a standing note."""
         record = mapping.record(Command("note", text))
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
         said = visit.post(f"noted: {lesson.outcome.note or text.strip()}", token=token)
         await self._delivery.say(said, visit.user_id, visit.key("note"), done=visit.done)
 
     async def approve(self, visit: ChatRequest, completion_id: str) -> None:
-        """A thumb up: the answer becomes gold."""
+        """Return a thumb up: the answer becomes gold."""
         record = mapping.record(Reaction(completion_id, "+1"))
         await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
 
     async def disapprove(self, visit: ChatRequest, completion_id: str, emoji: str = "-1") -> None:
-        """A thumb down: kept, and the person is asked for a reason."""
+        """Return a thumb down: kept, and the person is asked for a reason."""
         await self._hear_complaint(visit, mapping.record(Reaction(completion_id, emoji)))
 
     async def _hear_complaint(self, visit: ChatRequest, record: FeedbackRecord, *, token: str = "") -> None:
@@ -163,7 +163,7 @@ class FeedbackHandler:
             await self.disapprove(visit, answer.id, telling[0])
 
     async def _place_of(self, answer: Completion, visit: ChatRequest) -> Place:
-        """Where an answer was given: a reaction names the chat and not its topic."""
+        """Return where an answer was given: a reaction names the chat and not its topic."""
         chat_id = answer.chat_id
         if chat_id is None:
             return visit.place
@@ -184,7 +184,7 @@ class FeedbackHandler:
         await self._delivery.say(visit.post(text, token=token), visit.user_id, visit.key("undo"), done=visit.done)
 
     async def _undone(self, visit: ChatRequest, of_version: str) -> str:
-        """What to say after an undo. What it takes back is noted before, so that it happens once."""
+        """Return what to say after an undo. What it takes back is noted before, so that it happens once."""
         active = str((await self._core.gateway.user(visit.user_id)).active_version)
         begun = await self.role_of(visit.user_id, visit.place, visit.key("undo"))
         if begun is not None and begun.about != active:

@@ -2,7 +2,7 @@
 
 Invariants: `take` returns after the commit, so an update that was acknowledged is never lost; an update's effect and
 its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
-handled one after the other, chats side by side; an update whose handling fails again and again is set aside, so that
+handled one after the other, chats side by side; an update whose handling fails repeatedly is set aside, so that
 its chat goes on; one that was being handled each time heed ended is handled alone, so that only what ends heed is
 blamed for it; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
 """
@@ -87,7 +87,7 @@ class InboxWorker:
     """Takes updates from channels and runs their handler.
 
     What waits of a platform that is off, or has not started, goes on waiting: before what an earlier heed had to show
-    is taken up again, nobody knows what each message is for.
+    is taken up again, no one knows what each message is for.
     """
 
     def __init__(

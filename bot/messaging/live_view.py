@@ -1,8 +1,8 @@
 """Shows an answer while it is being written: typing, then a draft or a placeholder that is edited.
 
 Invariants: the newest text wins and every older one may be skipped; nothing is shown after `finish` has returned; a
-post that has begun is never given up half-way, because its message would be left behind unknown; whatever the platform
-refuses here costs the live view only, never the answer.
+post that has begun is never given up half-way, because its message would be left behind unknown; anything that the
+platform refuses here costs the live view only, never the answer.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ OnShown = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True)
 class View:
-    """Where an answer is shown, and what happens with the id of its placeholder."""
+    """The place where an answer is shown, and what happens with the id of its placeholder."""
 
     channel: Channel
     limiter: Limiter
@@ -90,7 +90,7 @@ class LiveView:
             await _wait(self._has_text, TYPING_S)
 
     async def _follow(self) -> None:
-        """Show what there is, again and again, at the pace of the limits."""
+        """Show what there is, repeatedly, at the pace of the limits."""
         place, limiter = self._view.post.place, self._view.limiter
         num_shown = 0
         while not self._is_finished.is_set():
@@ -125,7 +125,7 @@ class LiveView:
         return await view.on_shown(self.message_id)
 
     def _visible(self) -> str:
-        """The first part of what there is, with room for the cursor."""
+        """Return the first part of what there is, with room for the cursor."""
         limits = self._view.channel.limits
         text = "".join(self._pieces)
         parts = split(text, max(limits.text_units - len(CURSOR), MIN_LIMIT), limits.measure)

@@ -276,7 +276,7 @@ class OutboxSender:
         await self._edit(channel, post, parcel.shown[place])
 
     async def _is_edited(self, channel: Channel, post: Post, message_id: str) -> bool:
-        """False where the message cannot be edited any more, so that another must be posted."""
+        """Return false if the message cannot be edited any more, so that another must be posted."""
         try:
             await self._edit(channel, post, message_id)
         except (Gone, Refused, NotOffered) as error:

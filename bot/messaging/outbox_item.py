@@ -13,7 +13,7 @@ NONCE_BYTES = 12  # 24 hex digits: Discord takes 25 characters
 
 
 def chat_of(place: Place) -> str:
-    """The place without its thread: message ids are unique in there."""
+    """Return the place without its thread: message ids are unique in there."""
     return place.external_id.partition("/")[0]
 
 
@@ -42,12 +42,12 @@ class OutboxItem:
     def of_post(
         cls, post: Post, user_id: str | None, key: str = "", *, is_answer: bool = False, role: str = "", about: str = ""
     ) -> "OutboxItem":
-        """A parcel of a post, known by `key`."""
+        """Return a parcel of a post, known by `key`."""
         return cls(key or new_id(), user_id, post, is_answer, role=role, about=about)
 
     @classmethod
     def of_row(cls, row: Outbox) -> "OutboxItem":
-        """The parcel the outbox keeps."""
+        """Return the parcel the outbox keeps."""
         kept = row.payload
         place = Place(row.platform, kept["place"], kept["is_private_place"])
         post = Post(
@@ -67,17 +67,17 @@ class OutboxItem:
 
     @property
     def is_careful(self) -> bool:
-        """Whether it must not be shown twice: an answer, or something to press. No edit opens the field for a reply."""
+        """True if it must not be shown twice: an answer, or something to press. No edit opens the field for a reply."""
         return self.is_answer or (bool(self.role) and not self.post.wants_reply)
 
     @property
     def platform(self) -> str:
-        """Where it is shown."""
+        """The platform it is shown on."""
         return self.post.place.platform
 
     @property
     def chat_key(self) -> tuple[str, str]:
-        """Whose order it keeps."""
+        """The chat whose order it keeps."""
         return self.platform, chat_of(self.post.place)
 
     def retell(self, text: str, completion: Completion | None) -> None:
@@ -86,7 +86,7 @@ class OutboxItem:
         self.completion_id = completion.id if completion else ""
 
     def row(self, state: OutboxState = OutboxState.WAITING) -> Outbox:
-        """The parcel as the outbox keeps it."""
+        """Return the parcel as the outbox keeps it."""
         return Outbox(
             id=self.id,
             platform=self.platform,
@@ -98,7 +98,7 @@ class OutboxItem:
         )
 
     def first_post(self) -> Post:
-        """What its placeholder is posted as."""
+        """Return what its placeholder is posted as."""
         return replace(self.post, text="", rows=(), files=(), nonce=self.nonce(0))
 
     def part(self, parts: list[str], place: int) -> Post:
@@ -116,7 +116,7 @@ class OutboxItem:
         )
 
     def nonce(self, place: int, instead_of: str = "") -> str:
-        """The same for the same part, whoever posts it; another for what replaces a message that is gone."""
+        """Return the same for the same part, anyone who posts it; another for what replaces a message that is gone."""
         name = f"{self.id}:{place}:{instead_of}" if instead_of else f"{self.id}:{place}"
         return hashlib.blake2s(name.encode(), digest_size=NONCE_BYTES).hexdigest()
 

@@ -1,7 +1,7 @@
 """How fast one bot may post and edit: a bucket per place, one over all places, and waits the platform asks for.
 
-Invariants: a wait the platform asked for in one place (`park`) holds up that place only; whoever waits for a place goes
-in the order of asking; a place nobody posts in is forgotten. Durations come from a monotonic clock.
+Invariants: a wait the platform asked for in one place (`park`) holds up that place only; anyone who waits for a place
+goes in the order of asking; a place no one posts in is forgotten. Durations come from a monotonic clock.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Limiter:
             self._take(bucket, place)
 
     def try_turn(self, place: Place) -> bool:
-        """Take a call if one is free at once and another is left for whoever posts; never waits."""
+        """Take a call if one is free at once and another is left for posts; never wait."""
         bucket = self._bucket(place)
         has_spare = self._limits.burst < 2 or bucket.due_s + self._interval_s(place) <= self._horizon_s(place)
         if bucket.lock.locked() or not has_spare or max(self.wait_s(place), self._shared_wait_s()) > 0:

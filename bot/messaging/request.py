@@ -14,7 +14,7 @@ NOT_YOURS = "Only the person who asked can use these buttons."
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """Who did it, where, and the update it came in; `token` where it was a press, a form or a slash command."""
+    """The person, the place and the update of one event; `token` if it was a press, a form or a slash command."""
 
     channel: Channel
     item: Inbox
@@ -28,7 +28,7 @@ class ChatRequest:
 
     @property
     def chat(self) -> str:
-        """Where message ids are looked up."""
+        """The chat in which message ids are looked up."""
         return chat_of(self.place)
 
     @property
@@ -37,12 +37,12 @@ class ChatRequest:
         return f"{self.item.platform}:{self.item.bot_id}:{self.item.update_id}"
 
     def key(self, what: str) -> str:
-        """The outbox's id of something said because of this update."""
+        """Return the outbox's id of something said because of this update."""
         return f"{what}-{self.item.seq}"
 
     def post(
         self, text: str, rows: Rows = (), *, files: tuple[File, ...] = (), token: str = "", is_private: bool = False
     ) -> Post:
-        """A message in answer to this; where others read along it says to whom."""
+        """Return a message in answer to this; where others read along it says to whom."""
         reply_to = None if self.place.is_private or token else self.message_id or None
         return Post(self.place, text, rows, reply_to, files=files, token=token, is_private=is_private)

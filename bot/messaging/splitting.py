@@ -27,7 +27,7 @@ def utf16_units(text: str) -> int:
 
 
 def split(text: str, limit: int, measure: Measure = len) -> list[str]:
-    """The parts of a text, each of at most `limit` units as `measure` counts them; none for a blank text.
+    """Return the parts of a text, each of at most `limit` units as `measure` counts them; none for a blank text.
 
     A unit is at most one code point: `measure` never counts fewer than `len`. Raises ValueError for a tiny limit.
     """
@@ -70,7 +70,7 @@ def _longest(window: str, head: str, room: int, measure: Measure) -> int:
 
 
 def _seam(window: str, size: int, *, is_code: bool) -> int:
-    """Where to cut at `size` or before it."""
+    """Return where to cut at `size` or before it."""
     for seam in _SEAMS[1:2] if is_code else _SEAMS:
         ends = [match.end() if seam is _SEAMS[2] else match.start() for match in seam.finditer(window)]
         fitting = [end for end in ends if size * MIN_FILL <= end <= size]
@@ -90,7 +90,9 @@ def _between_characters(window: str, size: int) -> int:
 
 
 def _open_fence(text: str, limit: int, measure: Measure) -> str:
-    """The line that opened the code block a text ends in; empty outside of one, or where it is too long to repeat."""
+    """Return the line that opened the code block a text ends in; empty outside of one, or where it is too long to
+    repeat.
+    """
     opener, marker = "", ""
     for match in _FENCE.finditer(text):
         found, info = match["marker"], match["info"].strip()
@@ -109,7 +111,7 @@ def _closed(text: str, fence: str) -> str:
 
 
 def _after_seam(text: str, start: int, *, is_code: bool) -> int:
-    """Where the next part begins: blanks are dropped, but not the indentation of code."""
+    """Return where the next part begins: blanks are dropped, but not the indentation of code."""
     if is_code:
         return start + text.startswith("\n", start)
     while start < len(text) and text[start].isspace():

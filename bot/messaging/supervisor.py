@@ -57,7 +57,7 @@ class ChannelSupervisor:
 
     @property
     def routes(self) -> list[web.RouteDef]:
-        """What heed's HTTP server has to serve for them; each checks its callers itself."""
+        """The HTTP routes that the platforms call; each checks its callers itself."""
         return [route for channel in self._channels.values() for route in channel.routes()]
 
     def health(self) -> dict[str, str]:
@@ -83,7 +83,7 @@ class ChannelSupervisor:
         await self._each("close", lambda channel: channel.close())
 
     async def _keep(self, channel: Channel) -> None:
-        """Start a channel, again and again until it has started or its token is refused; then see to its old rows."""
+        """Start a channel, repeatedly until it has started or its token is refused; then see to its old rows."""
         num_failures = 0
         while not await self._has_started(channel):
             if self._is_over(channel):

@@ -20,7 +20,7 @@ BLUE, ORANGE, GREY = "#2f6fdb", "#e08a1e", "#6b7280"
 
 @dataclass(frozen=True)
 class Day:
-    """What happened on one day (UTC)."""
+    """The counts of one day (UTC)."""
 
     on: date
     num_messages: int

@@ -1,7 +1,7 @@
 """heed's log on standard error: a line for each record, for people or, as JSON, for programs.
 
 Owns the form. A record that is made for a call over HTTP carries that call's id, also where a task makes it that goes
-on after the call. What people write and what they are answered is in no record: nobody logs it.
+on after the call. What people write and what they are answered is in no record: no one logs it.
 """
 
 import logging

@@ -42,5 +42,5 @@ class Metrics:
         self.errors = Counter("heed_unexpected_errors", "Errors nobody planned for", ["edge"], registry=self.registry)
 
     def render(self) -> bytes:
-        """The exposition text."""
+        """Return the exposition text."""
         return generate_latest(self.registry)

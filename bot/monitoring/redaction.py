@@ -1,4 +1,4 @@
-"""Keeps secrets out of the log: what was given to `hide` is never part of a record, whoever writes it.
+"""Keeps secrets out of the log: what was given to `hide` is never part of a record, anyone who writes it.
 
 Works where records are made, so that it holds for every logger and handler, also those made later. A message, its
 arguments, a traceback and a stack are all covered. `redact` does the same for a text that is shown elsewhere.
@@ -31,12 +31,12 @@ def hide(*secrets: str) -> None:
 
 
 def redact(text: str) -> str:
-    """A text without what is hidden."""
+    """Return a text without what is hidden."""
     return _pattern.sub(HIDDEN, text) if _pattern else text
 
 
 class _Factory:
-    """Makes log records without secrets, on top of whatever made them before."""
+    """Makes log records without secrets, on top of anything that made them before."""
 
     def __init__(self, previous: Any) -> None:
         self._previous = previous

@@ -1,4 +1,4 @@
-"""What the operator wants to know about a running heed, collected and put into words.
+"""Statistics of a running heed for the operator, collected and put into words.
 
 Counts are of today, of seven days and of all time; days are UTC. Never a text, and of people only how many.
 """
@@ -41,7 +41,7 @@ class Windows(Generic[T]):
 
 @dataclass(frozen=True)
 class Machine:
-    """What heed uses: its own process and the ones it started."""
+    """Resources that heed uses: its own process and the ones it started."""
 
     uptime_s: float
     memory_bytes: int
@@ -96,7 +96,7 @@ async def collect(database: Database, now_s: float) -> Figures:
 
 
 def words(figures: Figures) -> str:
-    """The figures as lines that read well in any font."""
+    """Return the figures as lines that read well in any font."""
     lines = ["today / 7 days / all (days in UTC)"]
     for name in GROUPS:
         lines += _group(name, getattr(figures, name))
@@ -113,18 +113,18 @@ def day_start_s(now_s: float, days: int = 0) -> float:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The smallest value that at least `share` of the values do not exceed (nearest rank); 0 of none."""
+    """Return the smallest value that at least `share` of the values do not exceed (nearest rank); 0 of none."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0.0
 
 
 async def machine() -> Machine:
-    """What heed uses now."""
+    """Return what heed uses now."""
     uptime_s, memory_bytes = await asyncio.to_thread(_process)
     return Machine(uptime_s, memory_bytes, await gpu_mib())
 
 
 async def gpu_mib(tool: str | None = None) -> tuple[int, int] | None:
-    """Used and whole memory of the first GPU in MiB; None where there is none that says."""
+    """Return used and whole memory of the first GPU in MiB, or None if there is none that says."""
     tool = tool or shutil.which("nvidia-smi")
     if tool is None:
         return None
@@ -195,7 +195,7 @@ def _learned(figures: Figures) -> list[str]:
 
 
 def drifted(levels: Mapping[str, int]) -> str:
-    """What the last audits found: "2 people audited, 1 critical"."""
+    """Return what the last audits found: "2 people audited, 1 critical"."""
     found = [f"{levels[level]} {level}" for level in ("warn", "critical") if levels.get(level)]
     number = sum(levels.values())
     return ", ".join([f"{number} {'person' if number == 1 else 'people'} audited", *found])
@@ -210,12 +210,12 @@ def _machine(machine: Machine) -> str:
 
 
 def seconds(value_s: float) -> str:
-    """A short time: "120 ms", "1.2 s"."""
+    """Return a short time: "120 ms", "1.2 s"."""
     return f"{value_s * 1000:.0f} ms" if value_s < 1 else f"{value_s:.1f} s"
 
 
 def span(value_s: float) -> str:
-    """A long time in its two largest units: "3 d 4 h", "5 min 0 s"."""
+    """Return a long time in its two largest units: "3 d 4 h", "5 min 0 s"."""
     left = max(0, int(value_s))
     parts: list[str] = []
     for name, unit_s in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -226,7 +226,7 @@ def span(value_s: float) -> str:
 
 
 def size(size_bytes: float) -> str:
-    """A size: "512 B", "1.2 MB"."""
+    """Return a size: "512 B", "1.2 MB"."""
     for unit in ("B", "kB", "MB", "GB"):
         if size_bytes < 1000 or unit == "GB":
             break

@@ -7,7 +7,7 @@ from storage.database import Database
 
 
 def switched_on(settings: Settings, database: Database) -> list[Channel]:
-    """A channel for each platform that has a token. Raises StartError where a token cannot be one."""
+    """Return a channel for each platform that has a token. Raises StartError if a token cannot be one."""
     made: list[Channel] = []
     menu = person.menu()
     if settings.telegram.token is not None:
@@ -22,6 +22,6 @@ def switched_on(settings: Settings, database: Database) -> list[Channel]:
 
 
 def _numbers(settings: Settings, platform: str) -> list[str]:
-    """The admins' account numbers on a platform."""
+    """Return the admins' account numbers on a platform."""
     named = (admin.partition(":") for admin in settings.access.admins)
     return [number for name, _, number in named if name == platform]

@@ -38,7 +38,7 @@ class Gold:
 
 
 class ApprovedAnswers:
-    """What a person liked, and what a version makes of it."""
+    """Answers a person approved, and what a version makes of them."""
 
     def __init__(self, context: LearningContext) -> None:
         self._config = context.config
@@ -55,7 +55,7 @@ class ApprovedAnswers:
         return [g for g, w in zip(gold, written, strict=True) if judge_texts([w], self._config.gate).is_accepted]
 
     async def judged(self, gold: Sequence[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
-        """The verdict of the other gates with that of the texts; unchanged where there is nothing to look at."""
+        """Return the verdict of the other gates with that of the texts; unchanged where there is nothing to look at."""
         if not gold:
             return verdict
         return with_texts(verdict, judge_texts(await self._written(gold, ref), self._config.gate))
@@ -70,7 +70,7 @@ class ApprovedAnswers:
 
 
 def approved(s: Session, user_id: str, count: int, gate: GateConfig) -> list[Completion]:
-    """The newest approved answers that are whole and short enough to be written again."""
+    """Return the newest approved answers that are whole and short enough to be written again."""
     recent = completions.recent(s, user_id, _ANSWERS)
     return [c for c in recent if c.is_gold and c.finish_reason == "stop" and _is_short(c, gate)][:count]
 

@@ -1,6 +1,6 @@
 """The curriculum: answers that were not good are written better by a teacher, checked, and taught in a consolidation.
 
-Owns one cycle: grade -> teacher -> checks -> storage. Invariants: only answers that nobody corrected; a better answer
+Owns one cycle: grade -> teacher -> checks -> storage. Invariants: only answers that no one corrected; a better answer
 is kept only if it drops no facts and follows the person's notes, and taught only while the same notes stand; a
 teacher that cannot be asked, or answers rubbish, ends or shortens the cycle and nothing else; a conversation leaves
 this machine only where the operator has set an endpoint and the person may be sent there (`storage.people.consent`).
@@ -127,7 +127,7 @@ class BetterAnswers:
         row.state = BetterState.REJECTED if row.reason else BetterState.ACCEPTED
 
     async def _unfollowed(self, answer: Completion, draft: Draft, live: Sequence[Note]) -> str:
-        """The note that a draft goes against, by the probe of `engine.samples.notes`; empty where there is none."""
+        """Return the note that a draft goes against, by the probe of `engine.samples.notes`; empty if there is none."""
         ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
         rollout = Rollout(answer.messages, [], list(ids), [])
         pairs = [notes.probe_samples(note, live, rollout, self._prompts)[0] for note in live]
@@ -203,7 +203,7 @@ def look_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
 
 
 def with_better_answers(s: Session, user_id: str, material: Material, config: EngineConfig) -> Material:
-    """What a consolidation is made of, with the better answers that wait for it.
+    """Return what a consolidation is made of, with the better answers that wait for it.
 
     Each takes the place of the thumb down on the same answer. Those whose answer was corrected since, or whose notes
     are not the standing ones any more, are taken in and not taught.

@@ -5,7 +5,7 @@ from zero: for a person who took a learned note back, whose adapter has drifted,
 Invariants: the update goes on from the active version, or from zero, and is taught by the configured teacher with every
 standing note; the candidate writes the person's approved answers again before it is active, and one made from zero is
 held against the version it replaces; the pointer flip, the marks on what was taken in and the record are one
-transaction, the last one, so that whatever breaks off before it leaves the parent active and every signal new.
+transaction, the last one, so that anything that breaks off before it leaves the parent active and every signal new.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -49,7 +49,7 @@ _AGAINST_ZERO = ("unasked", "unasked_worst", "earlier_drop", "gold_drop")  # of 
 
 @dataclass
 class _Consolidation(PhaseTimer):
-    """What one consolidation knows while it runs."""
+    """The state of one consolidation while it runs."""
 
     run: UpdateRun
     parent: AdapterRef
@@ -63,12 +63,12 @@ class _Consolidation(PhaseTimer):
 
     @property
     def start(self) -> AdapterRef:
-        """Where the training begins."""
+        """The version that the training begins from."""
         return ZERO_ADAPTER if self.is_rebuild else self.parent
 
     @property
     def view(self) -> View:
-        """What its student and its teacher see."""
+        """The prompts' ingredients: what its student and its teacher see."""
         return View(self.start, self.live, self.notes)
 
     def outcome(
@@ -217,7 +217,7 @@ class Consolidator:
         return outcome
 
     def _failures_recorded(self, consolidation: _Consolidation) -> AbstractAsyncContextManager[None]:
-        """A consolidation that has to give way is postponed; one that cannot finish has failed."""
+        """Return a consolidation that has to give way is postponed; one that cannot finish has failed."""
         record = partial(_record_failure, consolidation)
         return update_log.failures_recorded(self._database, record, cancelled_as=update_log.POSTPONED)
 

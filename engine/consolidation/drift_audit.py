@@ -42,7 +42,9 @@ class DriftAudit:
         self._active = context.active
 
     async def look(self, user_id: str) -> Audit | None:
-        """An audit where one is due, else None. May be cancelled at any time. Raises EngineRestarting, TrainerError."""
+        """Return an audit where one is due, else None. May be cancelled at any time. Raises EngineRestarting,
+        TrainerError.
+        """
         every = self._config.audit.every_versions
         if not await self._database.read(lambda s: drift_audits.is_due(s, user_id, every)):
             return None

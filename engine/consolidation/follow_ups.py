@@ -1,7 +1,7 @@
 """Ordinary next messages as hindsight: what a person wrote after an answer, shown to the teacher of that answer.
 
 Owns the choice (after arXiv 2603.12273, which trains on every next message; here it takes more). Invariants: only of
-people who allow it (`storage.people.consent`), only in consolidations, only on answers that nobody said anything about;
+people who allow it (`storage.people.consent`), only in consolidations, only on answers that no one said anything about;
 a next message that moves the teacher less than `follow_up_gap` trains nothing and is looked at once.
 """
 
@@ -19,7 +19,7 @@ from storage.tables import Completion
 
 
 def with_follow_ups(s: Session, user_id: str, material: Material, config: ConsolidationConfig) -> Material:
-    """What a consolidation is made of, with next messages of a person who allows it.
+    """Return what a consolidation is made of, with next messages of a person who allows it.
 
     Those that find no place stay new; those that are about something else are taken in and not taught.
     """
@@ -38,5 +38,7 @@ def with_follow_ups(s: Session, user_id: str, material: Material, config: Consol
 
 
 def is_about(answer: Completion, text: str) -> bool:
-    """Whether a next message can be about the answer: one that brings names or numbers of its own is a new question."""
+    """Return True if a next message can be about the answer: one that brings names or numbers of its own is a new
+    question.
+    """
     return entities(text) <= entities(answer.text)

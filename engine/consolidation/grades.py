@@ -3,11 +3,11 @@
 Pure; after mnemonic's classification. Notation: y is the answer, N the standing notes, p the base model.
 
     EPR     share of an approved answer's entities that y keeps, where the same was asked (`engine.gates.texts`)
-    gain    log p(y | N) - log p(y | nothing), in nats per answer: below zero y is what somebody without the notes says
+    gain    log p(y | N) - log p(y | nothing), in nats per answer: below zero y is what a person without the notes says
 
 Gold: approved, of sound form, EPR above gold_preserved, gain not below -min_gain. In need of improvement: corrected or
 disliked, or, unless approved, of no sound form, EPR below poor_preserved, or gain below -min_gain. Everything else is
-ambiguous: nobody said anything, or a person and a gate disagree. Invariant: silence alone never makes gold.
+ambiguous: no one said anything, or a person and a gate disagree. Invariant: silence alone never makes gold.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from engine.config import BetterAnswersConfig
 
 
 class Grade(StrEnum):
-    """What an answer is worth to learn from."""
+    """The worth of an answer to learn from."""
 
     GOLD = "gold"
     NEEDS_IMPROVEMENT = "needs improvement"
@@ -27,7 +27,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about one answer; None where it was not measured."""
+    """The evidence about one answer; a field is None if it was not measured."""
 
     completion_id: str
     is_approved: bool = False
@@ -49,13 +49,13 @@ def grade(e: Evidence, config: BetterAnswersConfig) -> Grade:
 
 
 def is_poor(e: Evidence, config: BetterAnswersConfig) -> bool:
-    """Whether a gate score speaks against the answer."""
+    """Return True if a gate score speaks against the answer."""
     has_lost = e.preserved is not None and e.preserved < config.poor_preserved
     is_against = e.gain is not None and e.gain < -config.min_gain
     return not e.is_sound or has_lost or is_against
 
 
 def worst_first(evidence: Sequence[Evidence], config: BetterAnswersConfig) -> list[Evidence]:
-    """What needs improvement and has no correction: disliked ones first, then by EPR, then by gain."""
+    """Return what needs improvement and has no correction: disliked ones first, then by EPR, then by gain."""
     poor = [e for e in evidence if not e.is_corrected and grade(e, config) == Grade.NEEDS_IMPROVEMENT]
     return sorted(poor, key=lambda e: (not e.is_disliked, 1.0 if e.preserved is None else e.preserved, e.gain or 0.0))

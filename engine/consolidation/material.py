@@ -1,4 +1,4 @@
-"""What a consolidation is made of: new signals and earlier corrections of one person, and what becomes of each.
+"""The material of a consolidation: new signals and earlier corrections of one person, and what becomes of each.
 
 Owns the choice; trains nothing. A correction whose note stands is taught through the note: said again as the newest
 feedback it would win over what was said since. Approvals bring no gradient: they count, and are gold to the gates.
@@ -41,7 +41,9 @@ class Signal:
     least: float | None = None  # nats per token that it must move the teacher; None: sleep.min_gap
 
     def said(self, notes: Sequence[str]) -> list[str]:
-        """The notes its teacher sees: its own comes first, as the oldest, where so many stand that it was left out."""
+        """Return the notes its teacher sees: its own comes first, as the oldest, where so many stand that it was left
+        out.
+        """
         return list(notes) if not self.note or self.note in notes else [self.note, *notes]
 
     @property
@@ -52,7 +54,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Material:
-    """What one consolidation takes in, and what it trains on."""
+    """The signals that one consolidation takes in and trains on."""
 
     new: list[Signal]
     earlier: list[Signal]
@@ -124,7 +126,7 @@ def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -
 
 
 def _rehearsal(s: Session, row: Feedback) -> Signal | None:
-    """A learned correction as it holds today; None for other feedback, and where nothing is left to train on."""
+    """Return a learned correction as it holds today; None for other feedback, and where nothing is left to train on."""
     answer = _answer(s, row) if row.kind in _LESSONS else None
     made = note_rows.by_feedback(s, row.user_id, row.id)
     if answer is None or any(note.state not in note_rows.LIVE for note in made):
@@ -144,7 +146,7 @@ def _disliked(s: Session, user_id: str, fresh: Sequence[Feedback]) -> list[Signa
 
 
 def _answer(s: Session, row: Feedback) -> Completion | None:
-    """The answer that feedback is about, if there is one with anything in it."""
+    """Return the answer that feedback is about, if there is one with anything in it."""
     if row.completion_id is None:
         return None
     try:

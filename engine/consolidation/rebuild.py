@@ -38,13 +38,13 @@ class RebuildCheck:
         self._rollouts = context.rollouts
 
     async def has_drifted(self, ref: AdapterRef) -> bool:
-        """Whether the version says something else than the base model where nobody asked it to."""
+        """Return True if the version says something else than the base model where no one asked it to."""
         return ref.number > 0 and await self._drift(ref) > self._config.sleep.max_drift
 
     async def compared(
         self, found: Sequence[Watched], notes: Sequence[str], old: AdapterRef, new: AdapterRef, verdict: Verdict
     ) -> Verdict:
-        """The verdict of the other gates with that of the comparison; unchanged where there was no old version."""
+        """Return the verdict with that of the comparison; unchanged if there was no old version."""
         if not old.number:
             return verdict
         samples = regression.regression_samples(found, notes, Hindsight(), self._prompts)
@@ -85,7 +85,7 @@ def worst(
     before: Sequence[Score],
     after: Sequence[Score],
 ) -> float | None:
-    """The largest fall among the answers of one kind; None where nothing was measured."""
+    """Return the largest fall among the answers of one kind, or None if nothing was measured."""
     falls = [drop(b, a) for k, b, a in zip(kinds, before, after, strict=True) if k == kind]
     return max((fall for fall in falls if fall is not None), default=None)
 

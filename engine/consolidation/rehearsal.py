@@ -1,4 +1,4 @@
-"""What a consolidation trains on: corrections rehearsed, facts asked for, weak signals weighed, own prompts, anchors.
+"""The samples of a consolidation: corrections rehearsed, facts asked for, weak signals weighed, own prompts, anchors.
 
 Owns the way from a `Snapshot` to samples. Invariants: feedback and notes reach the teacher's prompts only; each
 corrected prompt is answered by the teacher, too, where the student is about to go (ADR 5); a sample that is longer than
@@ -27,7 +27,7 @@ ANCHOR_SHARE = 0.25  # anchors for each taught sample: a larger update is held b
 
 @dataclass(frozen=True)
 class View:
-    """What student and teacher of one consolidation see."""
+    """The notes and the start that student and teacher of one consolidation see."""
 
     start: AdapterRef  # what the training goes on from
     live: Sequence[Note]  # every standing note
@@ -81,7 +81,7 @@ class Rehearsals:
         return [replace(sample, weight=weight) for sample, (_, weight) in zip(shown, taught, strict=True)]
 
     async def _own(self, recent: Sequence[Completion], view: View, count: int) -> list[Sample]:
-        """The person's recent prompts and some of the bank, answered by the student and by the teacher."""
+        """Return the person's recent prompts and some of the bank, answered by the student and by the teacher."""
         rollouts = await self._rollouts.take(view.start, recent, count)
         asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count)
         seen = [teacher_messages(messages, view.notes, Hindsight()) for messages in asked]

@@ -1,7 +1,7 @@
-"""When heed consolidates ("sleep"): at night and while nobody talks, or when it is asked to.
+"""When heed consolidates ("sleep"): at night and while no one talks, or when it is asked to.
 
 Owns the decision and what follows a failure; what a consolidation is belongs to `engine.consolidation.consolidator`.
-Invariants: one person has at most one a night that nobody asked for, and who waited longest comes first; after a
+Invariants: one person has at most one a night that no one asked for, and who waited longest comes first; after a
 failure comes a cooldown, and after several in a row a break that ends by itself; one that broke off is tried again,
 also after a restart, and parked where an admin sees it when that has not helped; what is decided is decided from
 storage and the moment's clock, so that neither a restart nor a clock that jumps can block it for good.
@@ -45,7 +45,9 @@ class ConsolidationSchedule:
         clock: Clock = time.time,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
-        """`is_idle` says whether nobody has been answered for a while; `clock` is the time of day, in UTC seconds."""
+        """`is_idle` says if no answer was given for a while; `clock` is the time of day, in UTC
+        seconds.
+        """
         self._config = config
         self._database = database
         self._consolidate = consolidate
@@ -57,7 +59,10 @@ class ConsolidationSchedule:
         self.num_failures = 0  # errors seen at these edges, for the metrics
 
     def ask(self, user_id: str) -> "asyncio.Future[ConsolidationOutcome]":
-        """Wants one now, whatever the hour; whoever asks twice waits for the same one. Queue the chore after it."""
+        """Want one now, anything that the hour; anyone who asks twice waits for the same one.
+
+        Queue the chore after it.
+        """
         return self._asked.ask(user_id)
 
     def drop(self, user_id: str | None = None) -> None:
@@ -65,7 +70,7 @@ class ConsolidationSchedule:
         self._asked.drop(user_id)
 
     async def watch(self, submit: Callable[[str], None]) -> None:
-        """Looks again and again whether somebody's time has come, and submits them; until cancelled."""
+        """Look repeatedly whether a person's time has come, and submits them; until cancelled."""
         while True:
             await asyncio.sleep(self._config.look_every_s)
             try:
@@ -78,7 +83,7 @@ class ConsolidationSchedule:
                 submit(user_id)
 
     async def due(self) -> str | None:
-        """The person whose turn it is, None while it is nobody's."""
+        """Return the person whose turn it is, None while it is no one's."""
         config = self._config
         if not config.is_nightly or self.is_paused or not self._is_night() or not self._is_idle():
             return None
@@ -88,7 +93,9 @@ class ConsolidationSchedule:
         return None
 
     async def run(self, user_id: str) -> None:
-        """The chore: one consolidation, unless something has come to stand against it. May be cancelled at any time."""
+        """Return the chore: one consolidation, unless something has come to stand against it. May be cancelled at any
+        time.
+        """
         is_asked = user_id in self._asked
         if not is_asked and not self._is_idle():
             return  # somebody talks again: the next look finds this person once more
@@ -138,7 +145,7 @@ class ConsolidationSchedule:
 
 
 def against(now_s: float, runs: Sequence[UpdateRun], config: ConsolidationConfig, *, is_asked: bool) -> str:
-    """What stands against a consolidation now, in plain words, empty for nothing; `runs`: the newest first.
+    """Return what stands against a consolidation now, in plain words, empty for nothing; `runs`: the newest first.
 
     A failure that lies in the future, because the clock has jumped, is not counted.
     """
@@ -193,7 +200,7 @@ def _resumed(s: Session) -> list[str]:
 
 
 def _park(s: Session, user_id: str, reason: str) -> None:
-    """Gives the newest one up; one that never got as far as a row gets it now."""
+    """Give the newest one up; one that never got as far as a row gets it now."""
     newest = next(iter(signals.runs(s, user_id)), None)
     if newest is None or newest.status in signals.ENDED:
         newest = updates.start(s, UpdateRun(user_id=user_id, kind=signals.CONSOLIDATION))

@@ -1,8 +1,8 @@
 """A teacher elsewhere: any endpoint with OpenAI's chat calls, asked for one better answer at a time.
 
 Owns the call and its limits. Invariants: a call ends within `timeout_s` and reads no more than `max_reply_bytes`; no
-redirect is followed, so that key and conversation go where the operator said; whatever comes back that is no answer
-raises TeacherAnswerInvalid, and whatever keeps an answer from coming TeacherUnreachable.
+redirect is followed, so that key and conversation go where the operator said; anything that comes back that is no
+answer raises TeacherAnswerInvalid, and anything that keeps an answer from coming TeacherUnreachable.
 """
 
 import json
@@ -31,14 +31,14 @@ class Draft:
 
 
 class Teacher(Protocol):
-    """Who writes better answers."""
+    """A writer of better answers."""
 
     @property
     def source(self) -> str:
-        """Who that is, as it is stored and shown."""
+        """The teacher's name, as it is stored and shown."""
 
     async def write(self, messages: list[ChatMessage]) -> Draft:
-        """An answer to a conversation. Raises TeacherError."""
+        """Return an answer to a conversation. Raises TeacherError."""
 
 
 class Endpoint:
@@ -96,7 +96,7 @@ class Endpoint:
 
 
 def draft(reply: Any) -> Draft:
-    """The answer in a reply of OpenAI's form. Raises ValueError saying what is wrong with it."""
+    """Return the answer in a reply of OpenAI's form. Raises ValueError saying what is wrong with it."""
     try:
         choice = reply["choices"][0]
         text, reason = choice["message"]["content"], choice.get("finish_reason")

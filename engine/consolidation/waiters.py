@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Waiters(Generic[T]):
-    """Who waits; whoever asks twice waits for the same one."""
+    """Callers that wait, one future for each person: a second request waits for the same one."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[T]] = {}
@@ -16,13 +16,13 @@ class Waiters(Generic[T]):
         return user_id in self._waiting
 
     def ask(self, user_id: str) -> "asyncio.Future[T]":
-        """A future of the outcome. Queue the chore after it."""
+        """Return a future of the outcome. Queue the chore after it."""
         if user_id not in self._waiting:
             self._waiting[user_id] = asyncio.get_running_loop().create_future()
         return self._waiting[user_id]
 
     def answer(self, user_id: str, outcome: T) -> None:
-        """Gives whoever asked the outcome."""
+        """Give anyone who asked the outcome."""
         future = self._waiting.pop(user_id, None)
         if future is not None and not future.done():
             future.set_result(outcome)

@@ -20,7 +20,7 @@ from engine.sample import Sample
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text is read with."""
+    """The means to read a text: the trainer, the prompts and an adapter."""
 
     trainer: TrainerClient
     prompts: PromptBuilder

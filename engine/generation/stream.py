@@ -10,7 +10,7 @@ from engine.requests import TOOLS, Delta, GenerateRequest, GenerateResult, Sampl
 
 @dataclass
 class AnswerStream:
-    """What is known of an answer before its first token, and what has come since."""
+    """One answer while it is written: what is known before its first token, and what has come since."""
 
     request: GenerateRequest
     notes: list[str]  # in the prompt

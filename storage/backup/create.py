@@ -76,14 +76,14 @@ class _Packing:
         self._progress = progress
 
     def entry(self, name: str) -> zipfile.ZipInfo:
-        """A file in the zip that is its owner's alone once it is unpacked."""
+        """Return a file in the zip that is its owner's alone once it is unpacked."""
         entry = zipfile.ZipInfo(name, self._now.timetuple()[:6])
         entry.external_attr = MODE << 16
         entry.compress_type = zipfile.ZIP_STORED if name.endswith(".safetensors") else zipfile.ZIP_DEFLATED
         return entry
 
     def add_file(self, name: str, path: Path) -> None:
-        """A file of any size."""
+        """Return a file of any size."""
         digest, size_bytes = hashlib.sha256(), 0
         with path.open("rb") as source, self._archive.open(self.entry(name), "w", force_zip64=True) as packed:
             while chunk := source.read(CHUNK_BYTES):
@@ -94,7 +94,7 @@ class _Packing:
         self.files[name] = BackedUpFile(sha256=digest.hexdigest(), size_bytes=size_bytes)
 
     def add_version(self, folder: Path, version: StoredVersion) -> bool:
-        """An adapter version; False, and nothing of it, where its files are not those that were written."""
+        """Return an adapter version; False, and nothing of it, where its files are not those that were written."""
         files = atomic.read_directory(folder)
         if atomic.files_sha256(files) != version.sha256:
             return False

@@ -1,7 +1,7 @@
-"""What a backup says of itself: who wrote it, when, and the SHA-256 of every file in it.
+"""The manifest of a backup: who wrote it, when, and the SHA-256 of every file in it.
 
 Owns the format and which names a backup may have: the database, and the files of adapter versions. Anything else, and
-whatever would lead out of a data directory, is refused.
+anything that would lead out of a data directory, is refused.
 """
 
 import re
@@ -52,7 +52,7 @@ class Manifest(BaseModel):
         return len({name.rpartition("/")[0] for name in self.files} - {""})
 
     def of_version(self, path: str) -> dict[str, BackedUpFile]:
-        """The files of one adapter version, by their plain names."""
+        """Return the files of one adapter version, by their plain names."""
         prefix = f"{path}/"
         return {name.removeprefix(prefix): file for name, file in self.files.items() if name.startswith(prefix)}
 
@@ -62,7 +62,7 @@ class Manifest(BaseModel):
 
 
 def parse(content: bytes) -> Manifest:
-    """A manifest that was read, with names that are safe to write.
+    """Return a manifest that was read, with names that are safe to write.
 
     Raises BackupDamaged, UnsafePath, and SchemaUnknown for one that a newer heed wrote in another form.
     """
@@ -82,6 +82,6 @@ def parse(content: bytes) -> Manifest:
 
 
 def check_name(name: str) -> None:
-    """Raises UnsafePath for a name that is neither the database nor a file of an adapter version."""
+    """Raise UnsafePath for a name that is neither the database nor a file of an adapter version."""
     if name != FILE_NAME and not _VERSION_FILE.fullmatch(name):
         raise UnsafePath(f"the backup holds {name!r}, which is no file of a data directory")

@@ -65,7 +65,7 @@ def restore(backup: Path, data_dir: Path, progress: Progress) -> Manifest:
 
 
 def _read(archive: zipfile.ZipFile, folder: Path, take: Take, progress: Progress) -> Manifest:
-    """Checks everything, leaves the database in the folder and hands the versions to `take`."""
+    """Check everything, leaves the database in the folder and hands the versions to `take`."""
     found = _manifest(archive)
     progress(0, found.size_bytes)
     _database(archive, found, folder / FILE_NAME)
@@ -85,7 +85,7 @@ def _read(archive: zipfile.ZipFile, folder: Path, take: Take, progress: Progress
 
 
 def _manifest(archive: zipfile.ZipFile) -> Manifest:
-    """What is in the backup, before any of it is read: the names and sizes in the zip are the manifest's."""
+    """Return what is in the backup, before any of it is read: the names and sizes in the zip are the manifest's."""
     entries = {entry.filename: entry for entry in archive.infolist()}
     if MANIFEST_FILE not in entries:
         raise BackupDamaged(f"{archive.filename} has no {MANIFEST_FILE}: no backup of heed's")
@@ -125,7 +125,7 @@ def _database(archive: zipfile.ZipFile, found: Manifest, path: Path) -> None:
 
 
 def _version(archive: zipfile.ZipFile, found: Manifest, version: StoredVersion) -> dict[str, bytes]:
-    """The files of a version; none where the backup says that it had none."""
+    """Return the files of a version; none where the backup says that it had none."""
     named = found.of_version(version.path)
     if not named and version.path in found.missing:
         return {}
@@ -146,7 +146,7 @@ def _compare(sha256: str, name: str, file: BackedUpFile) -> None:
 
 @contextlib.contextmanager
 def _opened(backup: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip file; what cannot be read in it leaves the block as BackupDamaged."""
+    """Provide the zip file; what cannot be read in it leaves the block as BackupDamaged."""
     try:
         with zipfile.ZipFile(backup) as archive:
             yield archive
@@ -160,7 +160,7 @@ def _opened(backup: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextlib.contextmanager
 def _empty(data_dir: Path) -> Iterator[Path]:
-    """A folder to restore into, below an empty data directory that nobody else uses; it stays empty on failure."""
+    """Provide a folder below an empty data directory to restore into; the directory stays empty on failure."""
     _require_empty(data_dir)
     made = [path for path in (data_dir, *data_dir.absolute().parents) if not path.exists()]
     had_lock = (data_dir / LOCK_NAME).exists()

@@ -3,7 +3,7 @@
 Owns the order that makes the two fit. The copy comes first, then the versions it names get a second name: versions are
 immutable, and their rows are flipped before their files go. So what has gone meanwhile is named no more by a newer
 copy, and what a newer copy still names and is not there is missing for good. Nothing waits for a snapshot, and erasing
-a person erases it (`SqliteFile.remove_backups`): whoever reads it then takes another one.
+a person erases it (`SqliteFile.remove_backups`): anyone who reads it then takes another one.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _VERSIONS = "SELECT path, sha256, size_bytes FROM adapter_version WHERE state = 
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """What a database says of an accepted version's files. `path` is relative to the data directory."""
+    """An accepted version's files as the database knows them. `path` is relative to the data directory."""
 
     path: str
     sha256: str
@@ -53,7 +53,7 @@ class Snapshot:
 
 @contextlib.contextmanager
 def taken(database: Path, data_dir: Path, sleep: Callable[[float], None] = time.sleep) -> Iterator[Snapshot]:
-    """A snapshot for the length of the block.
+    """Provide a snapshot for the length of the block.
 
     Blocking: for a copy of the database. Raises DatabaseMissing, DatabaseCorrupt, storage's errors about the disk, and
     SnapshotErased, for which the block raises on finding its files gone.
@@ -80,7 +80,7 @@ def _require(database: Path) -> None:
 
 
 def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[float], None]) -> Snapshot:
-    """A snapshot that misses only what the round before it missed, too; what is linked stays for the next round."""
+    """Return a snapshot that misses only what the round before it missed, too."""
     copied, gone = folder / sqlite.FILE_NAME, set[StoredVersion]()
     for _ in range(ROUNDS):
         copied.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[floa
 
 
 def read_versions(copied: Path) -> list[StoredVersion]:
-    """The accepted versions that a copied database names. Raises DatabaseCorrupt."""
+    """Return the accepted versions that a copied database names. Raises DatabaseCorrupt."""
     with sqlite.looking_at(copied) as connection:
         found = [StoredVersion(*row) for row in connection.execute(_VERSIONS, (VersionState.ACCEPTED,))]
     for version in found:
@@ -107,7 +107,7 @@ def read_versions(copied: Path) -> list[StoredVersion]:
 
 
 def read_schema(copied: Path) -> str:
-    """The revision of a copied database. Raises DatabaseCorrupt."""
+    """Return the revision of a copied database. Raises DatabaseCorrupt."""
     with sqlite.looking_at(copied) as connection:
         has_table = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if has_table else None
@@ -117,7 +117,9 @@ def read_schema(copied: Path) -> str:
 
 
 def _is_linked(source: Path, target: Path) -> bool:
-    """Whether all files of a version could be linked: a name that is still there afterwards has lost none of them."""
+    """Return True if all files of a version could be linked: a name that is still there afterwards has lost none of
+    them.
+    """
     if target.is_dir():
         return True
     with contextlib.suppress(FileNotFoundError):

@@ -18,7 +18,9 @@ _USER = '{"role": "user", '  # in no text: there its quotes are escaped
 
 
 def resolve(s: Session, user_id: str, platform: str, external_id: str) -> Chat:
-    """A person's conversation at a place, made when it is first asked for. Raises ConstraintViolated: nobody there."""
+    """Return a person's conversation at a place, made when it is first asked for. Raises ConstraintViolated: no one
+    there.
+    """
     chat = find(s, user_id, platform, external_id)
     if chat is None:
         chat = Chat(user_id=user_id, platform=platform, external_id=external_id)
@@ -28,13 +30,13 @@ def resolve(s: Session, user_id: str, platform: str, external_id: str) -> Chat:
 
 
 def find(s: Session, user_id: str, platform: str, external_id: str) -> Chat | None:
-    """A person's conversation at a place, None if there is none yet."""
+    """Return a person's conversation at a place, None if there is none yet."""
     query = select(Chat).where(Chat.user_id == user_id, Chat.platform == platform, Chat.external_id == external_id)
     return s.exec(query).first()
 
 
 def below(s: Session, user_id: str, platform: str, prefix: str) -> list[Chat]:
-    """A person's conversations at places whose ids begin like this, the newest first."""
+    """Return a person's conversations at places whose ids begin like this, the newest first."""
     query = select(Chat).where(
         Chat.user_id == user_id, Chat.platform == platform, col(Chat.external_id).startswith(prefix, autoescape=True)
     )
@@ -48,7 +50,7 @@ def remove(s: Session, chat_id: str) -> None:
 
 
 def get(s: Session, user_id: str, chat_id: str) -> Chat:
-    """A person's conversation. Raises ChatNotFound, also if it is another person's."""
+    """Return a person's conversation. Raises ChatNotFound, also if it is another person's."""
     chat = s.get(Chat, chat_id)
     if chat is None or chat.user_id != user_id:
         raise ChatNotFound(f"no chat {chat_id!r}")
@@ -56,7 +58,7 @@ def get(s: Session, user_id: str, chat_id: str) -> Chat:
 
 
 def places(s: Session, platform: str, limit: int) -> list[str]:
-    """The platform's ids of places where somebody has a conversation, the newest first."""
+    """Return the platform's ids of places where a person has a conversation, the newest first."""
     query = select(Chat.external_id).where(Chat.platform == platform).group_by(col(Chat.external_id))
     return list(s.exec(query.order_by(func.max(Chat.created_at).desc()).limit(limit)))
 
@@ -72,7 +74,7 @@ def move(s: Session, platform: str, old: str, new: str) -> int:
 
 
 def turns(s: Session, chat_id: str, limit: int) -> list[Completion]:
-    """The newest `limit` turns since the last reset, oldest first.
+    """Return the newest `limit` turns since the last reset, oldest first.
 
     Of an answer that was given again only the newest counts, of several choices only the first.
     """
@@ -112,7 +114,7 @@ def _exchanges() -> Any:
 
 @dataclass(frozen=True)
 class Context:
-    """What the next turn of a conversation begins with.
+    """The context that the next turn of a conversation begins with.
 
     `exchanges`: of each of `turns` the question and the answer that counts, in the order of the questions.
     """
@@ -123,7 +125,7 @@ class Context:
 
 
 def context(s: Session, user_id: str, platform: str, external_id: str, limit: int) -> Context | None:
-    """A person's conversation at a place with its newest `limit` turns, None if there is none yet."""
+    """Return a person's conversation at a place with its newest `limit` turns, None if there is none yet."""
     place = {"of_user": user_id, "on_platform": platform, "at": external_id}
     found = s.connection().execute(_persona_at(), place).first()
     return Context(found.id, found.persona, _read_exchanges(s, found.id, limit)) if found else None
@@ -136,7 +138,7 @@ def _read_exchanges(s: Session, chat_id: str, limit: int) -> list[tuple[str, str
 
 
 def _question(stored_messages: str) -> str:
-    """What the person said last in a conversation as it is stored, without reading all of it.
+    """Return what the person said last in a conversation as it is stored, without reading all of it.
 
     Every conversation of a chat is written by the gateway, the role of a message before its content.
     """
@@ -145,7 +147,7 @@ def _question(stored_messages: str) -> str:
 
 
 def _asked_at(s: Session, seq: int, retry_of: str | None) -> int:
-    """The place of a turn's first answer."""
+    """Return the place of a turn's first answer."""
     while retry_of is not None:
         earlier = s.exec(select(Completion.seq, Completion.retry_of).where(Completion.id == retry_of)).one()
         seq, retry_of = earlier[0] or 0, earlier[1]

@@ -31,7 +31,7 @@ def add(s: Session, completion: Completion) -> Completion:
 
 
 def get(s: Session, user_id: str, completion_id: str) -> Completion:
-    """An answer given to this person. Raises CompletionNotFound."""
+    """Return an answer given to this person. Raises CompletionNotFound."""
     query = select(Completion).where(Completion.id == completion_id, Completion.user_id == user_id)
     completion = s.exec(query).first()
     if completion is None:
@@ -40,20 +40,22 @@ def get(s: Session, user_id: str, completion_id: str) -> Completion:
 
 
 def recent(s: Session, user_id: str, limit: int) -> list[Completion]:
-    """The person's newest answers, newest first."""
+    """Return the person's newest answers, newest first."""
     query = select(Completion).where(Completion.user_id == user_id)
     return list(s.exec(query.order_by(col(Completion.seq).desc()).limit(limit)))
 
 
 def by_text(s: Session, user_id: str, question: str, text: str) -> Completion | None:
-    """The newest answer to this person with exactly this text, given to exactly this question; None if none was."""
+    """Return the newest answer to this person with exactly this text, given to exactly this question, or None if none
+    was.
+    """
     query = select(Completion).where(Completion.user_id == user_id, Completion.text == text)
     found = s.exec(query.order_by(col(Completion.seq).desc()).limit(_SAME_TEXT))
     return next((c for c in found if _question(c) == question), None)
 
 
 def first_of_version(s: Session, user_id: str, adapter_version: int, limit: int) -> list[str]:
-    """The ids of the first answers that a version gave this person, oldest first."""
+    """Return the ids of the first answers that a version gave this person, oldest first."""
     query = select(Completion.id).where(Completion.user_id == user_id, Completion.adapter_version == adapter_version)
     return list(s.exec(query.order_by(col(Completion.seq)).limit(limit)))
 
@@ -64,7 +66,7 @@ def link(s: Session, message: PlatformMessage) -> None:
 
 
 def by_message(s: Session, platform: str, chat_external_id: str, message_id: str, *, user_id: str) -> Completion:
-    """The answer to this person that a platform message shows. Raises CompletionNotFound."""
+    """Return the answer to this person that a platform message shows. Raises CompletionNotFound."""
     message = s.get(PlatformMessage, (platform, chat_external_id, message_id))
     if message is None:
         raise CompletionNotFound(f"message {message_id!r} shows no answer")
@@ -79,7 +81,7 @@ def mark_gold(s: Session, user_id: str, completion_id: str, is_gold: bool = True
 
 
 def drop_unneeded(s: Session, created_before_s: float, limit: int) -> int:
-    """Drop the oldest answers that nobody said anything about, with what shows them; returns how many.
+    """Drop the oldest answers that no one said anything about, with what shows them; returns how many.
 
     Kept are approved ones, those with feedback, with a better answer, or given again by one that stays, and an answer
     given again where the one before it is kept for any of that.
@@ -95,7 +97,7 @@ def drop_unneeded(s: Session, created_before_s: float, limit: int) -> int:
 
 
 def _unneeded(answer: Any) -> tuple[ColumnElement[bool], ...]:
-    """Whether what an answer says is needed for nothing but reading it again."""
+    """Return True if what an answer says is needed for nothing but reading it again."""
     has_feedback = exists().where(col(Feedback.completion_id) == answer.id)
     has_better = exists().where(col(BetterAnswer.completion_id) == answer.id)
     return ~col(answer.is_gold), ~has_feedback, ~has_better

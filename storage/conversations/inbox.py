@@ -19,7 +19,7 @@ _MARK_DONE = update(Inbox.__table__).where(*_WAITING).values(is_done=True, paylo
 
 @dataclass(frozen=True)
 class Kept:
-    """Which keys of a platform are not pruned: those that begin with one of `prefixes`, and the newest of each chat
+    """The keys of a platform that are not pruned: those that begin with one of `prefixes`, and the newest of each chat
     among those that begin with `newest` (empty: none).
     """
 
@@ -37,7 +37,7 @@ def add(s: Session, item: Inbox) -> tuple[Inbox, bool]:
 
 
 def next_per_chat(s: Session, limit: int, in_hand: Collection[int] = ()) -> list[Inbox]:
-    """The oldest waiting update of each chat, oldest first; a chat whose oldest (`seq`) is `in_hand` waits."""
+    """Return the oldest waiting update of each chat, oldest first; a chat whose oldest (`seq`) is `in_hand` waits."""
     heads = select(func.min(Inbox.seq)).where(col(Inbox.is_done).is_(False))
     heads = heads.group_by(col(Inbox.platform), col(Inbox.bot_id), col(Inbox.chat_key))
     query = select(Inbox).where(col(Inbox.seq).in_(heads), col(Inbox.seq).not_in(in_hand))
@@ -69,12 +69,12 @@ def num_waiting(s: Session) -> int:
 
 
 def keys(s: Session, platform: str, bot_id: str, prefix: str) -> list[str]:
-    """The update ids that begin with `prefix`, in the order in which they were taken."""
+    """Return the update ids that begin with `prefix`, in the order in which they were taken."""
     return list(s.exec(select(Inbox.update_id).where(*_of(platform, bot_id, prefix)).order_by(col(Inbox.seq))))
 
 
 def taken(s: Session, platform: str, bot_id: str, prefix: str) -> list[Inbox]:
-    """The updates whose ids begin with `prefix`, in the order in which they were taken."""
+    """Return the updates whose ids begin with `prefix`, in the order in which they were taken."""
     return list(s.exec(select(Inbox).where(*_of(platform, bot_id, prefix)).order_by(col(Inbox.seq))))
 
 

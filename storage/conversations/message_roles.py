@@ -1,4 +1,4 @@
-"""What messages on platforms are for, where they are not answers themselves.
+"""Roles of messages on platforms that are not answers themselves.
 
 A question for a reason belongs to the answer it is about, a message that was feedback to that answer, a notice of
 something learned to the version that was made. Another person's message is treated as if it had no role.
@@ -28,6 +28,6 @@ def put(s: Session, row: MessageRole) -> None:
 
 
 def find(s: Session, user_id: str, platform: str, chat_external_id: str, message_id: str) -> MessageRole | None:
-    """The role of a message that concerns this person, None if it has none."""
+    """Return the role of a message that concerns this person, None if it has none."""
     row = s.get(MessageRole, (platform, chat_external_id, message_id))
     return row if row is not None and row.user_id == user_id else None

@@ -1,4 +1,4 @@
-"""What is to be shown on platforms, in order within a chat; an answer is a draft here while it is being written.
+"""The outbox: what is to be shown on platforms, in order within a chat; an answer being written is a draft here.
 
 The one running heed owns every open item. One that was shown or given up keeps its id, so that it is queued and shown
 once, and the id of its message; its content and its chat are dropped.
@@ -45,7 +45,7 @@ def give_up(s: Session, outbox_id: str) -> bool:
 
 
 def get(s: Session, outbox_id: str) -> Outbox | None:
-    """An item, None if there is none of that id."""
+    """Return an item, None if there is none of that id."""
     return s.exec(select(Outbox).where(Outbox.id == outbox_id)).first()
 
 

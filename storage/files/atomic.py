@@ -44,7 +44,8 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file with mode 0600 for content that comes in pieces: at `path` once the block ends, nowhere if it fails.
+    """Provide a file with mode 0600 for content that comes in pieces: at `path` once the block ends, nowhere if it
+    fails.
 
     Blocking: two fsyncs. Raises AlreadyWritten, StorageFull, StorageNotWritable, StorageBroken.
     """
@@ -66,7 +67,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def temporary_directory(parent: Path) -> Iterator[Path]:
-    """A directory (0700) below `parent` for the length of the block. Raises as write_file."""
+    """Provide a directory (0700) below `parent` for the length of the block. Raises as write_file."""
     with _storage_errors(parent):
         make_directory(parent)
         temporary = _temporary_name(parent)
@@ -129,7 +130,10 @@ def read_directory(path: Path) -> dict[str, bytes]:
 
 
 def directory_sha256(path: Path) -> str:
-    """The SHA-256 of a directory's names and contents, as write_directory returned it. Raises as read_directory."""
+    """Return the SHA-256 of a directory's names and contents, as write_directory returned it.
+
+    Raises as read_directory.
+    """
     return files_sha256(read_directory(path))
 
 

@@ -1,4 +1,4 @@
-"""What teachers wrote in place of answers that were not good, and what became of each try.
+"""Better answers that teachers wrote, and what became of each try.
 
 Invariant: what a consolidation took in carries its id (`consolidated_by`) and is taught no more.
 """
@@ -29,13 +29,13 @@ def settled(s: Session, user_id: str, completion_ids: Collection[str], max_failu
 
 
 def waiting(s: Session, user_id: str) -> list[BetterAnswer]:
-    """Accepted ones of this person that no consolidation took in, oldest first."""
+    """Return accepted ones of this person that no consolidation took in, oldest first."""
     query = select(BetterAnswer).where(BetterAnswer.user_id == user_id, BetterAnswer.state == BetterState.ACCEPTED)
     return list(s.exec(query.where(col(BetterAnswer.consolidated_by).is_(None)).order_by(col(BetterAnswer.seq))))
 
 
 def recent(s: Session, user_id: str, limit: int) -> list[BetterAnswer]:
-    """The person's newest tries, newest first."""
+    """Return the person's newest tries, newest first."""
     query = select(BetterAnswer).where(BetterAnswer.user_id == user_id)
     return list(s.exec(query.order_by(col(BetterAnswer.seq).desc()).limit(limit)))
 

@@ -17,13 +17,13 @@ KIND = "audit"  # of such an UpdateRun; its `parent_version` is the version that
 
 
 def newest(s: Session, user_id: str) -> UpdateRun | None:
-    """This person's last audit."""
+    """Return this person's last audit."""
     query = select(UpdateRun).where(UpdateRun.user_id == user_id, UpdateRun.kind == KIND)
     return s.exec(query.order_by(col(UpdateRun.seq).desc()).limit(1)).first()
 
 
 def is_due(s: Session, user_id: str, every_versions: int) -> bool:
-    """Whether a consolidation made the active version, or so many versions were made, since the last audit."""
+    """Return True if a consolidation made the active version, or so many versions were made, since the last audit."""
     active = people.get(s, user_id).active_version
     last = newest(s, user_id)
     audited = last.parent_version if last is not None else 0

@@ -35,13 +35,13 @@ def add(s: Session, feedback: Feedback) -> tuple[Feedback, bool]:
 
 
 def by_key(s: Session, user_id: str, idempotency_key: str) -> Feedback | None:
-    """The person's feedback that a key was used for, None if it was not used."""
+    """Return the person's feedback that a key was used for, None if it was not used."""
     same_key = (Feedback.user_id == user_id, Feedback.idempotency_key == idempotency_key)
     return s.exec(select(Feedback).where(*same_key)).first()
 
 
 def get(s: Session, feedback_id: str) -> Feedback:
-    """A piece of feedback, by its own unguessable id. Raises FeedbackNotFound."""
+    """Return a piece of feedback, by its own unguessable id. Raises FeedbackNotFound."""
     feedback = s.exec(select(Feedback).where(Feedback.id == feedback_id)).first()
     if feedback is None:
         raise FeedbackNotFound(f"no feedback {feedback_id!r}")
@@ -49,7 +49,7 @@ def get(s: Session, feedback_id: str) -> Feedback:
 
 
 def pending(s: Session, user_id: str | None = None) -> list[Feedback]:
-    """What waits for its update, oldest first: of one person, or of all for the scheduler."""
+    """Return what waits for its update, oldest first: of one person, or of all for the scheduler."""
     query = select(Feedback).where(Feedback.status == FeedbackStatus.PENDING)
     if user_id is not None:
         query = query.where(Feedback.user_id == user_id)
@@ -57,13 +57,13 @@ def pending(s: Session, user_id: str | None = None) -> list[Feedback]:
 
 
 def history(s: Session, user_id: str, limit: int) -> list[Feedback]:
-    """The person's newest feedback, newest first."""
+    """Return the person's newest feedback, newest first."""
     query = select(Feedback).where(Feedback.user_id == user_id)
     return list(s.exec(query.order_by(col(Feedback.seq).desc()).limit(limit)))
 
 
 def about(s: Session, user_id: str, completion_ids: Collection[str]) -> list[Feedback]:
-    """The person's feedback on some answers, oldest first."""
+    """Return the person's feedback on some answers, oldest first."""
     query = select(Feedback).where(Feedback.user_id == user_id, col(Feedback.completion_id).in_(completion_ids))
     return list(s.exec(query.order_by(col(Feedback.seq))))
 

@@ -23,7 +23,7 @@ def add(s: Session, note: Note) -> Note:
 
 
 def get(s: Session, user_id: str, note_id: str) -> Note:
-    """A note of this person. Raises NoteNotFound."""
+    """Return a note of this person. Raises NoteNotFound."""
     note = s.exec(select(Note).where(Note.id == note_id, Note.user_id == user_id)).first()
     if note is None:
         raise NoteNotFound(f"no note {note_id!r}")
@@ -31,19 +31,19 @@ def get(s: Session, user_id: str, note_id: str) -> Note:
 
 
 def live(s: Session, user_id: str) -> list[Note]:
-    """The person's notes that hold, wherever they live now, oldest first."""
+    """Return the person's notes that hold, wherever they live now, oldest first."""
     query = select(Note).where(Note.user_id == user_id, col(Note.state).in_(LIVE))
     return list(s.exec(query.order_by(col(Note.seq))))
 
 
 def in_state(s: Session, user_id: str, state: NoteState) -> list[Note]:
-    """The person's notes in one state, oldest first."""
+    """Return the person's notes in one state, oldest first."""
     query = select(Note).where(Note.user_id == user_id, Note.state == state)
     return list(s.exec(query.order_by(col(Note.seq))))
 
 
 def by_feedback(s: Session, user_id: str, feedback_id: str) -> list[Note]:
-    """The person's notes that came from a piece of feedback, in any state, oldest first."""
+    """Return the person's notes that came from a piece of feedback, in any state, oldest first."""
     query = select(Note).where(Note.user_id == user_id, Note.feedback_id == feedback_id)
     return list(s.exec(query.order_by(col(Note.seq))))
 

@@ -1,4 +1,4 @@
-"""What people are answered with at one moment: active adapter version and the notes that hold, for many at once."""
+"""Serving states: active adapter version and standing notes, for many people at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What people have said since their last consolidation, and what consolidations have become of.
+"""Signals for consolidation: what people have said since their last one, and what became of each consolidation.
 
 A signal is a piece of feedback that holds, or an answer that was asked for once more and dropped. Invariant: what a
 consolidation took in carries its id (`consolidated_by`) from the transaction on that ended it, and is new no more.
@@ -68,7 +68,8 @@ def regenerated(s: Session, user_id: str) -> list[tuple[Completion, Completion]]
 
 
 def followed(s: Session, user_id: str) -> list[tuple[Completion, str]]:
-    """Answers that nobody said anything about, each with what the person wrote next in that conversation; oldest first.
+    """Return answers that no one said anything about, each with what the person wrote next in that conversation; oldest
+    first.
 
     Not those that were given again, that were approved, or that a consolidation took in.
     """
@@ -107,13 +108,13 @@ def take_in(
 
 
 def runs(s: Session, user_id: str) -> list[UpdateRun]:
-    """This person's consolidations, newest first."""
+    """Return this person's consolidations, newest first."""
     query = select(UpdateRun).where(UpdateRun.user_id == user_id, UpdateRun.kind == CONSOLIDATION)
     return list(s.exec(query.order_by(col(UpdateRun.seq).desc()).limit(RUNS)))
 
 
 def waiting(s: Session, min_new: int) -> list[Waiting]:
-    """Who lets heed learn and has at least `min_new` pieces of feedback that are new; who waited longest first.
+    """Return who lets heed learn and has at least `min_new` pieces of feedback that are new; who waited longest first.
 
     Answers asked for once more are not counted here: they add to a consolidation and do not bring one about.
     """
@@ -140,14 +141,14 @@ def _fresh() -> tuple[Any, ...]:
 
 
 def _is_signal() -> Any:
-    """A lesson only where it was learned, and a reaction only where it is a negative one: others say nothing."""
+    """Return a lesson only where it was learned, and a reaction only where it is a negative one: others say nothing."""
     is_lesson, is_reaction = col(Feedback.kind).in_(_LESSONS), col(Feedback.kind) == FeedbackKind.REACTION
     is_learned, is_negative = col(Feedback.status) == FeedbackStatus.LEARNED, col(Feedback.value).in_(NEGATIVE)
     return (~is_lesson | is_learned) & (~is_reaction | is_negative)
 
 
 def _is_next(answer: Completion, later: Completion) -> bool:
-    """Whether the later turn goes on from an answer: not given again, not after a reset."""
+    """Return True if the later turn goes on from an answer: not given again, not after a reset."""
     if later.retry_of is not None or len(later.messages) < 3 or later.messages[-1]["role"] != "user":
         return False
     return later.messages[-2] == {"role": "assistant", "content": answer.text}
@@ -159,7 +160,7 @@ def _spoken_of(s: Session, user_id: str, completion_ids: Collection[str]) -> set
 
 
 def _end(pairs: dict[str, tuple[Completion, Completion]], completion_id: str) -> Completion:
-    """The last answer of a chain of answers to one message."""
+    """Return the last answer of a chain of answers to one message."""
     kept = pairs[completion_id][1]
     while kept.id in pairs:
         kept = pairs[kept.id][1]
@@ -167,7 +168,7 @@ def _end(pairs: dict[str, tuple[Completion, Completion]], completion_id: str) ->
 
 
 def _went_on(s: Session, kept: Completion) -> bool:
-    """Whether the person said something else in that conversation after an answer, and so was content with it."""
+    """Return True if the person went on to something else after an answer, and so was content with it."""
     later = (Completion.chat_id == kept.chat_id, col(Completion.seq) > kept.seq, col(Completion.retry_of).is_(None))
     if kept.chat_id is None or s.exec(select(Completion.id).where(*later).limit(1)).first() is None:
         return False

@@ -38,7 +38,7 @@ def finish(s: Session, update_id: str, **fields: Any) -> UpdateRun:
 
 
 def get(s: Session, user_id: str, update_id: str) -> UpdateRun:
-    """An update of this person. Raises UpdateNotFound."""
+    """Return an update of this person. Raises UpdateNotFound."""
     update = s.exec(select(UpdateRun).where(UpdateRun.id == update_id, UpdateRun.user_id == user_id)).first()
     if update is None:
         raise UpdateNotFound(f"no update {update_id!r}")
@@ -46,7 +46,7 @@ def get(s: Session, user_id: str, update_id: str) -> UpdateRun:
 
 
 def recent(s: Session, user_id: str, limit: int) -> list[UpdateRun]:
-    """The person's newest updates, newest first."""
+    """Return the person's newest updates, newest first."""
     query = select(UpdateRun).where(UpdateRun.user_id == user_id)
     return list(s.exec(query.order_by(col(UpdateRun.seq).desc()).limit(limit)))
 

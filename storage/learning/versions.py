@@ -18,7 +18,7 @@ Lineage = list[tuple[AdapterVersion, Feedback | None, UpdateRun | None]]
 def allocate(
     s: Session, user_id: str, parent: int, base_model: str, feedback_id: str | None, update_id: str | None
 ) -> AdapterVersion:
-    """A new candidate with the person's next number; its path is adapters/<user_id>/<number>.
+    """Return a new candidate with the person's next number; its path is adapters/<user_id>/<number>.
 
     Raises PersonNotFound, and VersionNotFound if the parent (0: the zero adapter) is not that person's.
     """
@@ -91,7 +91,7 @@ def activate(s: Session, user_id: str, number: int) -> int:
 
 
 def accepted(s: Session, user_id: str, number: int) -> AdapterVersion:
-    """A version that can be served. Raises VersionNotFound, VersionPruned, VersionStateError."""
+    """Return a version that can be served. Raises VersionNotFound, VersionPruned, VersionStateError."""
     version = get(s, user_id, number)
     if version.state == VersionState.PRUNED:
         raise VersionPruned(f"version {number} is not kept any more: newer ones took its place")
@@ -101,9 +101,9 @@ def accepted(s: Session, user_id: str, number: int) -> AdapterVersion:
 
 
 def prune(s: Session, user_id: str, keep: int, in_use: Collection[int] = ()) -> list[AdapterVersion]:
-    """Gives up the accepted versions beyond `keep` and returns them; remove their files afterwards.
+    """Give up the accepted versions beyond `keep` and returns them; remove their files afterwards.
 
-    Kept are the active one, the nearest accepted one below it, then the newest; and whatever `in_use` names by
+    Kept are the active one, the nearest accepted one below it, then the newest; and anything that `in_use` names by
     `lora_int_id`. Raises PersonNotFound.
     """
     active = _locked_user(s, user_id).active_version
@@ -121,7 +121,7 @@ def prune(s: Session, user_id: str, keep: int, in_use: Collection[int] = ()) -> 
 
 
 def get(s: Session, user_id: str, number: int) -> AdapterVersion:
-    """A version of this person. Raises VersionNotFound."""
+    """Return a version of this person. Raises VersionNotFound."""
     query = select(AdapterVersion).where(AdapterVersion.user_id == user_id, AdapterVersion.number == number)
     version = s.exec(query).first()
     if version is None:
@@ -153,7 +153,7 @@ def unfinished(s: Session) -> list[AdapterVersion]:
 
 
 def known_paths(s: Session) -> set[str]:
-    """The paths that may hold files, of everybody: at start, any other adapter directory is an orphan."""
+    """Return the paths that may hold files, of everybody: at start, any other adapter directory is an orphan."""
     gone = (VersionState.REJECTED, VersionState.DAMAGED, VersionState.PRUNED)
     return set(s.exec(select(AdapterVersion.path).where(col(AdapterVersion.state).not_in(gone))))
 

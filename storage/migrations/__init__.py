@@ -20,17 +20,17 @@ FOLDER = Path(__file__).parent
 
 
 def head() -> str:
-    """The revision this heed works with."""
+    """Return the revision this heed works with."""
     return _revisions(FOLDER)[0]
 
 
 def is_known(revision: str) -> bool:
-    """Whether this heed can work with that revision, or bring it up to date."""
+    """Return True if this heed can work with that revision, or bring it up to date."""
     return revision in _revisions(FOLDER)
 
 
 def current(engine: Engine) -> str | None:
-    """The revision of the database, None for an empty one. Raises SchemaUnknown if it is not one of heed's."""
+    """Return the revision of the database, None for an empty one. Raises SchemaUnknown if it is not one of heed's."""
     with engine.connect() as connection:
         return current_on(connection)
 
@@ -47,7 +47,7 @@ def current_on(connection: Connection) -> str | None:
 
 
 def check_is_newest(revision: str | None, place: str) -> None:
-    """Raises SchemaUnknown where a database that a running heed uses is another heed's."""
+    """Raise SchemaUnknown if a database that a running heed uses is another heed's."""
     if revision != head():
         raise SchemaUnknown(f"{place} is used by a running heed of another version")
 

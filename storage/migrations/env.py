@@ -1,4 +1,4 @@
-"""What Alembic runs around the migrations: they work in the transaction that storage.migrations has begun."""
+"""Alembic's entry: the migrations work in the transaction that storage.migrations has begun."""
 
 from alembic import context
 from sqlmodel import SQLModel

@@ -1,6 +1,6 @@
-"""Who the operator let in or shut out, by platform and account number, and who waits with a pairing code.
+"""Access decisions by platform and account number, and accounts that wait with a pairing code.
 
-Accounts, not people: somebody who was never let in is nobody to heed. Times are whatever clock the caller uses.
+Accounts, not people: a person who was never let in is no one to heed. Times are anything that clock the caller uses.
 """
 
 from sqlalchemy import func
@@ -10,7 +10,7 @@ from storage.tables import Access, AccessState, Pairing, copy_of
 
 
 def state(s: Session, platform: str, account: str) -> AccessState | None:
-    """What was decided about an account, None if nothing was."""
+    """Return what was decided about an account, None if nothing was."""
     row = s.get(Access, (platform, account))
     return AccessState(row.state) if row else None
 
@@ -27,15 +27,15 @@ def decided(s: Session) -> list[Access]:
 
 
 def waiting(s: Session, now_s: float) -> list[Pairing]:
-    """The codes that still hold, the oldest first: for the operator's list."""
+    """Return the codes that still hold, the oldest first: for the operator's list."""
     query = select(Pairing).where(col(Pairing.expires_at) > now_s)
     return list(s.exec(query.order_by(col(Pairing.created_at), col(Pairing.code))))
 
 
 def wait(s: Session, pairing: Pairing, *, now_s: float, limit: int) -> Pairing | None:
-    """The code an account waits with: the one it has, else the one given (the row is not touched).
+    """Return the code an account waits with: the one it has, else the one given (the row is not touched).
 
-    None where `limit` accounts of that platform wait already.
+    None if `limit` accounts of that platform wait already.
     """
     s.exec(delete(Pairing).where(col(Pairing.expires_at) <= now_s))
     on_platform = Pairing.platform == pairing.platform

@@ -19,12 +19,12 @@ Spending = Literal["messages", "updates"]
 
 
 def new_token() -> str:
-    """A fresh random key, as its holder is shown it."""
+    """Return a fresh random key, as its holder is shown it."""
     return PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def digest(token: str) -> str:
-    """What is stored of a key. It needs no salt and no stretching: nobody can guess 32 random bytes."""
+    """Return what is stored of a key. It needs no salt and no stretching: no one can guess 32 random bytes."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -37,12 +37,12 @@ def add(s: Session, key: ApiKey) -> ApiKey:
 
 
 def find(s: Session, sha256: str) -> ApiKey | None:
-    """The key that opens something now and has this digest."""
+    """Return the key that opens something now and has this digest."""
     return s.exec(select(ApiKey).where(ApiKey.sha256 == sha256, col(ApiKey.revoked_at).is_(None))).first()
 
 
 def is_any(s: Session) -> bool:
-    """Whether there is a key that opens something."""
+    """Return True if there is a key that opens something."""
     return s.exec(select(ApiKey.id).where(col(ApiKey.revoked_at).is_(None)).limit(1)).first() is not None
 
 

@@ -1,4 +1,4 @@
-"""What people said when they were asked whether heed may learn from them: every step with its wording and time.
+"""Consent records: what people said about learning, every step with its wording and time.
 
 Whether their ordinary next messages may be learned from is a question of its own, off until they say so; a no to
 learning is a no to that, too.
@@ -50,26 +50,26 @@ def set_follow_ups(s: Session, step: Consent) -> Consent:
 
 
 def allows_follow_ups(s: Session, user_id: str) -> bool:
-    """Whether the person's ordinary next messages may be learned from."""
+    """Return True if the person's ordinary next messages may be learned from."""
     said = (ConsentChoice.FOLLOW_UPS, ConsentChoice.NO_FOLLOW_UPS, ConsentChoice.NO, ConsentChoice.WITHDRAWN)
     query = select(Consent.choice).where(Consent.user_id == user_id, col(Consent.choice).in_(said))
     return s.exec(query.order_by(col(Consent.seq).desc()).limit(1)).first() == ConsentChoice.FOLLOW_UPS
 
 
 def newest(s: Session, user_id: str) -> Consent | None:
-    """The person's last step about learning, None if they were never asked."""
+    """Return the person's last step about learning, None if they were never asked."""
     query = select(Consent).where(Consent.user_id == user_id, col(Consent.choice).not_in(_FOLLOW_UPS))
     return s.exec(query.order_by(col(Consent.seq).desc()).limit(1)).first()
 
 
 def is_given(s: Session, user_id: str) -> bool:
-    """Whether the person's last answer was yes."""
+    """Return True if the person's last answer was yes."""
     query = select(Consent.choice).where(Consent.user_id == user_id, col(Consent.choice).in_(_ANSWERS))
     return s.exec(query.order_by(col(Consent.seq).desc()).limit(1)).first() == ConsentChoice.YES
 
 
 def may_be_sent(s: Session, user_id: str) -> bool:
-    """Whether a teacher elsewhere may read this person's conversations: they last said yes to words that say so.
+    """Return True if a teacher elsewhere may read this person's conversations: they last said yes to words that say so.
 
     Local people, who are never asked, are the operator's own.
     """
@@ -88,7 +88,9 @@ def history(s: Session, user_id: str) -> list[Consent]:
 
 
 def enforce(s: Session, platform: str, *, is_permitted: bool) -> int:
-    """At start: on `platform` only those learn who said yes, and nobody where it is not permitted; returns changes."""
+    """Let only those learn on `platform` who said yes, and no one where it is not permitted; returns
+    changes.
+    """
     on_platform = select(Identity.user_id).where(Identity.platform == platform)
     has_said_yes = exists().where(col(Consent.user_id) == col(User.id), col(Consent.choice) == ConsentChoice.YES)
     num_changed = 0

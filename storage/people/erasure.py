@@ -8,7 +8,8 @@ from storage.people import people
 
 
 async def forget_person(database: Database, user_id: str) -> bool:
-    """Remove a person's rows, the write-ahead log that held them and backups made before; False if nobody has that id.
+    """Remove a person's rows, the write-ahead log that held them and backups made before. Return False if no one has
+    that id.
 
     Harmless to repeat, which finishes an erasure that was cut short. Raises DatabaseBusy if a reader stands in the
     way of emptying the log; the rows are gone then.

@@ -52,7 +52,7 @@ _TABLES_BY_USER = (
 
 
 def resolve(s: Session, platform: str, account: str, *, display_name: str = "", is_learning: bool = False) -> User:
-    """The person behind an account, made on the first meeting; `is_learning` counts only then."""
+    """Return the person behind an account, made on the first meeting; `is_learning` counts only then."""
     user = find(s, platform, account)
     if user is None:
         user = User(display_name=display_name, is_learning=is_learning)
@@ -65,13 +65,13 @@ def resolve(s: Session, platform: str, account: str, *, display_name: str = "", 
 
 
 def find(s: Session, platform: str, account: str) -> User | None:
-    """The person behind an account, None if nobody has it."""
+    """Return the person behind an account, None if no one has it."""
     identity = s.get(Identity, (platform, account))
     return s.get(User, identity.user_id) if identity else None
 
 
 def get(s: Session, user_id: str) -> User:
-    """A person. Raises PersonNotFound."""
+    """Return a person. Raises PersonNotFound."""
     user = s.get(User, user_id)
     if user is None:
         raise PersonNotFound(f"no person {user_id!r}")
@@ -79,7 +79,7 @@ def get(s: Session, user_id: str) -> User:
 
 
 def identities(s: Session, user_id: str) -> list[Identity]:
-    """The accounts of a person, by platform and account."""
+    """Return the accounts of a person, by platform and account."""
     query = select(Identity).where(Identity.user_id == user_id)
     return list(s.exec(query.order_by(col(Identity.platform), col(Identity.account))))
 
@@ -111,7 +111,7 @@ def set_lora_shape(s: Session, user_id: str, shape: dict[str, Any] | None) -> Us
 
 
 def all_ids(s: Session) -> list[str]:
-    """The ids of all people, oldest first: for start-up sweeps, never for one person's request."""
+    """Return the ids of all people, oldest first: for start-up sweeps, never for one person's request."""
     return list(s.exec(select(User.id).order_by(col(User.created_at), col(User.id))))
 
 

@@ -1,4 +1,4 @@
-"""Who looked at what a person wrote: one row each time a dashboard showed it to the operator.
+"""The operator's looks at what a person wrote: one row each time a dashboard showed it.
 
 The rows are that person's: they are in their export, and go when they are forgotten.
 """
@@ -14,6 +14,6 @@ def note(s: Session, user_id: str, page: str, about: str) -> None:
 
 
 def recent(s: Session, user_id: str, limit: int) -> list[AdminView]:
-    """The newest looks at this person's words, newest first."""
+    """Return the newest looks at this person's words, newest first."""
     query = select(AdminView).where(AdminView.user_id == user_id)
     return list(s.exec(query.order_by(col(AdminView.seq).desc()).limit(limit)))

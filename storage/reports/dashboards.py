@@ -1,6 +1,6 @@
-"""What the operator's dashboards show, in pages by key: a page costs the same wherever in the log it lies.
+"""The rows of the operator's dashboards, in pages by key: a page costs the same wherever in the log it lies.
 
-Lists carry figures and names, never what somebody wrote; single rows carry texts, and of people who let heed learn from
+Lists carry figures and names, never what a person wrote; single rows carry texts, and of people who let heed learn from
 them only (`User.is_learning`: on chat platforms that is their consent). Columns of token ids are never read here.
 """
 
@@ -30,7 +30,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened in a span of time."""
+    """The counts of a span of time."""
 
     answers: int
     feedback: int
@@ -112,7 +112,7 @@ def counts(s: Session, since_s: float, until_s: float | None = None) -> Counts:
 
 
 def per_day(s: Session, day_starts_s: Sequence[float]) -> list[Counts]:
-    """The counts of each day; `day_starts_s` has one more entry, the end of the last day."""
+    """Return the counts of each day; `day_starts_s` has one more entry, the end of the last day."""
     return [counts(s, *span) for span in pairwise(day_starts_s)]
 
 
@@ -127,7 +127,7 @@ def newest(s: Session) -> tuple[int, int, int, int]:
 def updates(
     s: Session, limit: int, before: int | None = None, *, user_id: str = "", status: str = ""
 ) -> Page[UpdateLine]:
-    """The newest updates below a key, of one person or with one status where that is asked for."""
+    """Return the newest updates below a key, of one person or with one status where that is asked for."""
     query = sql_select(*_LINE).join(User, col(User.id) == col(UpdateRun.user_id))
     if before is not None:
         query = query.where(col(UpdateRun.seq) < before)
@@ -163,7 +163,7 @@ def update(s: Session, update_id: str) -> UpdateStory:
 
 
 def conversations(s: Session, limit: int, before: int | None = None) -> Page[Conversation]:
-    """The conversations whose newest answer is below a key, of people who let heed learn from them."""
+    """Return the conversations whose newest answer is below a key, of people who let heed learn from them."""
     last = func.max(Completion.seq)
     groups: Any = select(
         col(Completion.chat_id), col(Completion.user_id), func.count().label("number"), last.label("newest")
@@ -186,7 +186,9 @@ def conversations(s: Session, limit: int, before: int | None = None) -> Page[Con
 
 
 def answers(s: Session, user_id: str, chat_id: str | None, limit: int, before: int | None = None) -> Page[Completion]:
-    """The newest answers of a conversation below a key; nothing of a person who does not let heed learn from them."""
+    """Return the newest answers of a conversation below a key; nothing of a person who does not let heed learn from
+    them.
+    """
     is_learning = select(User.id).where(User.id == user_id, col(User.is_learning))
     query = select(Completion).options(_ANSWER).where(col(Completion.user_id).in_(is_learning))
     query = query.where(Completion.chat_id == chat_id) if chat_id else query.where(col(Completion.chat_id).is_(None))
@@ -222,7 +224,7 @@ def people(s: Session, limit: int, after: str = "") -> tuple[list[PersonLine], s
 
 
 def pairs(s: Session, user_id: str, first: int, second: int, limit: int) -> list[tuple[Completion, Completion]]:
-    """The same question answered by two versions: an answer, and the one that was given again in its place.
+    """Return the same question answered by two versions: an answer, and the one that was given again in its place.
 
     Nothing of a person who does not let heed learn from them. Raises PersonNotFound.
     """

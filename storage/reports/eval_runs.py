@@ -1,4 +1,4 @@
-"""Runs of the evaluation harness that somebody handed to heed: how each was made, and its figures."""
+"""Runs of the evaluation harness that a person handed to heed: how each was made, and its figures."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def add(s: Session, config: dict[str, Any], summary: dict[str, Any]) -> EvalRun:
 
 
 def get(s: Session, run_id: str) -> EvalRun:
-    """A run. Raises EvalRunNotFound."""
+    """Return a run. Raises EvalRunNotFound."""
     row = s.get(EvalRun, run_id)
     if row is None:
         raise EvalRunNotFound(f"no evaluation {run_id!r}")
@@ -25,5 +25,5 @@ def get(s: Session, run_id: str) -> EvalRun:
 
 
 def recent(s: Session, limit: int) -> list[EvalRun]:
-    """The newest runs, newest first."""
+    """Return the newest runs, newest first."""
     return list(s.exec(select(EvalRun).order_by(col(EvalRun.created_at).desc(), col(EvalRun.id)).limit(limit)))

@@ -42,7 +42,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Adapters:
-    """What was learned, on disk."""
+    """The adapters on disk."""
 
     num_people: int
     num_versions: int
@@ -124,7 +124,7 @@ def answer_times(s: Session, since_s: float, limit: int) -> list[tuple[float, fl
 
 
 def updates(s: Session, since_s: float) -> dict[str, int]:
-    """Updates that began since then, by how they ended."""
+    """Return updates that began since then, by how they ended."""
     query = select(UpdateRun.status, func.count()).where(UpdateRun.started_at >= since_s, _IS_UPDATE)
     return dict(s.exec(query.group_by(col(UpdateRun.status))).all())
 
@@ -136,13 +136,13 @@ def update_times_ms(s: Session, since_s: float, limit: int) -> list[float]:
 
 
 def recent_updates(s: Session, limit: int) -> list[tuple[UpdateRun, User]]:
-    """The newest updates of everybody, newest first."""
+    """Return the newest updates of everybody, newest first."""
     query = select(UpdateRun, User).join(User, col(User.id) == col(UpdateRun.user_id))
     return list(s.exec(query.order_by(col(UpdateRun.seq).desc()).limit(limit)).all())
 
 
 def queue(s: Session) -> Queue:
-    """What waits to be learned."""
+    """Return what waits to be learned."""
     query = select(func.count(), func.min(Feedback.created_at)).where(
         col(Feedback.status).in_(_WAITING), col(Feedback.kind).in_(_LESSONS)
     )
@@ -150,7 +150,7 @@ def queue(s: Session) -> Queue:
 
 
 def adapters(s: Session) -> Adapters:
-    """The accepted versions of everybody, and the lessons that were taken back."""
+    """Return the accepted versions of everybody, and the lessons that were taken back."""
     accepted = AdapterVersion.state == VersionState.ACCEPTED
     figures: Any = select(
         func.count(func.distinct(AdapterVersion.user_id)), func.count(), func.sum(AdapterVersion.size_bytes)
@@ -173,7 +173,7 @@ def per_day(s: Session, day_starts_s: Sequence[float]) -> list[tuple[int, int]]:
 
 
 def everybody(s: Session, limit: int) -> list[PersonStatistics]:
-    """People with what they did and what heed learned from them, whoever wrote last first."""
+    """Return people with what they did and what heed learned from them, the newest writer first."""
     last = func.max(Completion.created_at)
     query: Any = (
         select(User, func.count(col(Completion.seq)), last)

@@ -1,7 +1,7 @@
 """Whole rows stored by one statement each, for what every message stores: a tenth of the time of the ORM's way.
 
 What was changed in the session before is flushed first, so that a row may refer to it. A row that is in the session
-already is not told of what is stored here: these functions are for rows nobody has loaded.
+already is not told of what is stored here: these functions are for rows no one has loaded.
 """
 
 from collections.abc import Sequence

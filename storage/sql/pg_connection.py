@@ -1,6 +1,6 @@
 """One connection to a PostgreSQL server, through asyncpg, for threads: each thread of a Database uses one at a time.
 
-Owns the connection and the event loop it lives in; the loop turns only while somebody uses the lane. Invariants: one
+Owns the connection and the event loop it lives in; the loop turns only while a person uses the lane. Invariants: one
 use at a time; a connection that failed is never used again, and the next use makes a new one; a forked child holds no
 copy of it: with an orphan of a killed heed it would look to the server as if that heed lived.
 """
@@ -30,7 +30,7 @@ _lanes: weakref.WeakSet["PgConnection"] = weakref.WeakSet()
 
 
 class PgConnection:
-    """What a thread uses the server through. `greet` is told of each new connection before anybody uses it."""
+    """A thread's connection to the server. `greet` is told of each new connection before its first use."""
 
     def __init__(self, engine: AsyncEngine, greet: Callable[[Any], None] | None = None) -> None:
         self._engine = engine
@@ -89,14 +89,14 @@ class PgConnection:
 
 
 def first_line(error: BaseException) -> str:
-    """What a driver says, without the lines that may quote rows."""
+    """Return what a driver says, without the lines that may quote rows."""
     original = getattr(error, "orig", None) or error
     cause = original.__cause__ if isinstance(original.__cause__, _DRIVER_ERRORS) else original
     return (str(cause) or type(cause).__name__).splitlines()[0]
 
 
 def sqlstate(error: BaseException | None) -> str:
-    """The server's code for an error, "" where it did not come from there."""
+    """Return the server's code for an error, "" where it did not come from there."""
     return getattr(error, "sqlstate", None) or getattr(getattr(error, "orig", None), "sqlstate", None) or ""
 
 
@@ -109,7 +109,7 @@ def _try(connection: Any, *_: object) -> None:
 
 
 def _lost(context: ExceptionContext) -> DatabaseLost | None:
-    """In place: a connection that broke or timed out is given to nobody again."""
+    """In place: drop a connection that broke or timed out, so that it is never used again."""
     error = context.original_exception
     if not (context.is_disconnect or isinstance(error, OSError) or sqlstate(error).startswith(_LOST)):
         return None

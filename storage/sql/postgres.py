@@ -1,7 +1,7 @@
 """A PostgreSQL server: who may write, in which settings, error codes.
 
 Owns the connections: one that writes and a few that read. Invariants: the connection that writes holds an advisory
-lock from its first moment on, so whoever writes is the one heed of that database, also after a lost connection; what
+lock from its first moment on, so anyone who writes is the one heed of that database, also after a lost connection; what
 reads cannot write and sees one snapshot; a commit is on the server's disk before it is acknowledged. Each connection
 needs a session of its own: a pooler that hands out single transactions cannot stand in between.
 """
@@ -67,7 +67,7 @@ class PostgresServer:
     """One database on a server, and the lanes that lead to it. Nothing is connected before it is needed."""
 
     def __init__(self, address: URL, num_readers: int) -> None:
-        """Raises DriverMissing for a URL that heed cannot serve."""
+        """Raise DriverMissing for a URL that heed cannot serve."""
         address = _with_driver(address)
         self.place = f"{address.database or 'the database'} on {address.host or address.query.get('host', 'localhost')}"
         writer = _engine(address, _SESSION | {"lock_timeout": str(LOCK_TIMEOUT_MS)})
@@ -92,7 +92,8 @@ class PostgresServer:
             raise
 
     def look(self) -> str | None:
-        """The revision of the schema that is there, None in an empty database; changes nothing, and is the only call.
+        """Return the revision of the schema that is there, None in an empty database; changes nothing, and is the only
+        call.
 
         Blocking. Raises DatabaseUnreachable, DatabaseRefused, DatabaseBusy, SchemaUnknown.
         """
@@ -123,7 +124,7 @@ class PostgresServer:
             self._free.put(lane)
 
     def named_error(self, error: BaseException, *, is_reader: bool = False) -> StorageError | None:
-        """The storage error for what SQLAlchemy or the driver raised, None for a fault of ours."""
+        """Return the storage error for what SQLAlchemy or the driver raised, None for a fault of ours."""
         link: BaseException | None = error if isinstance(error, SQLAlchemyError) else None
         while link is not None:
             if isinstance(link, DatabaseLost):  # what is raised after it tells only that the transaction is gone
@@ -165,15 +166,15 @@ class PostgresServer:
         return DatabaseUnreachable(f"cannot open {self.place} ({first_line(error)})")
 
     def _leave_mark(self, connection: Connection) -> None:
-        """The last statement of each transaction."""
+        """Return the last statement of each transaction."""
         mark = new_id()
         connection.execute(_LEAVE_MARK, {"key": MARK_KEY, "mark": mark})
         self._mark = mark
 
     def _is_kept(self, mark: str) -> bool:
-        """Whether a transaction was committed: there is no other writer, so its mark is the last one or nowhere.
+        """Return True if a transaction was committed: there is no other writer, so its mark is the last one or nowhere.
 
-        Raises DatabaseLost where nobody can tell. The new connection waits for the end of the old one, since that one
+        Raises DatabaseLost if no one can tell. The new connection waits for the end of the old one, since that one
         holds the lock.
         """
         deadline_s = time.monotonic() + DOUBT_S
@@ -226,7 +227,7 @@ def _aside(use: Callable[[], T]) -> T:
 
 
 def _with_driver(address: URL) -> URL:
-    """The URL as the driver wants it. Raises DriverMissing."""
+    """Return the URL as the driver wants it. Raises DriverMissing."""
     if address.drivername not in NAMES:
         raise DriverMissing(f"no driver for the database {address!r}: heed knows postgresql://")
     unknown = sorted(set(address.query) - OPTIONS)

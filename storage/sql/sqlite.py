@@ -65,7 +65,7 @@ class SqliteFile:
         atomic.remove_file(self._marker)
 
     def writer_engine(self, *, has_foreign_keys: bool = True) -> Engine:
-        """The engine of the writer: one connection, transactions that take the write lock at once.
+        """Return the engine of the writer: one connection, transactions that take the write lock at once.
 
         Without foreign keys for migrations, which rebuild tables (sqlite.org/lang_altertable.html, step 1).
         """
@@ -73,7 +73,7 @@ class SqliteFile:
         return _engine(self.path, pragmas, begin="BEGIN IMMEDIATE", num_connections=1)
 
     def reader_engine(self, num_connections: int) -> Engine:
-        """The engine of the readers: each transaction sees one snapshot and cannot write."""
+        """Return the engine of the readers: each transaction sees one snapshot and cannot write."""
         return _engine(self.path, _READER_PRAGMAS, begin="BEGIN", num_connections=num_connections)
 
     def backup(self, label: str) -> Path:
@@ -166,7 +166,7 @@ class SqliteStore:
             return use(connection)
 
     def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
-        """The storage error for an error of SQLite, None for a fault of ours."""
+        """Return the storage error for an error of SQLite, None for a fault of ours."""
         return named_error(error, self._file.path, is_reader=is_reader)
 
     def checkpoint(self) -> None:
@@ -201,7 +201,7 @@ class RunningSqliteStore(SqliteStore):
 
 
 def named_error(error: BaseException, path: Path | str, *, is_reader: bool = False) -> StorageError | None:
-    """The storage error for an error of SQLite, None for one that is a fault of ours or not SQLite's at all.
+    """Return the storage error for an error of SQLite, None for one that is a fault of ours or not SQLite's at all.
 
     Looks through the whole chain: once a full disk has ended the transaction, undoing the SAVEPOINT fails too, and
     that second error is the one that arrives.
@@ -261,7 +261,10 @@ def copy(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def looking_at(copied: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that reads a copy nobody writes to, and leaves no file beside it. Raises storage's errors."""
+    """Provide a connection that reads a copy no one writes to, and leaves no file beside it.
+
+    Raises storage's errors.
+    """
     with naming_errors(copied):
         connection = sqlite3.connect(f"{copied.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         try:

@@ -36,7 +36,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a work returned or raised, told to its caller after the commit."""
+    """The value or error of a work, told to its caller after the commit."""
 
     job: _Job
     value: Any = None
@@ -151,7 +151,9 @@ class Writer:
 
 
 def _is_in_transaction(connection: Connection) -> bool:
-    """Whether the database itself still is in the transaction; only SQLite's connections say, others end with it."""
+    """Return True if the database itself still is in the transaction; only SQLite's connections say, others end with
+    it.
+    """
     return not connection.invalidated and getattr(connection.connection.dbapi_connection, "in_transaction", True)
 
 

@@ -1,4 +1,4 @@
-"""What happened while heed was not connected, found in the history of each chat.
+"""Messages and reactions that Discord sent while heed was not connected, found in the history of each chat.
 
 After every new session each known chat is looked through once, before anything newer of that chat is taken, so the
 order holds. Messages, edits and reactions found go the way of live ones and under the same keys: finding them again
@@ -62,7 +62,7 @@ class DiscordBackfill:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     def begin(self, bot_id: str) -> None:
-        """A new session: every chat has to be looked through again."""
+        """Return a new session: every chat has to be looked through again."""
         self._bot_id = bot_id
         self._looked = set()
         self._marks = asyncio.create_task(self._taken.marks(bot_id), name="discord marks")
@@ -81,7 +81,9 @@ class DiscordBackfill:
                 await asyncio.wait(looks)
 
     async def knows(self, chat: str) -> bool:
-        """Whether heed had a conversation here before this session, so that there may be something to catch up with."""
+        """Return True if heed had a conversation here before this session, so that there may be something to catch up
+        with.
+        """
         if self._marks is None or chat in self._looked:
             return False
         marks = await self._marks
@@ -180,5 +182,5 @@ class DiscordBackfill:
 
 
 def snowflake(time_s: float) -> int:
-    """The id that something made at this time would have."""
+    """Return the id that something made at this time would have."""
     return (int(time_s * 1000) - DISCORD_EPOCH_MS) << 22

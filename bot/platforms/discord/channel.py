@@ -96,7 +96,7 @@ class DiscordChannel:
         await self._gateway.close()
 
     def read(self, payload: Json) -> list[Inbound]:
-        """What a stored event says."""
+        """Return what a stored event says."""
         return read(payload)
 
     async def post(self, post: Post) -> str:
@@ -131,7 +131,7 @@ class DiscordChannel:
 
 
 def account_in(token: str) -> str:
-    """The account that a bot token begins with, empty where it does not."""
+    """Return the account that a bot token begins with, empty if it does not."""
     first = token.partition(".")[0]
     with contextlib.suppress(binascii.Error, ValueError):
         account = base64.b64decode(first + "=" * (-len(first) % 4), validate=True).decode("ascii")

@@ -25,7 +25,7 @@ class ChatQueues:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is open."""
+        """True if nothing is open."""
         return not self._tasks
 
     def submit(self, chat: str, work: Work) -> asyncio.Future[None] | None:

@@ -78,12 +78,12 @@ class RawEventClient(discord.Client):
         await super().close()
 
     async def on_ready(self) -> None:
-        """The servers are known."""
+        """Return the servers are known."""
         self._listener("SERVERS_KNOWN", {})
 
 
 def intents() -> discord.Intents:
-    """What heed wants to hear of: messages and their text, reactions, and which servers there are."""
+    """Return what heed wants to hear of: messages and their text, reactions, and which servers there are."""
     wanted = discord.Intents.none()
     wanted.guilds = wanted.messages = wanted.message_content = wanted.reactions = True
     return wanted

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def definition(menu: CommandMenu) -> Json:
-    """A command as Discord's API takes it."""
+    """Return a command as Discord's API takes it."""
     option = {
         "type": STRING,
         "name": "text",
@@ -38,12 +38,14 @@ def definition(menu: CommandMenu) -> Json:
 
 
 def is_same(wanted: Iterable[Json], known: Iterable[Json]) -> bool:
-    """Whether Discord knows exactly these commands; what it adds of its own does not count."""
+    """Return True if Discord knows exactly these commands; what it adds of its own does not count."""
     return _by_name(wanted) == _by_name(known)
 
 
 def completions(menus: Sequence[CommandMenu], said: Json) -> list[Json]:
-    """What to propose while a command's argument is typed: those that begin so first, then those that contain it."""
+    """Return what to propose while a command's argument is typed: those that begin so first, then those that contain
+    it.
+    """
     menu = next((menu for menu in menus if menu.name == said.get("name")), None)
     if menu is None:
         return []

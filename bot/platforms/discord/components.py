@@ -27,13 +27,13 @@ def rows_payload(rows: Rows) -> list[Json]:
 
 
 def opens_form(action: str) -> bool:
-    """Whether a press asks for a text; Discord wants the form as the first answer to the press."""
+    """Return True if a press asks for a text; Discord wants the form as the first answer to the press."""
     name, _, rest = action.partition(":")
     return name == "fix" or (name == "why" and rest.split(":")[0] == "4")
 
 
 def form_payload(action: str) -> Json:
-    """The form a press opens; it comes back under the same action."""
+    """Return the form a press opens; it comes back under the same action."""
     name = action.partition(":")[0]
     box = {
         "type": TEXT_INPUT,

@@ -1,4 +1,4 @@
-"""What Discord's gateway and its history say, cut down to what heed keeps: plain JSON for the inbox.
+"""Events of Discord's gateway and history, cut down to what heed keeps: plain JSON for the inbox.
 
 A stored payload is `{"type": ..., "data": ...}` and stands alone: whether a message was meant for heed is decided here,
 where the bot's own id is known. What is not for heed (bots, bystanders, system messages) is never stored. Update ids
@@ -25,7 +25,7 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a 
 
 
 def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | None = None) -> Inbox | None:
-    """The inbox row of a message, None where it is not for heed. Raises where it is malformed."""
+    """Return the inbox row of a message, None if it is not for heed. Raises where it is malformed."""
     author, stamp = message["author"], message.get("edited_timestamp")
     is_own_words = not author.get("bot") and not message.get("webhook_id") and message.get("type", 0) in TALK
     has_files = event == CREATED and bool(message.get("attachments") or message.get("sticker_items"))
@@ -47,7 +47,7 @@ def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | No
 
 
 def interaction_row(interaction: Json, bot_id: str, token: str) -> Inbox:
-    """The inbox row of a slash command, a pressed button or a sent form. Raises where it is malformed."""
+    """Return the inbox row of a slash command, a pressed button or a sent form. Raises where it is malformed."""
     kind, said = interaction["type"], interaction["data"]
     channel = str(interaction["channel_id"])
     data: Json = {
@@ -69,7 +69,7 @@ def interaction_row(interaction: Json, bot_id: str, token: str) -> Inbox:
 
 
 def reaction_row(change: Literal["add", "remove"], reaction: Json, bot_id: str, number: int) -> Inbox:
-    """The inbox row of an emoji put on a message or taken off it, for the `number`th time."""
+    """Return the inbox row of an emoji put on a message or taken off it, for the `number`th time."""
     message, user, channel = str(reaction["message_id"]), str(reaction["user_id"]), str(reaction["channel_id"])
     person = (reaction.get("member") or {}).get("user") or {"id": user}
     data: Json = {
@@ -84,34 +84,34 @@ def reaction_row(change: Literal["add", "remove"], reaction: Json, bot_id: str, 
 
 
 def row(bot_id: str, update_id: str, channel: str, account: str, payload: Json) -> Inbox:
-    """An inbox row of this platform."""
+    """Return an inbox row of this platform."""
     return Inbox(
         platform=PLATFORM, bot_id=bot_id, update_id=update_id, chat_key=channel, account=account, payload=payload
     )
 
 
 def mark_of(message_id: str, account: str) -> str:
-    """What stands for a person in the keys of reactions to one message."""
+    """Return what stands for a person in the keys of reactions to one message."""
     return hashlib.blake2s(f"{message_id}:{account}".encode(), digest_size=MARK_BYTES).hexdigest()
 
 
 def person_of(interaction: Json) -> Json:
-    """Who made an interaction: a member where there is a server, a user in private."""
+    """Return who made an interaction: a member where there is a server, a user in private."""
     return _person((interaction.get("member") or interaction)["user"])
 
 
 def emoji_key(emoji: Json) -> str:
-    """An emoji as update ids name it: Unicode itself, or a server's emoji by its id."""
+    """Return an emoji as update ids name it: Unicode itself, or a server's emoji by its id."""
     return str(emoji.get("id") or emoji["name"])
 
 
 def emoji_of(key: str) -> Json:
-    """The emoji that a key names; of a server's emoji only the id is known."""
+    """Return the emoji that a key names; of a server's emoji only the id is known."""
     return {"id": key, "name": key} if key.isascii() and key.isdigit() else {"id": None, "name": key}
 
 
 def shown_emoji(emoji: Json) -> str:
-    """An emoji as people read it."""
+    """Return an emoji as people read it."""
     return f":{emoji['name']}:" if emoji.get("id") else str(emoji["name"])
 
 

@@ -1,4 +1,4 @@
-"""What Discord sends, on its way into the inbox: cut down, in order within its chat, and committed.
+"""The way of Discord's events into the inbox: cut down, in order within a chat, and committed.
 
 Commands, presses and forms get their first answer before they are committed, since Discord waits three seconds; where
 that failed the person sees it and nothing is taken. A commit that fails for lack of room is tried again; more than
@@ -66,7 +66,7 @@ class DiscordIntake:
 
     @property
     def is_idle(self) -> bool:
-        """Whether a session was looked into and nothing heard is on its way."""
+        """True if a session was looked into and nothing heard is on its way."""
         has_swept = self._swept is not None and self._swept.done()
         return has_swept and not self._tasks and self._lanes.is_idle
 

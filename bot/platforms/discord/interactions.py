@@ -29,7 +29,7 @@ FOLLOW_UP = "/webhooks/{webhook_id}/{webhook_token}"
 
 
 class DiscordInteractions:
-    """What people do with commands, buttons and forms of one bot."""
+    """Commands, buttons and forms of one bot."""
 
     def __init__(
         self, rest: DiscordRest, messages: DiscordMessages, menus: Sequence[CommandMenu], first_answer_s: float
@@ -41,9 +41,9 @@ class DiscordInteractions:
         self._finished: OrderedDict[str, None] = OrderedDict()
 
     async def begin(self, interaction: Json) -> str | None:
-        """Give the first answer; the token for the last one, None where nothing is left to do.
+        """Give the first answer. Return the token for the last one, or None if nothing is left to do.
 
-        Raises ChannelError or TimeoutError where Discord did not take it: then nobody may act on it.
+        Raises ChannelError or TimeoutError if Discord did not take it: then no one may act on it.
         """
         kind, said = interaction["type"], interaction.get("data") or {}
         if kind == AUTOCOMPLETE:

@@ -54,5 +54,5 @@ class DiscordMessages:
 
 
 def content(text: str, rows: Rows = ()) -> Json:
-    """What a message shows: the whole of it, so that buttons that are not given go away."""
+    """Return what a message shows: the whole of it, so that buttons that are not given go away."""
     return {"content": text, "components": rows_payload(rows), "allowed_mentions": SILENT, "flags": NO_PREVIEWS}

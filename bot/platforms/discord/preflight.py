@@ -1,4 +1,4 @@
-"""What has to be right about a Discord bot before it can work, asked over plain HTTP without opening a session.
+"""Checks of a Discord bot before it can work, over plain HTTP without opening a session.
 
 A session costs one of the day's starts; these two calls cost nothing. Changes nothing, and never shows the token.
 """
@@ -32,7 +32,7 @@ async def problems(settings: DiscordSettings) -> list[str]:
 
 
 async def _application(session: aiohttp.ClientSession, api_base: str) -> dict[str, Any] | None:
-    """The bot's application; None where the token is refused."""
+    """Return the bot's application, or None if the token is refused."""
     async with session.get(f"{api_base}/oauth2/applications/@me") as response:
         if response.status == UNAUTHORISED:
             return None

@@ -20,7 +20,7 @@ _WRITTEN = re.compile(r"/(\w{1,32})(?:\s+(.*))?", re.ASCII | re.DOTALL)
 
 
 def read(payload: Json) -> list[Inbound]:
-    """What a stored payload says; empty where heed has no use for it."""
+    """Return what a stored payload says; empty if heed has no use for it."""
     try:
         return _read(payload["type"], payload["data"])
     except MALFORMED:

@@ -1,7 +1,7 @@
 """Calls to Discord's HTTP API through discord.py's own client, with its errors in the words of `bot.channel`.
 
 discord.py keeps the rate limit buckets and waits short limits out by itself; a longer one comes back as SlowDown, so
-that one chat's wait holds up nobody else. A refused token ends all calls: Discord bans who keeps trying.
+that one chat's wait holds up no one else. A refused token ends all calls: Discord bans who keeps trying.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class DiscordRest:
         params: Json | None = None,
         files: Sequence[File] = (),
     ) -> Any:
-        """The answer to one call, None where it has no content. `keys` fill the path. Raises ChannelError."""
+        """Return the answer to one call, None if it has no content. `keys` fill the path. Raises ChannelError."""
         if self.http is None or self.is_token_refused:
             raise Unreachable("not connected to Discord", is_ambiguous=False)
         options: Json = {"params": params} if params else {}

@@ -1,7 +1,7 @@
 """How far heed has got in what Discord sends, kept so that the next heed goes on where this one ended.
 
 Discord replays what came after a number as long as it remembers the session, which is some minutes. That is the only
-way to a press, or to the first words in a private chat nobody has spoken in before, that came while heed was down: they
+way to a press, or to the first words in a private chat no one has spoken in before, that came while heed was down: they
 are in no history a bot can ask for. Invariant: of the session that is kept everything up to the number is committed.
 More may be replayed than was missed; update ids name the thing, so that taking it again changes nothing.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Position:
-    """What resuming needs; empty where a new session has to begin."""
+    """The values that resuming needs; empty if a new session has to begin."""
 
     session_id: str = ""
     sequence: int = 0
@@ -31,7 +31,7 @@ class Position:
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is anything to go on with."""
+        """True if there is anything to go on with."""
         return bool(self.session_id and self.sequence and self.url)
 
 
@@ -47,7 +47,7 @@ class ResumePoint:
         self._saver: asyncio.Task[None] | None = None
 
     async def recall(self, bot_id: str) -> Position:
-        """Where an earlier heed of this bot ended."""
+        """Return where an earlier heed of this bot ended."""
         self._key = f"{KEY}{bot_id}"
         found: dict[str, Any] | None = await self._database.read(lambda s: settings.get(s, self._key))
         self._kept = Position(**found) if found else Position()
@@ -61,7 +61,7 @@ class ResumePoint:
         self._keep()
 
     def hold(self, work: "asyncio.Future[None]") -> None:
-        """What was heard last is committed when `work` has ended; where that is cancelled, never."""
+        """Return what was heard last is committed when `work` has ended; where that is cancelled, never."""
         item = self._heard.session_id, self._heard.sequence
         self._open[item] = None
 

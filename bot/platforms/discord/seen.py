@@ -1,4 +1,4 @@
-"""What of Discord was taken before, read from the inbox's keys: how far each chat is, and which reactions are on.
+"""Discord updates taken before, read from the inbox's keys: how far each chat is, and which reactions are on.
 
 A reaction has no id of its own. Its key counts how often the same emoji of the same person was put on the same message,
 so taking it off and putting it on again are different updates, and the same state seen twice is none. The key has a
@@ -26,7 +26,7 @@ Who = tuple[str, str]  # (mark of a person on a message, emoji key)
 
 @dataclass(frozen=True)
 class State:
-    """Whether an emoji is on a message, how often it was put on, and by whom (empty: forgotten)."""
+    """The state of an emoji on a message: if it is on, how often it was put on, and by whom (empty: forgotten)."""
 
     number: int = 0
     is_on: bool = False
@@ -71,7 +71,7 @@ class SeenUpdates:
         return Watermarks(by_chat, newest, reacted, tuple(places), min(began, default=0))
 
     async def reactions(self, bot_id: str, message_id: str) -> dict[Who, State]:
-        """The state of each person's emoji on a message."""
+        """Return the state of each person's emoji on a message."""
         rows = await self._database.read(
             lambda s: [
                 row
@@ -83,7 +83,7 @@ class SeenUpdates:
 
 
 def reaction_states(taken: Iterable[tuple[str, str]]) -> dict[Who, State]:
-    """The state each person's emoji is in, from the keys and accounts of the changes in any order."""
+    """Return the state each person's emoji is in, from the keys and accounts of the changes in any order."""
     states: dict[Who, State] = {}
     for key, account in taken:
         _, change, _, mark, rest = key.split(":", 4)
@@ -96,12 +96,12 @@ def reaction_states(taken: Iterable[tuple[str, str]]) -> dict[Who, State]:
 
 
 def still_on(states: dict[Who, State], but: Container[Who] = ()) -> dict[Who, State]:
-    """What is on and not in `but`; nothing of who was forgotten."""
+    """Return what is on and not in `but`; nothing of who was forgotten."""
     return {who: state for who, state in states.items() if state.is_on and state.account and who not in but}
 
 
 def next_number(state: State | None, change: Change) -> int | None:
-    """The count that a change gets, None where it changes nothing."""
+    """Return the count that a change gets, None if it changes nothing."""
     state = state or State()
     if change == "add":
         return None if state.is_on else state.number + 1

@@ -65,6 +65,6 @@ class Arrivals:
 
 
 def update_id(update: Any) -> int | None:
-    """An update's number, None where it has none."""
+    """Return an update's number, None if it has none."""
     number = update.get("update_id") if isinstance(update, dict) else None
     return number if isinstance(number, int) else None

@@ -96,7 +96,9 @@ class TelegramChannel:
     # ------------------------------------------------------------------------------------------------- life
 
     async def start(self, take: Take) -> None:
-        """Check the token and the webhook, set the menu, and take updates; in the background where nobody answers."""
+        """Check the token and the webhook, set the menu, and take updates; in the background where no one
+        answers.
+        """
         try:
             await self._begin(take)
         except StartError:
@@ -120,7 +122,7 @@ class TelegramChannel:
         await self._client.close()
 
     def routes(self) -> list[web.RouteDef]:
-        """What heed's HTTP server has to serve for this channel: the webhook, where there is one."""
+        """Return what heed's HTTP server has to serve for this channel: the webhook, where there is one."""
         return self._webhook.routes() if self._webhook else []
 
     def health(self) -> str:
@@ -191,7 +193,7 @@ class TelegramChannel:
     # ------------------------------------------------------------------------------------------------- reading
 
     def read(self, payload: dict[str, Any]) -> list[Inbound]:
-        """What a raw update says."""
+        """Return what a raw update says."""
         return self._reader.read(payload)
 
     # ------------------------------------------------------------------------------------------------- showing
@@ -308,7 +310,7 @@ class TelegramChannel:
 
 
 def bot_id(token: str) -> str:
-    """The bot's account number, the first half of its token. Raises StartError where a token has none."""
+    """Return the bot's account number, the first half of its token. Raises StartError if a token has none."""
     first = token.partition(":")[0]
     if not first.isascii() or not first.isdigit():
         raise StartError("TELEGRAM_BOT_TOKEN: this is no token; @BotFather gives one such as 123456:ABC-DEF...")
@@ -316,7 +318,7 @@ def bot_id(token: str) -> str:
 
 
 def address(place: Place) -> tuple[int, int | None]:
-    """The chat and the topic of a place. Raises Gone where it is no place of Telegram."""
+    """Return the chat and the topic of a place. Raises Gone if it is no place of Telegram."""
     chat_id, _, thread_id = place.external_id.partition("/")
     try:
         return int(chat_id), int(thread_id) if thread_id else None
@@ -325,12 +327,12 @@ def address(place: Place) -> tuple[int, int | None]:
 
 
 def sendable(thread_id: int | None) -> int | None:
-    """The topic as sending wants it: the general one is not named."""
+    """Return the topic as sending wants it: the general one is not named."""
     return None if thread_id == GENERAL_TOPIC else thread_id
 
 
 def number(message_id: str | None) -> int | None:
-    """A message's id as Telegram has it. Raises Gone where it is none."""
+    """Return a message's id as Telegram has it. Raises Gone if it is none."""
     try:
         return None if message_id is None else int(message_id)
     except ValueError:
@@ -338,12 +340,12 @@ def number(message_id: str | None) -> int | None:
 
 
 def reply(message_id: int | None) -> ReplyParameters | None:
-    """What makes a message an answer to another, if that one is still there."""
+    """Return what makes a message an answer to another, if that one is still there."""
     return None if message_id is None else ReplyParameters(message_id, allow_sending_without_reply=True)
 
 
 def keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
-    """The buttons under a message. Raises Refused where an action does not fit into 64 bytes."""
+    """Return the buttons under a message. Raises Refused if an action does not fit into 64 bytes."""
     for button in (button for row in rows for button in row):
         if not 1 <= len(button.action.encode()) <= InlineKeyboardButtonLimit.MAX_CALLBACK_DATA:
             raise Refused(f"Telegram: the action of the button {button.label!r} has to be 1 to 64 bytes")
@@ -352,11 +354,11 @@ def keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
 
 
 def open_field(post: Post) -> ForceReply:
-    """What opens the field for a reply; in a group only that of the person it answers."""
+    """Return what opens the field for a reply; in a group only that of the person it answers."""
     shown = plain(post.text)[:PLACEHOLDER_CHARS]
     return ForceReply(selective=not post.place.is_private, input_field_placeholder=shown)
 
 
 def is_picture(file: File) -> bool:
-    """Whether a file is shown as a picture."""
+    """Return True if a file is shown as a picture."""
     return file.name.lower().endswith(PICTURES) and len(file.content) <= FileSizeLimit.PHOTOSIZE_UPLOAD

@@ -36,7 +36,7 @@ class PollClient:
         )
 
     async def updates(self, offset: int | None, allowed: tuple[str, ...]) -> list[Any]:
-        """The updates that wait, as JSON; an offset confirms all before it. Raises TelegramError."""
+        """Return the updates that wait, as JSON; an offset confirms all before it. Raises TelegramError."""
         return await self._bot.raw_updates(offset, allowed, self._timeout_s)
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ async def formatted(text: str, show: Callable[[str, str | None], Awaitable[T]]) 
 
 
 def message_id(message: Message) -> str:
-    """A message's id as the core keeps it."""
+    """Return a message's id as the core keeps it."""
     return str(message.message_id)
 
 
@@ -123,5 +123,5 @@ def _token(settings: TelegramSettings) -> str:
 
 
 def base_url(settings: TelegramSettings) -> str:
-    """What the library puts before a token."""
+    """Return what the library puts before a token."""
     return f"{settings.api_base}/bot"

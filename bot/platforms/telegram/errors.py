@@ -1,4 +1,4 @@
-"""What Telegram's refusals and silences mean, as the errors of `bot.channel`; and requests that fail without noise.
+"""Telegram's refusals and silences as the errors of `bot.channel`; and requests that fail without noise.
 
 Invariant: `is_ambiguous` is False only where the request certainly never reached the server.
 """
@@ -49,7 +49,7 @@ class Request(HTTPXRequest):
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
-        """The answer. Raises TelegramError where it is not one of the Bot API's."""
+        """Return the answer. Raises TelegramError if it is not one of the Bot API's."""
         try:
             answer = json.loads(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ def _trusted() -> ssl.SSLContext:
 
 
 def translate(error: telegram_error.TelegramError) -> ChannelError:
-    """The error of `bot.channel` for one of the library."""
+    """Return the error of `bot.channel` for one of the library."""
     text = describe(error)
     if isinstance(error, telegram_error.RetryAfter):
         return SlowDown(text, seconds(error))
@@ -84,32 +84,32 @@ def translate(error: telegram_error.TelegramError) -> ChannelError:
 
 
 def is_unsent(error: telegram_error.TelegramError) -> bool:
-    """Whether the request certainly never reached the server; a RuntimeError is a client that was closed."""
+    """Return True if the request certainly never reached the server; a RuntimeError is a client that was closed."""
     return isinstance(error.__cause__, (*NEVER_SENT, RuntimeError))
 
 
 def is_unparsed(error: telegram_error.TelegramError) -> bool:
-    """Whether Telegram could not read the HTML of a text (or nothing was left of it)."""
+    """Return True if Telegram could not read the HTML of a text (or nothing was left of it)."""
     return isinstance(error, telegram_error.BadRequest) and says(error, *_UNPARSED)
 
 
 def is_unchanged(error: telegram_error.TelegramError) -> bool:
-    """Whether a message already looked like its edit."""
+    """Return True if a message already looked like its edit."""
     return isinstance(error, telegram_error.BadRequest) and says(error, "message is not modified")
 
 
 def is_late(error: telegram_error.TelegramError) -> bool:
-    """Whether a press was answered too late, or twice."""
+    """Return True if a press was answered too late, or twice."""
     return isinstance(error, telegram_error.BadRequest) and says(error, *_LATE)
 
 
 def is_revoked(error: telegram_error.TelegramError) -> bool:
-    """Whether the token is not valid (any more)."""
+    """Return True if the token is not valid (any more)."""
     return says(error.__cause__ if isinstance(error.__cause__, telegram_error.TelegramError) else error, "unauthorized")
 
 
 def says(error: BaseException, *words: str) -> bool:
-    """Whether an error's text has one of the words."""
+    """Return True if an error's text has one of the words."""
     text = str(error).lower()
     return any(word in text for word in words)
 
@@ -121,5 +121,5 @@ def seconds(error: telegram_error.RetryAfter) -> float:
 
 
 def describe(error: BaseException) -> str:
-    """An error in a few words, without secrets."""
+    """Return an error in a few words, without secrets."""
     return redact(f"Telegram: {error}")[:MAX_DESCRIPTION]

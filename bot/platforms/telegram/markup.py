@@ -1,7 +1,8 @@
 """The Markdown that models write, as the HTML that Telegram takes.
 
-Invariants: the result is valid Telegram HTML whatever goes in (a mark without its end stays as it was written), what
-is shown is never longer than what was written, and nothing but marks disappears. `measure` is Telegram's own ruler.
+Invariants: the result is valid Telegram HTML anything that goes in (a mark without its end stays as it was written),
+what is shown is never longer than what was written, and nothing but marks disappears. `measure` is Telegram's own
+ruler.
 """
 
 import html
@@ -22,19 +23,19 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def measure(text: str) -> int:
-    """A text's length in UTF-16 units, as Telegram counts it."""
+    """Return a text's length in UTF-16 units, as Telegram counts it."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def cut(text: str, units: int) -> str:
-    """The beginning of a text that fits."""
+    """Return the beginning of a text that fits."""
     while measure(text) > units:
         text = text[: len(text) - max(1, (measure(text) - units) // 2)]
     return text
 
 
 def plain(text: str) -> str:
-    """A text that can be sent: no half of a surrogate pair, no NUL."""
+    """Return a text that can be sent: no half of a surrogate pair, no NUL."""
     return _UNSENDABLE.sub("\ufffd", text)
 
 
@@ -113,7 +114,7 @@ class _Inline:
         return "".join([*shown, _escape(self._text[place:])])
 
     def _special(self, start: int) -> tuple[str, int]:
-        """What the mark at `start` makes, and where it ends; the mark itself where it makes nothing."""
+        """Return what the mark at `start` makes, and where it ends; the mark itself where it makes nothing."""
         text, char = self._text, self._text[start]
         if char == "\\" and text[start + 1 : start + 2] and text[start + 1] in _ESCAPABLE:
             return _escape(text[start + 1]), start + 2
@@ -146,7 +147,9 @@ class _Inline:
         return f"{opening}{_inline(self._text[inside:end])}{closing}", end + len(mark)
 
     def _end_of(self, inside: int, mark: str) -> int:
-        """Where the closing mark begins: behind a visible character, not in a longer run or a word; -1 if nowhere."""
+        """Return where the closing mark begins: behind a visible character, not in a longer run or a word; -1 if
+        nowhere.
+        """
         text = self._text
         end = -1 if mark in self._unclosed else text.find(mark, inside + 1)
         while end >= 0:
@@ -160,7 +163,7 @@ class _Inline:
         return -1
 
     def _run_end(self, start: int) -> int:
-        """Where the run of the character at `start` ends."""
+        """Return where the run of the character at `start` ends."""
         end = start
         while self._text[end : end + 1] == self._text[start]:
             end += 1

@@ -32,7 +32,7 @@ async def sync(bot: Bot, commands: Sequence[CommandMenu], admins: Sequence[str])
 
 
 def lists(commands: Sequence[CommandMenu], admins: Sequence[str]) -> list[tuple[BotCommandScope, list[BotCommand]]]:
-    """The lists by scope. What is private is not offered in groups, where everybody would see its answer."""
+    """Return the lists by scope. What is private is not offered in groups, where everybody would see its answer."""
     common = [command for command in commands if not command.is_admin]
     return [
         (BotCommandScopeAllPrivateChats(), entries(common)),
@@ -42,7 +42,7 @@ def lists(commands: Sequence[CommandMenu], admins: Sequence[str]) -> list[tuple[
 
 
 def entries(commands: Sequence[CommandMenu]) -> list[BotCommand]:
-    """The commands as Telegram takes them."""
+    """Return the commands as Telegram takes them."""
     named = [command for command in commands if _NAME.fullmatch(command.name)]
     shown = [BotCommand(command.name, _description(command)) for command in named]
     return shown[: BotCommandLimit.MAX_COMMAND_NUMBER]

@@ -1,6 +1,6 @@
-"""What has to be right about a bot before it can work, with the exact switch where it is not.
+"""Checks of a Telegram bot before it can work; each problem names the exact switch.
 
-A wrong token and a webhook of somebody else are errors; privacy mode and closed groups are told, since heed works in
+A wrong token and a webhook of another person are errors; privacy mode and closed groups are told, since heed works in
 private chats, and where it is mentioned, all the same.
 """
 
@@ -26,7 +26,10 @@ NO_GROUPS = "Telegram: the bot cannot be added to groups; if it should be: @BotF
 
 
 async def identify(bot: Bot) -> User:
-    """Who the bot is. Raises StartError where its token is not valid, ChannelError where Telegram does not answer."""
+    """Return who the bot is.
+
+    Raises StartError if its token is not valid, ChannelError where Telegram does not answer.
+    """
     try:
         return await bot.get_me()
     except InvalidToken:
@@ -36,7 +39,7 @@ async def identify(bot: Bot) -> User:
 
 
 async def check_webhook(bot: Bot, settings: TelegramSettings) -> WebhookInfo:
-    """What Telegram knows of the webhook. Raises StartError: updates go elsewhere; ChannelError: no answer."""
+    """Return what Telegram knows of the webhook. Raises StartError: updates go elsewhere; ChannelError: no answer."""
     try:
         info = await bot.get_webhook_info()
     except TelegramError as error:
@@ -68,7 +71,7 @@ def undelivered(info: WebhookInfo) -> list[str]:
 
 
 def notices(me: User) -> list[str]:
-    """What works less than it could."""
+    """Return what works less than it could."""
     found = [] if me.can_read_all_group_messages else [PRIVACY_MODE]
     return found if me.can_join_groups in (True, None) else [*found, NO_GROUPS]
 

@@ -1,8 +1,8 @@
-"""What a raw Telegram update says, as `bot.events` records.
+"""The reader of raw Telegram updates: from JSON to `bot.events` records.
 
 Pure: an update carries everything that is needed (`ME` is the bot's username when it arrived), so that one that was
 kept over a restart reads as it did before. Never raises: what is malformed, or of no use to heed, reads as nothing.
-Anonymous admins, channels and bots are nobody: they have no adapter, and many people may be behind one of them.
+Anonymous admins, channels and bots are no one: they have no adapter, and many people may be behind one of them.
 """
 
 import logging
@@ -42,12 +42,12 @@ logger = logging.getLogger(__name__)
 
 
 def labelled(update: dict[str, Any], username: str) -> dict[str, Any]:
-    """An update with what reading it needs later."""
+    """Return an update with what reading it needs later."""
     return {**update, ME: username}
 
 
 def sender_and_chat(update: dict[str, Any]) -> tuple[str, str]:
-    """Who sent a raw update (empty: nobody) and the key of its conversation; a reaction's is its chat's."""
+    """Return who sent a raw update (empty: no one) and the key of its conversation; a reaction's is its chat's."""
     for kind in ALLOWED_UPDATES:
         content = update.get(kind)
         if isinstance(content, dict):
@@ -58,7 +58,7 @@ def sender_and_chat(update: dict[str, Any]) -> tuple[str, str]:
 
 
 def place_of(chat_id: int, thread_id: int | None = None) -> Place:
-    """The conversation in a chat, or in one of its topics. Private chats are those with a positive id."""
+    """Return the conversation in a chat, or in one of its topics. Private chats are those with a positive id."""
     external_id = f"{chat_id}/{thread_id}" if thread_id else str(chat_id)
     return Place(PLATFORM, external_id, is_private=chat_id > 0)
 
@@ -71,7 +71,7 @@ class Reader:
         self._commands = frozenset(commands)
 
     def read(self, payload: dict[str, Any]) -> list[Inbound]:
-        """What an update says; empty where heed has no use for it."""
+        """Return what an update says; empty if heed has no use for it."""
         try:
             update = Update.de_json(payload, None)
             return self._update(update, str(payload.get(ME, "")))
@@ -188,7 +188,7 @@ def _place(message: MaybeInaccessibleMessage) -> Place:
 
 
 def _reply_to(message: Message) -> str | None:
-    """The message this one answers; in a topic everything else points at the message that opened the topic."""
+    """Return the message this one answers; in a topic everything else points at the message that opened the topic."""
     replied = message.reply_to_message
     if replied is None or replied.forum_topic_created:
         return None

@@ -30,7 +30,7 @@ class Webhook:
         self._take_all = take_all
 
     def routes(self) -> list[web.RouteDef]:
-        """What the HTTP server has to serve."""
+        """Return what the HTTP server has to serve."""
         return [web.post(self.path, self.handle)]
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -61,7 +61,7 @@ class Webhook:
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """The body, None where it is too long, whatever its length says."""
+    """Return the body, None if it is too long, anything that its length says."""
     body = b""
     async for chunk in request.content.iter_any():
         body += chunk
