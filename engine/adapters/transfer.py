@@ -38,7 +38,7 @@ class Transfer:
         adapters: AdapterStore,
         active: ActiveAdapters,
     ) -> None:
-        """`adapters` reads and writes the files, `served` makes an import active."""
+        """`adapters` reads and writes the files, `active` serves an import."""
         self._config = config
         self._database = database
         self._host = host

@@ -18,7 +18,7 @@ from tests.engine.updates_of import sample
     ],
 )
 def test_a_sample_that_cannot_be_trained_on_is_refused(fields: dict[str, object]) -> None:
-    """Without a prompt or a response, with log-probabilities of another length, with a negative weight."""
+    """A missing prompt or response, unequal lengths and a negative weight are errors."""
     values = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1, 2]} | fields
     with pytest.raises(ValueError, match=r"."):
         Sample.from_dict(values)
@@ -31,7 +31,7 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 def test_anchors_are_held_to_the_base_unless_they_say_otherwise() -> None:
-    """Whatever the update's teacher is."""
+    """The update's teacher does not change the teacher of an anchor, and a sample's own teacher wins."""
     learn = LearnConfig(teacher="current")
     assert sample("correction").teacher_mode(learn) == "current"
     assert sample("anchor").teacher_mode(learn) == "base"
@@ -72,11 +72,17 @@ def test_what_crosses_comes_back() -> None:
     ]  # fmt: skip
 
 
+def test_kept_batches_have_their_fields_in_one_order() -> None:
+    """A weight follows the behaviour: batches of one format stay comparable byte for byte."""
+    full = Sample("correction", [1], [2], [3], 0.5, [-0.1], [4], 0.7, "current")
+    assert list(full.to_dict())[4:] == ["behaviour_logprobs", "behaviour_ids", "weight", "temperature", "teacher"]
+
+
 def test_a_sample_is_as_long_as_its_longest_context() -> None:
     """The prompt it was sampled with counts as well."""
     assert Sample("correction", [1], [1, 2], [3, 4], behaviour_ids=[1, 2, 3]).num_tokens == 5
 
 
 def test_the_gain_is_the_log_likelihood_ratio_of_the_whole_answer() -> None:
-    """In nats per answer, the teacher's context over the student's."""
+    """It is in nats per answer, the teacher's context over the student's."""
     assert Score([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], []).gain == 2.0

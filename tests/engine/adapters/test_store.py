@@ -27,7 +27,7 @@ class KnownPaths:
         self.paths = set(paths)
 
     async def read(self, _work: Any) -> set[str]:
-        """What `versions.known_paths` would answer."""
+        """Return the paths as `versions.known_paths` does."""
         return self.paths
 
 
@@ -49,7 +49,7 @@ async def written(store: AdapterStore, row: AdapterVersion) -> AdapterVersion:
 
 
 async def test_what_was_written_verifies(tmp_path: Path) -> None:
-    """And its size is that of both files."""
+    """A written version passes the check, and its size is that of both files."""
     store = store_in(tmp_path)
     row = await written(store, version())
     await store.verify(row)
@@ -74,7 +74,7 @@ def values(value: float) -> bytes:
     "tensors", [values(float("nan")), values(float("inf")), values(1e6), b"", b"\x00" * 64, save({})]
 )
 async def test_values_that_no_training_produces_are_not_written(tmp_path: Path, tensors: bytes) -> None:
-    """Not finite, enormous, empty, not a safetensors file: nothing is left behind."""
+    """Values that are not finite, enormous, empty or no safetensors file leave nothing behind."""
     with pytest.raises(AdapterDamaged):
         await store_in(tmp_path).write(version(), tensors, CONFIG)
     assert not (tmp_path / "adapters").exists()
@@ -162,7 +162,7 @@ def test_a_reference_has_an_absolute_path_and_a_name_of_its_own(tmp_path: Path) 
     "fields", [{"path": "adapters/ben/1"}, {"path": "../ana/1"}, {"user_id": "../etc"}, {"user_id": ""}]
 )
 async def test_a_path_outside_the_persons_folder_is_refused(tmp_path: Path, fields: dict[str, str]) -> None:
-    """Whatever the row says."""
+    """A row cannot lead out of its person's folder."""
     store = store_in(tmp_path)
     with pytest.raises(AdapterDamaged):
         await store.write(version(**fields), GOOD, CONFIG)
@@ -201,7 +201,7 @@ async def test_only_the_newest_refused_candidates_are_kept(tmp_path: Path) -> No
 
 
 async def test_erasing_a_person_erases_refused_candidates_too(tmp_path: Path) -> None:
-    """And nobody else's."""
+    """Other people's refused candidates stay."""
     store = store_in(tmp_path)
     gone = await store.keep_rejected(version("ana"), b"", "", VERDICT)
     other = await store.keep_rejected(version("ben"), b"", "", VERDICT)
@@ -237,7 +237,7 @@ async def test_sweeping_removes_what_a_pruned_version_left(tmp_path: Path) -> No
 
 
 async def test_reading_gives_verified_files(tmp_path: Path) -> None:
-    """What an export takes is what was written, or nothing."""
+    """An export reads exactly the written bytes, or fails."""
     store = store_in(tmp_path)
     row = await written(store, version())
     assert await store.read(row) == {CONFIG_FILE: CONFIG.encode(), TENSORS_FILE: GOOD}

@@ -38,7 +38,7 @@ def repacked(content: bytes, base_model: str | None = None, **tensors_or_config:
 
 
 def peft_answer(base: Path, folder: Path, prompt: list[int], count: int) -> list[int]:
-    """What PEFT and Hugging Face make of an unzipped adapter: greedy token ids."""
+    """Return the greedy token ids of PEFT and Hugging Face with an unzipped adapter."""
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -153,7 +153,7 @@ async def test_what_does_not_fit_changes_nothing(live: Live) -> None:
 
 
 async def test_only_what_can_be_served_goes_out(live: Live) -> None:
-    """Not the base model, no unknown version, nothing of somebody else's."""
+    """The base model, unknown versions and other people's versions are refused."""
     user_id, _ = await live.pupil()
     for who, number in ((user_id, 0), (user_id, 9), (await live.person(), 1)):
         with pytest.raises(VersionNotFound):
@@ -161,7 +161,7 @@ async def test_only_what_can_be_served_goes_out(live: Live) -> None:
 
 
 async def test_an_import_that_cannot_be_served_is_given_up(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where vLLM refuses it after all, the log says so, no file stays and the version before answers."""
+    """If vLLM refuses it after all, the log says so, no file stays and the version before answers."""
     user_id, _ = await live.pupil()
     package = await live.engine.check_adapter(await live.engine.export_adapter(user_id, 1))
     broken = AdapterPackage(package.config | {"r": 4096}, package.tensors, package.base_model, package.origin)

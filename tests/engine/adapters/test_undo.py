@@ -114,7 +114,7 @@ async def test_undo_does_not_bring_back_what_was_deleted(database: Database, ana
 
 
 async def test_undo_goes_past_a_damaged_parent(database: Database, ana: str) -> None:
-    """Where the version below cannot be served, the next good one is."""
+    """If the version below cannot be served, the next good one is."""
     numbers = [(await database.write(lambda s, t=t: taught(s, ana, t))).number for t in ("a", "b", "c")]
     await database.write(lambda s: versions.mark_damaged(s, ana, numbers[1]))
     assert (await database.write(lambda s: undo.undo(s, ana))).version == numbers[0]
@@ -352,7 +352,7 @@ class Lessons(RuleBasedStateMachine):
             self.make_again()
 
     def make_again(self) -> None:
-        """The rebuild chore."""
+        """Rebuild the adapter as the background task does."""
         if self.live():
             self.store.write(lambda s: rebuilt(s, self.user_id))
         else:

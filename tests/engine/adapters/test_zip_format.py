@@ -58,7 +58,7 @@ def test_what_unpacks_to_too_much_is_refused_unread() -> None:
 @given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 @example(place=0.99609375, change=1)  # an offset that points before the file's beginning
 def test_a_changed_byte_is_refused_or_harmless(place: float, change: int) -> None:
-    """Whatever one byte does, what comes out is what went in, or nothing."""
+    """One changed byte is refused or leaves the content as it was."""
     content = bytearray(adapter_zips.packed())
     content[int(place * len(content))] ^= change
     try:

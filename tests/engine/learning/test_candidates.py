@@ -32,7 +32,7 @@ async def candidates(live: Live) -> Candidates:
 
 
 async def started(live: Live, user_id: str) -> UpdateRun:
-    """The row of an update that begins."""
+    """Store the row of an update that begins."""
     return await live.database.write(lambda s: updates.start(s, UpdateRun(user_id=user_id)))
 
 
@@ -72,7 +72,7 @@ async def test_samples_the_trainer_refuses_are_an_error(live: Live, candidates: 
 
 
 async def test_an_accepted_candidate_is_on_disk_and_active(live: Live, candidates: Candidates) -> None:
-    """Its files carry the row's hash, the person is served it, and both phases are booked in order."""
+    """Its files carry the row's hash, it answers the person, and both phases are booked in order."""
     user_id = await live.person()
     run = await started(live, user_id)
     trained = await candidates.train(run.id, ZERO_ADAPTER, await samples(live, user_id), LEARN)
@@ -88,7 +88,7 @@ async def test_an_accepted_candidate_is_on_disk_and_active(live: Live, candidate
 
 
 async def test_a_refused_candidate_is_out_of_reach(live: Live, candidates: Candidates) -> None:
-    """What its gate refuses is rejected in storage, in no served file and in nobody's memory, and kept apart."""
+    """A refused candidate is rejected in storage, has no file to serve, is in no memory, and is kept apart."""
     user_id = await live.person()
     run = await started(live, user_id)
     await candidates.train(run.id, ZERO_ADAPTER, await samples(live, user_id), LEARN)

@@ -208,7 +208,7 @@ async def test_an_update_is_held_against_earlier_corrections_and_approved_answer
 
 
 async def test_a_rejected_lesson_still_holds_as_a_note(live: Live) -> None:
-    """What the weights could not take stays in the prompt."""
+    """A note that the weights could not take stays in the prompt."""
     user_id = await live.person()
     answer = await live.ask(user_id, QUESTION)
     outcome = await live.teach(answer, "no emoji please", training=FAR_TOO_FAR)

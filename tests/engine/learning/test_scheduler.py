@@ -13,7 +13,7 @@ from storage.errors import DatabaseLost, StorageFull
 
 
 class Work:
-    """What the scheduler is given to do, written down in the order in which it is done.
+    """Work for the scheduler, recorded in the order in which it is done.
 
     A lesson or task named in `gates` waits for its gate; one in `failures` raises the next error in its list.
     """
@@ -27,7 +27,7 @@ class Work:
         self.failures: dict[str, list[Exception]] = {}
 
     async def prepare(self) -> None:
-        """The first thing of all."""
+        """Record the preparation."""
         await self._do("prepare")
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
@@ -88,7 +88,7 @@ def scheduler_of(work: Work) -> UpdateScheduler:
 
 @pytest.fixture
 def work() -> Work:
-    """Nothing done yet."""
+    """Fresh work, nothing done yet."""
     return Work()
 
 
@@ -158,7 +158,7 @@ async def test_a_failed_preparation_does_not_stop_learning(work: Work) -> None:
 
 
 async def test_the_same_feedback_twice_is_one_update(work: Work, scheduler: UpdateScheduler) -> None:
-    """Whoever hands it in again waits for the update that is queued."""
+    """A second submission waits for the update that is queued already."""
     gate = work.gate("f1")
     first, second = scheduler.submit("ana", "f1"), scheduler.submit("ana", "f1")
     gate.set()
@@ -250,7 +250,7 @@ async def test_a_failure_that_will_not_pass_is_parked_at_once(work: Work, schedu
 
 
 async def test_an_update_that_cannot_even_be_parked_ends_with_its_error(work: Work, scheduler: UpdateScheduler) -> None:
-    """Whoever waits is told, and the worker goes on with the next one."""
+    """The caller gets the error, and the worker goes on with the next update."""
     work.failures = {"f1": [TrainerError("odd")], "park f1: odd": [StorageFull("no room")]}
     with pytest.raises(StorageFull):
         await scheduler.submit("ana", "f1")
@@ -287,7 +287,7 @@ async def test_a_running_task_of_a_person_who_is_gone_ends(work: Work, scheduler
 async def test_a_persons_turn_lasts_as_long_as_their_versions_change(
     work: Work, scheduler: UpdateScheduler, name: str
 ) -> None:
-    """Whoever takes a lesson back waits for the lesson or rebuild that runs, and goes before the next one."""
+    """An undo waits for the lesson or rebuild that runs, and goes before the next one."""
     gate = work.gate(name)
     if name == "f1":
         scheduler.submit("ana", "f1")
@@ -305,7 +305,7 @@ async def test_a_persons_turn_lasts_as_long_as_their_versions_change(
 
 
 async def taken_back(work: Work, scheduler: UpdateScheduler, user_id: str) -> None:
-    """What an undo does."""
+    """Hold the turn as an undo does."""
     async with scheduler.turn(user_id):
         work.done.append(f"undo {user_id}")
 
@@ -321,7 +321,7 @@ async def test_nobody_waits_for_another_persons_turn(work: Work, scheduler: Upda
 
 
 async def test_stopping_ends_what_runs_and_whoever_waits(work: Work) -> None:
-    """Nothing is left running, and nobody waits for ever: the feedback stays open in storage."""
+    """No task is left running and no caller waits for ever; the feedback stays open in storage."""
     work.gate("f1")
     scheduler = scheduler_of(work)
     scheduler.start()
@@ -403,7 +403,7 @@ async def test_while_it_is_held_no_consolidation_runs(work: Work, scheduler: Upd
 
 
 async def test_holding_leaves_other_tasks_alone(work: Work, scheduler: UpdateScheduler) -> None:
-    """Only consolidations are stopped."""
+    """A hold stops consolidations and no other task."""
     gate = work.gate("settle ana")
     scheduler.submit_task("ana")
     await work.has_begun("settle ana")

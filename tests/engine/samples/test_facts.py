@@ -1,4 +1,4 @@
-"""facts with the real engine: what a person told once, found, asked for, learned and answered without a note."""
+"""engine.samples.facts with the real engine: facts that a person told once, learned and answered without a note."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def examined(live: Live, user_id: str) -> list[Note]:
 
 
 def note(text: str, questions: list[str] | None, state: NoteState = NoteState.IN_PROMPT) -> Note:
-    """A note of somebody."""
+    """A note of a person."""
     return Note(user_id="u", text=text, questions=questions, state=state)
 
 
@@ -56,7 +56,7 @@ async def test_what_the_weights_do_not_hold_is_asked_first(limit: int, expected:
 
 
 async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:
-    """What a note changes unasked says which it is; each is looked at once, and newer ones later."""
+    """Notes that change no unrelated answer get questions; each note is examined once, newer ones later."""
     user_id = await live.person()
     await tell(live, user_id, DOG)
     await tell(live, user_id, "use lowercase")
@@ -67,7 +67,7 @@ async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live
 
 
 async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
-    """Beside the notes that show by themselves; the student sees the question alone."""
+    """The teacher reads the fact beside the notes that show by themselves; the student sees the question alone."""
     user_id = await live.person()
     await tell(live, user_id, DOG)
     known = await examined(live, user_id)

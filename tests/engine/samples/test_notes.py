@@ -27,7 +27,7 @@ gains = st.lists(st.floats(-20, 20), min_size=1, max_size=8)
 
 
 def note(text: str, state: NoteState = NoteState.IN_PROMPT) -> Note:
-    """A note of somebody."""
+    """A note of a person."""
     return Note(user_id="u", text=text, state=state)
 
 
@@ -119,7 +119,7 @@ def test_a_note_is_replaced_when_it_is_inert_beside_the_others_only(
 
 @pytest.mark.parametrize("state", [NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS])
 def test_a_held_note_leaves_the_prompt_and_a_failed_one_comes_back(state: NoteState) -> None:
-    """Where it was does not matter: the probe decides."""
+    """The probe decides, wherever the note was before."""
     said = note("a", state)
     assert next_state(said, probe([3.0] * 4), CONFIG, is_newest=True) == NoteState.IN_WEIGHTS
     assert next_state(said, probe([3.0, -3.0]), CONFIG, is_newest=True) == NoteState.IN_PROMPT
@@ -139,7 +139,7 @@ def test_a_note_that_shows_nowhere_stays_where_it_is(before: NoteState, after: N
 
 
 def test_the_newest_note_is_never_replaced() -> None:
-    """What is inert beside older notes has not been replaced by them: the newest wins."""
+    """The newest note is never superseded, even if it is inert beside older notes."""
     inert = probe([0.0, 0.0], effect=0.0, alone=1.0)
     assert next_state(note("a"), inert, CONFIG, is_newest=False) == NoteState.SUPERSEDED
     assert next_state(note("a"), inert, CONFIG, is_newest=True) != NoteState.SUPERSEDED

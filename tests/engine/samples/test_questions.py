@@ -80,7 +80,7 @@ def test_a_question_belongs_to_the_newest_note_that_answers_it() -> None:
 
 @given(found)
 def test_no_question_has_two_answers(asked: list[NoteQuestion]) -> None:
-    """Whatever was found, each is kept for one note at most, and every note that kept one was moved by it."""
+    """Each question is kept for one note at most, and every kept question moves the answer of its note."""
     kept = chosen(asked, CONFIG)
     texts = [text for own in kept.values() for text in own]
     assert len(texts) == len(set(texts))

@@ -26,8 +26,8 @@ def corrected(s: Session, user_id: str, text: str = "too long") -> str:
     return feedback.get(s, version.feedback_id or "").completion_id or ""
 
 
-async def test_corrections_that_hold_and_approved_answers_are_watched(tmp_path: Path) -> None:
-    """And nothing else: no plain answer, no correction that waits, was undone or taught nothing."""
+async def test_corrections_that_hold_and_approved_answers_are_found(tmp_path: Path) -> None:
+    """Plain answers and corrections that wait, were undone or taught nothing are not among them."""
     async with opened(tmp_path) as database:
 
         def fill(s: Session) -> tuple[str, set[str]]:
@@ -44,7 +44,7 @@ async def test_corrections_that_hold_and_approved_answers_are_watched(tmp_path: 
     assert [kind for kind, _ in found] == ["earlier", "gold"]
 
 
-async def test_nobody_elses_answers_are_watched(tmp_path: Path) -> None:
+async def test_other_peoples_answers_are_not_found(tmp_path: Path) -> None:
     """Another person's lessons and approvals do not exist here."""
     async with opened(tmp_path) as database:
 

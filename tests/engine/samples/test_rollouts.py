@@ -74,8 +74,8 @@ async def test_anchors_are_the_base_models_own_greedy_answers(live: Live) -> Non
     assert first.keys() == {*BANK.anchors}
 
 
-async def test_nobodys_prompts_are_used_for_somebody_else(live: Live) -> None:
-    """What is made with the base model, which everybody shares, never holds a person's words."""
+async def test_one_persons_prompts_are_never_used_for_another(live: Live) -> None:
+    """Rollouts of the base model, which all people share, never hold a person's words."""
     store = store_of(live)
     await store.prepare(ZERO_ADAPTER, [asked("my secret", version=0)])
     taken = await store.take(ZERO_ADAPTER, [], 3)
