@@ -62,7 +62,7 @@ class ApprovedAnswers:
 
     async def _written(self, gold: Sequence[Gold], ref: AdapterRef) -> list[Written]:
         longest = max((round(ROOM * g.num_tokens) for g in gold), default=0) + 1
-        answers = await self._rollouts.written(ref, [g.messages for g in gold], longest)
+        answers = await self._rollouts.greedy_answers(ref, [g.messages for g in gold], longest)
         return [
             Written(g.text, self._prompts.text(answer), is_ended=len(answer) < longest)
             for g, answer in zip(gold, answers, strict=True)

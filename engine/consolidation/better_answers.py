@@ -62,7 +62,7 @@ class BaseTeacher:
 
     async def write(self, messages: list[ChatMessage]) -> Draft:
         """See Teacher. Raises EngineRestarting."""
-        (answer,) = await self._rollouts.written(ZERO_ADAPTER, [messages], self._longest)
+        (answer,) = await self._rollouts.greedy_answers(ZERO_ADAPTER, [messages], self._longest)
         return Draft(self._prompts.text(answer).strip(), is_ended=len(answer) < self._longest)
 
 

@@ -159,7 +159,7 @@ class Consolidator:
         consolidation.approved = await self._approved.held(snapshot.approved, consolidation.live, consolidation.parent)
         consolidation.lap("gold")
         learn = self._config.learn.merged(snapshot.user.lora_shape)
-        num_facts = len(facts.asked(consolidation.live, self._config.fact.max_questions))
+        num_facts = len(facts.questions_in_turn(consolidation.live, self._config.fact.max_questions))
         learn = replace(learn, steps=material.steps_of(len(samples), num_facts, self._config))
         return await self._try(consolidation, samples, learn)
 

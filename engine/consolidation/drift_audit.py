@@ -99,8 +99,8 @@ class DriftAudit:
     async def _rewritten(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Rewritten]:
         longest = self._config.learn.max_rollout_tokens
         seen = [self._seen_now(c.messages, live, ref) for c in answers]
-        now = await self._rollouts.written(ref, seen, longest)
-        base = await self._rollouts.written(
+        now = await self._rollouts.greedy_answers(ref, seen, longest)
+        base = await self._rollouts.greedy_answers(
             ZERO_ADAPTER, [self._seen_by_base(c.messages, live) for c in answers], longest
         )
         return [Rewritten(*pair) for pair in zip(now, base, strict=True)]

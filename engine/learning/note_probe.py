@@ -57,7 +57,7 @@ class NoteProbe:
             (self._config.note.long_probe_rollouts, True),
         ):
             questions = fact.questions or []
-            asked = await self._rollouts.asked(ref, list(islice(cycle(questions), max(count, len(questions)))))
+            asked = await self._rollouts.answers_to(ref, list(islice(cycle(questions), max(count, len(questions)))))
             if await self._probe(fact, [*live, fact], asked, ref, is_last=is_last):
                 return
 

@@ -73,7 +73,7 @@ class Facts:
 
         `standing`: the notes that show without being asked about.
         """
-        pairs = asked(live, limit)
+        pairs = questions_in_turn(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
         notes = [[*standing, note.text] for note, _ in pairs]
         seen = [teacher_messages(c, n, Hindsight()) for c, n in zip(conversations, notes, strict=True)]
@@ -123,10 +123,10 @@ class Facts:
         return score.divergence
 
     async def _answers(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
-        return await self._rollouts.written(ref, conversations, self._config.learn.max_rollout_tokens)
+        return await self._rollouts.greedy_answers(ref, conversations, self._config.learn.max_rollout_tokens)
 
 
-def asked(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
+def questions_in_turn(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
     """Return at most `limit` questions with their notes, in turns; notes that the weights do not hold come first."""
     facts = sorted((note for note in live if note.questions), key=lambda note: note.state == NoteState.IN_WEIGHTS)
     longest = max((len(note.questions or ()) for note in facts), default=0)

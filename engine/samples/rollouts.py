@@ -100,14 +100,14 @@ class RolloutStore:
         found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
         return [r.response_token_ids for r in found]
 
-    async def written(
+    async def greedy_answers(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int
     ) -> list[list[int]]:
         """Return a version's greedy answers to the conversations, each of at most `longest` tokens."""
         found = await asyncio.gather(*(self._one(ref, c, 0.0, _BACKGROUND, longest) for c in conversations))
         return [r.response_token_ids for r in found]
 
-    async def asked(self, ref: AdapterRef, questions: Sequence[str]) -> list[Rollout]:
+    async def answers_to(self, ref: AdapterRef, questions: Sequence[str]) -> list[Rollout]:
         """Return a version's answers to questions of one message each, sampled as every other rollout."""
         conversations = [[{"role": "user", "content": text}] for text in questions]
         return await self._answer(ref, conversations, self._config.rollout_temperature)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.samples.facts import Facts, asked
+from engine.samples.facts import Facts, questions_in_turn
 from storage.learning import feedback
 from storage.tables import Feedback, FeedbackKind, Note, NoteState
 from tests.engine.live import Live
@@ -52,7 +52,7 @@ async def test_what_the_weights_do_not_hold_is_asked_first(limit: int, expected:
         note("style", []),
         note("new", None),
     ]
-    assert [text for _, text in asked(live, limit)] == expected
+    assert [text for _, text in questions_in_turn(live, limit)] == expected
 
 
 async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:
