@@ -6,34 +6,28 @@ only; what is acknowledged is in storage.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
-from engine.adapters.active import ActiveAdapters
 from engine.adapters.store import AdapterStore
-from engine.adapters.transfer import Transfer
 from engine.adapters.zip_format import AdapterPackage
-from engine.config import EngineConfig
-from engine.consolidation.consolidator import LEARNING_IS_OFF, Consolidator
-from engine.consolidation.drift_audit import DriftAudit
+from engine.config import BetterAnswersConfig, EngineConfig
+from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
+from engine.consolidation.teacher_endpoint import Endpoint
 from engine.consolidation.waiters import Waiters
 from engine.errors import EngineError
-from engine.generation.generator import Generator
 from engine.host.model_files import fingerprint
-from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
-from engine.learning.candidates import Candidates
-from engine.learning.learner import Learner
-from engine.learning.note_probe import NoteProbe
 from engine.learning.scheduler import MAX_ATTEMPTS, UpdateScheduler
-from engine.prompts.bank import load_bank
-from engine.prompts.builder import PromptBuilder
+from engine.parts import Parts
+from engine.prompts.hindsight import teacher_messages
 from engine.requests import (
+    ChatMessage,
     ConsolidationOutcome,
     Delta,
     GenerateRequest,
@@ -42,14 +36,13 @@ from engine.requests import (
     Likelihood,
     UndoResult,
 )
-from engine.samples.context import LearningContext
-from engine.samples.facts import Facts
-from engine.samples.rollouts import RolloutStore
+from engine.samples import notes
+from engine.samples.lessons import Lesson
 from storage.database import Database, Session
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import erasure, people
-from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun
+from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun
 
 Progress = Callable[[str], None]
 _TRAINS_AT_ONCE = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
@@ -61,47 +54,6 @@ _ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
     FeedbackStatus.REJECTED: "rejected",
     FeedbackStatus.FAILED: "rejected",
 }
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts built once vLLM runs."""
-
-    context: LearningContext
-    generator: Generator
-    learner: Learner
-    note_probe: NoteProbe
-    audit: DriftAudit
-    consolidator: Consolidator
-    transfer: Transfer
-
-    @classmethod
-    def build(
-        cls, config: EngineConfig, database: Database, host: VllmHost, adapters: AdapterStore, base_model: str
-    ) -> "Parts":
-        """Build everything over a running host; `base_model` is the model's fingerprint."""
-        prompts = PromptBuilder(host.tokenizer, host.max_model_len, is_thinking=config.is_thinking)
-        bank = load_bank(host.model_folder)
-        context = LearningContext(
-            config,
-            database,
-            host,
-            TrainerClient(host),
-            prompts,
-            RolloutStore(host, prompts, bank, config.learn),
-            bank,
-            ActiveAdapters(base_model, database, adapters, host),
-        )
-        candidates, facts = Candidates(context, adapters), Facts(context)
-        return cls(
-            context,
-            Generator(context),
-            Learner(context, candidates, facts),
-            NoteProbe(context),
-            DriftAudit(context),
-            Consolidator(context, candidates, facts),
-            Transfer(config, database, host, adapters, context.active),
-        )
 
 
 class Engine:
@@ -393,6 +345,27 @@ class Engine:
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """Return the person's updates, newest first."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+
+    @staticmethod
+    async def check_teacher(config: BetterAnswersConfig) -> str:
+        """Ask the endpoint that writes better answers for one word. Return its name. Raises TeacherError."""
+        teacher = Endpoint(config)
+        await teacher.check()
+        return teacher.source
+
+    @staticmethod
+    def teacher_view(given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage] | None:
+        """Return the conversation as the teacher of a lesson saw it, or None if the feedback taught nothing at once."""
+        try:
+            lesson = Lesson.of(given, answer)
+        except ValueError:
+            return None
+        return teacher_messages(answer.messages, standing, lesson.hindsight)
+
+    @staticmethod
+    def prompt_notes(live: Sequence[Note]) -> list[Note]:
+        """Return the notes in the prompt of a person's next answer, out of those that stand."""
+        return notes.prompt_notes(live, has_adapter=True)
 
     def _on_state(self, state: str, reason: str) -> None:
         self._state = (state, "" if state == "ready" else reason)

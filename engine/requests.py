@@ -1,9 +1,11 @@
 """What goes into the engine and what comes out: plain frozen records, no behaviour."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.generation.external_answer`)
+NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # characters that cannot be stored as text
 ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant" | "tool", "content": text}
 Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}, as the client wrote it
 TOOLS = "tools"  # where an answer's sampling record keeps the tools that were in its prompt

@@ -3,10 +3,10 @@
 The retried answer is not counted. Feeds the parts adoption and collateral.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 from evals import cases
-from evals.arms import Texts
 from evals.cases import Question, Wish
 from evals.config import EvalConfig
 from evals.study import Study
@@ -38,18 +38,27 @@ async def _one(study: Study, seed: int, preference: str, history: int) -> None:
         lesson = await pair.teach(about, wish)
         answers = await pair.answers(questions)
     study.lesson("adoption", seed, lesson, preference=preference, history=history, wish=wish.text)
-    _record(study, seed, history, wish, questions, before, answers)
+    for arm, texts in answers.items():
+        for asked, old, new in zip(questions, before, texts, strict=True):
+            _record(study, seed, wish, Judged(arm, history, asked, old, new))
     study.advance("adoption")
 
 
-def _record(
-    study: Study, seed: int, history: int, wish: Wish, questions: list[Question], before: list[str], answers: Texts
-) -> None:
-    for arm, texts in answers.items():
-        for question, old, new in zip(questions, before, texts, strict=True):
-            verdict = judge(question, old, new, [wish])
-            study.record(
-                "adoption", seed, arm=arm, preference=wish.preference, history=history, question=question.text,
-                before=old, text=new, holds=verdict.held[wish.preference], changed=list(verdict.changed),
-                compared=verdict.compared, facts_lost=verdict.facts_lost,
-            )  # fmt: skip
+@dataclass(frozen=True)
+class Judged:
+    """An answer before and after the lesson, by one arm."""
+
+    arm: str
+    history: int
+    question: Question
+    before: str
+    after: str
+
+
+def _record(study: Study, seed: int, wish: Wish, given: Judged) -> None:
+    verdict = judge(given.question, given.before, given.after, [wish])
+    study.record(
+        "adoption", seed, arm=given.arm, preference=wish.preference, history=given.history,
+        question=given.question.text, before=given.before, text=given.after, holds=verdict.held[wish.preference],
+        changed=list(verdict.changed), compared=verdict.compared, facts_lost=verdict.facts_lost,
+    )  # fmt: skip

@@ -8,7 +8,6 @@ from functools import partial
 
 from evals import cases
 from evals.arms import NOTES, Pair, Texts
-from evals.cases import Question, Wish
 from evals.config import EvalConfig
 from evals.study import Study
 from evals.verdict import follows
@@ -40,21 +39,15 @@ async def _one(study: Study, seed: int, preference: str) -> None:
         first = {NOTES: noted, **await _gone_back(pair, lessons[0].version, texts)}
     for wish, lesson in zip((away, back), lessons, strict=True):
         study.lesson("reversal", seed, lesson, preference=preference, wish=wish.text)
-    _record(study, seed, away, back, questions, first, second)
+    for arm, texts in second.items():
+        for asked, old, new in zip(questions, first[arm], texts, strict=True):
+            study.record(
+                "reversal", seed, arm=arm, preference=preference, question=asked.text, before=old, text=new,
+                was_away=follows(old, away), is_back=follows(new, back),
+            )  # fmt: skip
     study.advance("reversal")
 
 
 async def _gone_back(pair: Pair, version: int, texts: list[str]) -> Texts:
     await pair.trained.roll_back(version)
     return await pair.trained_answers(texts)
-
-
-def _record(
-    study: Study, seed: int, away: Wish, back: Wish, questions: list[Question], first: Texts, second: Texts
-) -> None:
-    for arm, texts in second.items():
-        for question, old, new in zip(questions, first[arm], texts, strict=True):
-            study.record(
-                "reversal", seed, arm=arm, preference=away.preference, question=question.text, before=old, text=new,
-                was_away=follows(old, away), is_back=follows(new, back),
-            )  # fmt: skip

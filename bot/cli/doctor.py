@@ -17,7 +17,6 @@ from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
-from engine.consolidation.teacher_endpoint import Endpoint
 from engine.errors import TeacherError
 from storage.database import Database, schema_at
 from storage.errors import StorageError
@@ -234,12 +233,12 @@ async def _teacher(settings: Settings) -> Finding:
     """Return who writes better answers: asked for one word where it is not the base model."""
     if not settings.curriculum.is_on or not settings.curriculum.url:
         return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
-    teacher = Endpoint(settings.curriculum)
+    from engine.engine import Engine  # brings the engine's libraries along
+
     try:
-        await teacher.check()
+        return Finding("teacher", await Engine.check_teacher(settings.curriculum))
     except TeacherError as error:
         return Finding("teacher", "does not work: heed learns without better answers", str(error))
-    return Finding("teacher", teacher.source)
 
 
 def _access(settings: Settings) -> list[Finding]:

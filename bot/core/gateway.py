@@ -8,7 +8,6 @@ model sees next; token ids are kept as they were generated.
 
 import asyncio
 import random
-import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -19,7 +18,7 @@ from bot.config import ChatSettings, Settings
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
-from engine.requests import TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
+from engine.requests import NOT_TEXT, TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
 from storage.coalescing import Coalescer
 from storage.conversations import chats, completions
 from storage.conversations.chats import Context
@@ -30,7 +29,6 @@ from storage.tables import Chat, Completion, User, new_id
 if TYPE_CHECKING:
     from engine.engine import Engine
 
-NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
 
 

@@ -24,7 +24,7 @@ from bot.events import Place
 from bot.messaging.inbox import Done
 from bot.messaging.live_view import LiveView, View
 from bot.messaging.outbox_item import OutboxItem, chat_of
-from bot.messaging.rate_limit import Clock, Limiter
+from bot.messaging.rate_limit import Limiter
 from bot.messaging.splitting import split
 from bot.monitoring.metrics import Metrics
 from engine.errors import EngineError, EngineRestarting
@@ -53,7 +53,6 @@ class OutboxSender:
         metrics: Metrics,
         channels: Mapping[str, Channel],
         *,
-        clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         jitter: Jitter = random.uniform,
     ) -> None:
@@ -63,7 +62,7 @@ class OutboxSender:
         self._channels = channels
         self._sleep = sleep
         self._jitter = jitter
-        self._limiters = {name: Limiter(channel.limits, clock, sleep) for name, channel in channels.items()}
+        self._limiters = {name: Limiter(channel.limits, time.monotonic, sleep) for name, channel in channels.items()}
         self._queues: dict[ChatKey, deque[OutboxItem]] = {}
         self._senders: dict[ChatKey, asyncio.Task[None]] = {}
         self._queued: set[str] = set()

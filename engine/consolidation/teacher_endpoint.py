@@ -6,7 +6,6 @@ answer raises TeacherAnswerInvalid, and anything that keeps an answer from comin
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -15,10 +14,9 @@ import aiohttp
 
 from engine.config import BetterAnswersConfig
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
-from engine.requests import ChatMessage
+from engine.prompts.reasoning import parted
+from engine.requests import NOT_TEXT, ChatMessage
 
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)  # of a reasoning model; no part of its answer
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # what cannot be stored as text
 _TRIAL: list[ChatMessage] = [{"role": "user", "content": "Say yes."}]
 
 
@@ -102,9 +100,9 @@ def draft(reply: Any) -> Draft:
         text, reason = choice["message"]["content"], choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         raise ValueError("the reply has no choices[0].message.content") from None
-    if not isinstance(text, str) or not (text := _THOUGHTS.sub("", text).strip()):
+    if not isinstance(text, str) or not (text := parted(text).text.strip()):
         raise ValueError("its text is empty")
-    if _NOT_TEXT.search(text):
+    if NOT_TEXT.search(text):
         raise ValueError("its text has characters that are not valid text")
     return Draft(text, is_ended=reason in ("stop", None))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.adapters import training_batch, undo, zip_format
 from engine.config import EngineConfig, LearnConfig
+from engine.engine import Engine
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting, NothingToUndo
 from engine.requests import (
     GIVEN,
@@ -39,6 +40,9 @@ OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
 
 class FakeEngine:
     """See the module. `token_delay_s` and `learn_delay_s` make it as slow as a test wants."""
+
+    teacher_view = staticmethod(Engine.teacher_view)
+    prompt_notes = staticmethod(Engine.prompt_notes)
 
     def __init__(self, config: EngineConfig, database: Database) -> None:
         self._database = database

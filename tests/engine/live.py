@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import pytest
 
-from engine.engine import Engine, Parts
+from engine.engine import Engine
 from engine.host.vllm_host import VllmHost
+from engine.parts import Parts
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
 from evals.compare import OPEN_GATES
 from storage.conversations import completions

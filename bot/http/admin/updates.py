@@ -5,11 +5,10 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.core import Core
 from bot.core.gateway import question
 from bot.http.admin import access_log, paging, plots, render
 from bot.http.protocol.app_keys import CORE
-from engine.prompts.hindsight import teacher_messages
-from engine.samples.lessons import Lesson
 from storage.database import Session
 from storage.reports import dashboards
 from storage.reports.dashboards import UpdateStory
@@ -55,7 +54,7 @@ async def one(request: web.Request) -> web.StreamResponse:
         story=story,
         run=run,
         question=question(story.before) if story.before else None,
-        teacher=_teacher(story),
+        teacher=_teacher(request.app[CORE], story),
         heat=_heat(story),
         curves=[plot for name, values in (run.curves or {}).items() if (plot := plots.curve(name, values))],
         phases=_phases(run.phases_ms or {}),
@@ -64,15 +63,11 @@ async def one(request: web.Request) -> web.StreamResponse:
     )
 
 
-def _teacher(story: UpdateStory) -> list[dict[str, str]] | None:
-    """Return the conversation as the teacher saw it, or None if its parts are not stored or not shown."""
+def _teacher(core: Core, story: UpdateStory) -> list[dict[str, str]] | None:
+    """Return the conversation as the teacher saw it, or None if its ingredients are not stored or not shown."""
     if story.feedback is None or story.before is None or story.run.notes is None:
         return None
-    try:
-        lesson = Lesson.of(story.feedback, story.before)
-    except ValueError:
-        return None
-    return teacher_messages(story.before.messages, story.run.notes, lesson.hindsight)
+    return core.engine.teacher_view(story.feedback, story.before, story.run.notes)
 
 
 def _heat(story: UpdateStory) -> list[tuple[str, float, str]]:

@@ -6,7 +6,6 @@ from bot.http.protocol import responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author
 from bot.http.protocol.openapi import gives
-from engine.samples.notes import prompt_notes
 from storage.learning import notes
 
 
@@ -16,7 +15,7 @@ async def list_notes(request: web.Request) -> web.Response:
     core = request.app[CORE]
     user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
     live = await core.database.read(lambda s: notes.live(s, user_id))
-    said = prompt_notes(live, has_adapter=True)
+    said = core.engine.prompt_notes(live)
     in_prompt = sum(note.num_tokens for note in said)
     saved = sum(note.num_tokens for note in live) - in_prompt
     data = [views.note(note) for note in live]

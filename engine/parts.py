@@ -1,0 +1,63 @@
+"""The parts of a running engine, built once vLLM runs."""
+
+from dataclasses import dataclass
+
+from engine.adapters.active import ActiveAdapters
+from engine.adapters.store import AdapterStore
+from engine.adapters.transfer import Transfer
+from engine.config import EngineConfig
+from engine.consolidation.consolidator import Consolidator
+from engine.consolidation.drift_audit import DriftAudit
+from engine.generation.generator import Generator
+from engine.host.trainer_client import TrainerClient
+from engine.host.vllm_host import VllmHost
+from engine.learning.candidates import Candidates
+from engine.learning.learner import Learner
+from engine.learning.note_probe import NoteProbe
+from engine.prompts.bank import load_bank
+from engine.prompts.builder import PromptBuilder
+from engine.samples.context import LearningContext
+from engine.samples.facts import Facts
+from engine.samples.rollouts import RolloutStore
+from storage.database import Database
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One of each; none before the engine has started."""
+
+    context: LearningContext
+    generator: Generator
+    learner: Learner
+    note_probe: NoteProbe
+    audit: DriftAudit
+    consolidator: Consolidator
+    transfer: Transfer
+
+    @classmethod
+    def build(
+        cls, config: EngineConfig, database: Database, host: VllmHost, adapters: AdapterStore, base_model: str
+    ) -> "Parts":
+        """Build everything over a running host; `base_model` is the model's fingerprint."""
+        prompts = PromptBuilder(host.tokenizer, host.max_model_len, is_thinking=config.is_thinking)
+        bank = load_bank(host.model_folder)
+        context = LearningContext(
+            config,
+            database,
+            host,
+            TrainerClient(host),
+            prompts,
+            RolloutStore(host, prompts, bank, config.learn),
+            bank,
+            ActiveAdapters(base_model, database, adapters, host),
+        )
+        candidates, facts = Candidates(context, adapters), Facts(context)
+        return cls(
+            context,
+            Generator(context),
+            Learner(context, candidates, facts),
+            NoteProbe(context),
+            DriftAudit(context),
+            Consolidator(context, candidates, facts),
+            Transfer(config, database, host, adapters, context.active),
+        )
