@@ -50,7 +50,7 @@ async def page(request: web.Request) -> web.StreamResponse:
         times=_percentiles(answers_s, updates_ms),
         machine=await stats.machine(),
         parts=health_of(request),
-        slots={"answers at once": host.max_num_seqs, "adapters ready in memory": host.max_cpu_loras},
+        slots={"Concurrent answers": host.max_num_seqs, "Adapters in memory": host.max_cpu_loras},
         num_writing=core.gateway.num_streams,
         max_writing=core.settings.http.max_streams,
     )
@@ -74,9 +74,9 @@ def _figures(s: Session, now_s: float) -> tuple[Queue, list[tuple[float, float]]
 def _percentiles(answers_s: list[tuple[float, float]], updates_ms: list[float]) -> list[tuple[str, float, float]]:
     """Return each duration's name, median and 95th percentile in ms."""
     measured = {
-        "first token": [first_s * 1000 for first_s, _ in answers_s],
-        "whole answer": [whole_s * 1000 for _, whole_s in answers_s],
-        "update": updates_ms,
+        "First token": [first_s * 1000 for first_s, _ in answers_s],
+        "Whole answer": [whole_s * 1000 for _, whole_s in answers_s],
+        "Update": updates_ms,
     }
     return [(name, stats.percentile(values, 0.5), stats.percentile(values, 0.95)) for name, values in measured.items()]
 

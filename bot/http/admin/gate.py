@@ -74,4 +74,4 @@ def _refusal(request: web.Request, error: Exception) -> web.Response:
     else:
         status, body = body_of(request, error)
         message = body["error"]["message"]
-    return render.page(request, "error.html", "Not done", status=status, message=message)
+    return render.page(request, "error.html", "Refused", status=status, message=message)

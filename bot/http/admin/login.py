@@ -11,6 +11,7 @@ from bot.http.admin import render
 from bot.http.admin.attempts import ADMIN_ATTEMPTS
 from bot.http.admin.gate import COOKIE, LOGIN, VISITOR_COOKIE, check_token
 from bot.http.admin.sessions import ADMIN_SESSIONS, LIFETIME_S
+from bot.http.protocol import messages
 from bot.http.protocol.app_keys import CORE
 
 OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
@@ -33,7 +34,7 @@ async def sign_in(request: web.Request) -> web.Response:
         return _refused(request, next_page, wait_s)
     expected = await admin_password.current(request.app[CORE].database)
     if not hmac.compare_digest(admin_password.digest(password), expected):
-        return _form(request, next_page, "That is not the password.", status=403)
+        return _form(request, next_page, messages.SIGN_IN_REFUSED, status=403)
     attempts.passed(address)
     sessions.close(request.cookies.get(COOKIE, ""))
     response = render.see_other(_own(next_page))
@@ -51,7 +52,7 @@ async def sign_out(request: web.Request) -> web.Response:
 
 def _refused(request: web.Request, next_page: str, wait_s: float) -> web.Response:
     seconds = int(wait_s) + 1
-    response = _form(request, next_page, f"Too many tries. The next one counts in {seconds} s.", status=429)
+    response = _form(request, next_page, messages.TOO_MANY_TRIES.format(seconds=seconds), status=429)
     response.headers["Retry-After"] = str(seconds)
     return response
 

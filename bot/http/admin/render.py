@@ -64,6 +64,11 @@ def number(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
+def counted(value: int, noun: str) -> str:
+    """Return a count with its noun: "1 step", "2 steps"."""
+    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def took(value_ms: float | None) -> str:
     """Return a duration as "120 ms" or "1.2 s", or a dash if there is none."""
     return NOTHING if value_ms is None else stats.seconds(value_ms / 1000)
@@ -74,7 +79,14 @@ def _environment() -> Environment:
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"when": when, "number": number, "took": took, "size": stats.size, "span": stats.span}
+    environment.filters |= {
+        "when": when,
+        "number": number,
+        "took": took,
+        "counted": counted,
+        "size": stats.size,
+        "span": stats.span,
+    }
     return environment
 
 

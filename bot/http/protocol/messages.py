@@ -65,6 +65,8 @@ EMPTY_SESSION = "This session has no answer yet."
 
 # Dashboards
 NO_PAGE = "There is no such page."
+SIGN_IN_REFUSED = "This is not the password."
+TOO_MANY_TRIES = "Too many tries. Try again in {seconds} s."
 SIGN_IN_FIRST = "Sign in first."
 OLD_FORM = "This form belongs to another session. Load the page again."
 NO_ORIGIN = "A form of the dashboards must come with its Origin."

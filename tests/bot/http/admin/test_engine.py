@@ -13,7 +13,7 @@ async def test_the_timeline_has_both(operator: Operator, minutes: int) -> None:
     page = await operator.text(f"/admin/engine?minutes={minutes}")
     assert page.count('class="decode"') == 2
     assert page.count('class="train"') == 1
-    for words in ("answers at once", "whole answer", "of 32 answers are being written", "GPU"):
+    for words in ("Concurrent answers", "Whole answer", "Answers being written: 0 of 32", "GPU"):
         assert words in page
 
 

@@ -175,8 +175,8 @@ async def test_a_page_works_in_a_browser(start_heed: StartHeed, browser: Browser
     await heed.correct(given["id"], "too long", user="ana")
     await page.click("text=People")
     await page.click("text=ana")
-    await page.click("text=Let v0 answer")
-    await page.wait_for_selector("text=Let v1 answer")
+    await page.click("text=Make v0 active")
+    await page.wait_for_selector("text=Make v1 active")
     ana = await heed.core.database.read(lambda s: people.find(s, "http", "ana"))
     assert ana is not None
     assert ana.active_version == 0

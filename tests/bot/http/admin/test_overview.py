@@ -9,10 +9,10 @@ async def test_figures_parts_and_the_newest_updates(operator: Operator) -> None:
     known = await pupil(operator.heed)
     page = await operator.text("/admin")
     assert '2 <span class="soft">today' in page
-    assert "1 in 7 days, 1 in all" in page
+    assert "1 in 7 days, 1 in total" in page
     assert f"/admin/updates/{known.update_id}" in page
     assert "<span>trainer</span>" in page
-    assert "learning is running" in page
+    assert "Learning is on." in page
     operator.heed.engine.is_ready = False
     assert "starting" in await operator.text("/admin")
 

@@ -18,8 +18,8 @@ async def test_each_version_shows_what_taught_it(operator: Operator) -> None:
     await pupil(operator.heed)
     known = await pupil(operator.heed, correction="no emoji")
     page = await operator.text(f"/admin/people/{known.id}")
-    for words in ("correction: too long", "correction: no emoji", "Let v1 answer", "Let v0 answer",
-                  f"/admin/updates/{known.update_id}", f"/people/{known.id}/adapters/2", "Keeps in mind"):  # fmt: skip
+    for words in ("correction: too long", "correction: no emoji", "Make v1 active", "Make v0 active",
+                  f"/admin/updates/{known.update_id}", f"/people/{known.id}/adapters/2", "Notes"):  # fmt: skip
         assert words in page, words
     assert "Let v2 answer" not in page
     assert known.id in await operator.text("/admin/people")
@@ -42,7 +42,9 @@ async def test_two_versions_side_by_side(operator: Operator) -> None:
     page = await operator.text(f"/admin/people/{known.id}/diff?first=0&second=1")
     assert "<del>" in page
     assert "bees" in page
-    assert "No question was answered by both" in await operator.text(f"/admin/people/{known.id}/diff?first=1&second=2")
+    assert "No question has been answered by both versions." in await operator.text(
+        f"/admin/people/{known.id}/diff?first=1&second=2"
+    )
     looked = await operator.heed.core.database.read(lambda s: admin_views.recent(s, known.id, 9))
     assert [look.about for look in looked] == ["v1 v2", "v0 v1"]
 

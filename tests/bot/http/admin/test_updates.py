@@ -13,7 +13,7 @@ async def test_an_update_opens_to_everything(operator: Operator) -> None:
     """Question, answers before and after, feedback, teacher's view, heat map, curves, phases, gates and figures."""
     known = await pupil(operator.heed)
     page = await operator.text(f"/admin/updates/{known.update_id}")
-    for words in ("You asked about bees", "Feedback: correction", "Before, v0", "After, v1", "What the teacher saw",
+    for words in ("You asked about bees", "Feedback: correction", "Before, v0", "After, v1", "The teacher's prompt",
                   "- a note of ana", "[Feedback of this person on an earlier attempt at this answer: too long]",
                   "<polyline", "<span>publish</span>", "34 ms", "is_finite", "update_norm", "0.5", "down heat-",
                   "1.5000 nats per token before, 0.0200 after"):  # fmt: skip
@@ -27,7 +27,7 @@ async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(
     known = await pupil(operator.heed)
     await operator.heed.core.database.write(lambda s: people.set_learning(s, known.id, False))
     page = await operator.text(f"/admin/updates/{known.update_id}")
-    assert "what they wrote is not shown" in page
+    assert "their words are not shown" in page
     assert "<polyline" in page
     for words in ("bees", "too long", "a note of ana", "subject"):
         assert words not in page, words
