@@ -17,21 +17,21 @@ DOCUMENTED = {
 
 
 async def test_every_documented_call_is_there(heed: Heed) -> None:
-    """The table of DESIGN section 8."""
+    """Every call of the documented table has a route."""
     app = heed.client.server.app  # type: ignore[attr-defined]
     routes = {(route.method, route.resource.canonical) for route in app.router.routes()}
     assert routes >= DOCUMENTED
 
 
 async def test_the_body_limit_is_the_setting(start_heed: StartHeed) -> None:
-    """http.body_limit_bytes decides."""
+    """http.body_limit_bytes is the limit."""
     heed = await start_heed(http={"body_limit_bytes": 2048})
     assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x" * 3000}))[0] == 413
     assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x" * 1000}))[0] == 200
 
 
 async def test_platforms_call_under_any_name(heed: Heed) -> None:
-    """A webhook comes in by the public name and without a key; it looks at its own secret. Nothing else does."""
+    """Only a webhook may use the public name and no key; it checks its own secret."""
 
     async def handle(_: web.Request) -> web.Response:
         return web.Response(text="taken")

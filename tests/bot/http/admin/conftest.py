@@ -1,4 +1,4 @@
-"""An operator who is signed in."""
+"""A signed-in operator for the tests of the dashboards."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.bot.http.admin.rig import Operator
 
 @pytest.fixture
 async def operator(heed: Heed) -> Operator:
-    """Signed in to the dashboards of a heed with default settings."""
+    """Return an operator who is signed in to a heed with default settings."""
     operator = Operator(heed)
     assert (await operator.sign_in()).status == 303
     return operator

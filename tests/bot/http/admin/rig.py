@@ -1,4 +1,4 @@
-"""Somebody who is signed in to the dashboards of a heed, over plain HTTP."""
+"""An operator who uses the dashboards of a heed over plain HTTP."""
 
 import re
 from typing import Any
@@ -20,19 +20,19 @@ class Operator:
         self.origin = str(heed.client.make_url("/")).rstrip("/")
 
     async def get(self, path: str, **options: Any) -> ClientResponse:
-        """GET; redirects are not followed."""
+        """GET a path; redirects are not followed."""
         response = await self.heed.client.get(path, allow_redirects=False, **options)
         await response.read()
         return response
 
     async def text(self, path: str) -> str:
-        """The page at a path."""
+        """Return the page at a path."""
         response = await self.get(path)
         assert response.status == 200, (path, response.status, await response.text())
         return await response.text()
 
     async def post(self, path: str, fields: dict[str, Any], **headers: str) -> ClientResponse:
-        """POST a form as a browser on our page would; `headers` go over what it sends."""
+        """POST a form as a browser on heed's page would; `headers` override the browser's."""
         given = {"Origin": self.origin, **headers}
         response = await self.heed.client.post(path, data=fields, headers=given, allow_redirects=False)
         await response.read()
@@ -43,7 +43,7 @@ class Operator:
         return await self.post(path, {"csrf": self.csrf, **fields})
 
     async def sign_in(self, password: str | None = None, next_page: str = "") -> ClientResponse:
-        """Fill in the page to sign in; without a password, with a new one that is right."""
+        """Fill in the sign-in form, with a new right password if none is given."""
         password = password or await admin_password.another(self.heed.core.database)
         form = await self.text(f"/admin/login?next={next_page}")
         fields = {"csrf": TOKEN.findall(form)[0], "password": password, "next": next_page}

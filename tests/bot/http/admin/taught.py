@@ -1,4 +1,4 @@
-"""People who have said and taught things, as the dashboards show them."""
+"""People with answers and lessons, as the dashboards show them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,14 @@ GATE: dict[str, Any] = {"accepted": True, "reason": "", "checks": {"is_finite": 
 
 @dataclass(frozen=True)
 class Pupil:
-    """Somebody with one lesson, given again; `update_id` is its update."""
+    """A person with one lesson and the new answer; `update_id` is the lesson's update."""
 
     id: str
     update_id: str
 
 
 async def pupil(heed: Heed, name: str = "ana", said: str = "bees", correction: str = "too long") -> Pupil:
-    """One answer, one correction, the answer once more, and every figure that an update can have."""
+    """Store one answer, one correction, the new answer, and every figure that an update can have."""
     answer = await heed.ask(said, user=name)
     await heed.correct(answer["id"], correction, user=name, retry=True)
     found = await heed.core.database.read(lambda s: people.find(s, "http", name))

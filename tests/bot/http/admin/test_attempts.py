@@ -1,11 +1,11 @@
-"""bot.http.admin.attempts: pauses that grow."""
+"""bot.http.admin.attempts: the pauses between tries grow."""
 
 from bot.http.admin import attempts
 from bot.http.admin.attempts import Attempts
 
 
 class Clock:
-    """Stands still."""
+    """A clock that is set by hand."""
 
     now_s = 0.0
 
@@ -14,7 +14,7 @@ class Clock:
 
 
 def test_pauses_grow_to_a_bound() -> None:
-    """Three tries at once, then 1, 2, 4 ... seconds; a try that comes too early counts for nothing."""
+    """Three tries are free, then pauses are 1, 2, 4 ... seconds; a try that comes too early is not counted."""
     clock, pauses = Clock(), []
     tries = Attempts(clock)
     for _ in range(14):
@@ -26,7 +26,7 @@ def test_pauses_grow_to_a_bound() -> None:
 
 
 def test_the_right_one_begins_anew_and_others_are_not_held_up() -> None:
-    """Each address has tries of its own."""
+    """Each address has tries of its own, and a right password resets them."""
     tries = Attempts(Clock())
     assert [tries.begin("a") > 0 for _ in range(4)] == [False, False, False, True]
     assert tries.begin("b") == 0
@@ -35,7 +35,7 @@ def test_the_right_one_begins_anew_and_others_are_not_held_up() -> None:
 
 
 def test_a_bounded_number_of_addresses_is_known() -> None:
-    """The one that tried longest ago is forgotten first."""
+    """The address that tried longest ago is forgotten first."""
     tries = Attempts(Clock())
     for number in range(attempts.KNOWN_ADDRESSES + 5):
         tries.begin(str(number))

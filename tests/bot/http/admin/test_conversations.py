@@ -1,4 +1,4 @@
-"""bot.http.admin.conversations: only with consent, and every look on record."""
+"""bot.http.admin.conversations: only with consent, and every view is recorded."""
 
 import logging
 
@@ -13,7 +13,7 @@ from tests.bot.http.admin.taught import pupil
 
 
 async def talk(heed: Heed, name: str, *texts: str) -> str:
-    """Say something in a kept conversation; the person's id."""
+    """Send a message in a stored conversation. Return the person's id."""
     for text in texts:
         await heed.ask(text, user=name, heed={"chat": "web"})
     found = await heed.core.database.read(lambda s: people.find(s, "http", name))
@@ -21,10 +21,8 @@ async def talk(heed: Heed, name: str, *texts: str) -> str:
     return found.id
 
 
-async def test_a_conversation_opens_and_the_look_is_on_record(
-    operator: Operator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """In the log and in storage, under the person whose words were shown; the list alone is no look."""
+async def test_a_view_of_a_conversation_is_recorded(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
+    """Opening a conversation is recorded in the log and in storage; the list alone is no view."""
     caplog.set_level(logging.INFO)
     user_id = await talk(operator.heed, "ana", "bees", "wasps")
     page = await operator.text("/admin/conversations")
@@ -40,7 +38,7 @@ async def test_a_conversation_opens_and_the_look_is_on_record(
 
 
 async def test_without_consent_there_is_nothing(operator: Operator) -> None:
-    """Not in the list, not in the file, not by its address."""
+    """Conversations of people without consent are in no list, no file and at no address."""
     user_id = await talk(operator.heed, "ana", "bees")
     link = (await operator.text("/admin/conversations")).split('href="/admin/conversations/')[1].split('"')[0]
     await operator.heed.core.database.write(lambda s: people.set_learning(s, user_id, False))
@@ -52,7 +50,7 @@ async def test_without_consent_there_is_nothing(operator: Operator) -> None:
 
 
 async def test_files_of_the_list_and_of_one(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rows, read in pieces; what a spreadsheet would run is made harmless."""
+    """A CSV file has all rows, and cells that a spreadsheet would run are made harmless."""
     monkeypatch.setattr(paging, "CSV_ROWS", 1)
     user_id = await talk(operator.heed, "ana", "=1+1", "wasps")
     await pupil(operator.heed)

@@ -1,4 +1,4 @@
-"""bot.http.admin.engine: when heed wrote and trained, what waits, what it uses."""
+"""bot.http.admin.engine: the timeline, the queue and the machine."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.bot.http.admin.taught import pupil
 
 @pytest.mark.parametrize("minutes", [5, 15, 60, 360])
 async def test_the_timeline_has_both(operator: Operator, minutes: int) -> None:
-    """A span for each answer and each update; slots, memory and times beside it."""
+    """The timeline has a span for each answer and each update, beside slots, memory and times."""
     await pupil(operator.heed)
     page = await operator.text(f"/admin/engine?minutes={minutes}")
     assert page.count('class="decode"') == 2
@@ -18,7 +18,7 @@ async def test_the_timeline_has_both(operator: Operator, minutes: int) -> None:
 
 
 async def test_the_timeline_as_a_file(operator: Operator) -> None:
-    """Begin and end of each span."""
+    """The CSV file has the begin and end of each span."""
     await pupil(operator.heed)
     lines = (await operator.text("/admin/engine?format=csv")).splitlines()
     assert [line.split(",")[0] for line in lines] == ["what", "decode", "decode", "train"]

@@ -1,4 +1,4 @@
-"""bot.http.admin.evals: a run is handed over as its summary.json, and drawn."""
+"""bot.http.admin.evals: a run is uploaded as its summary.json, and drawn."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ RESULT = Path(__file__).parents[4] / "evals" / "results" / "2026-11-22-learning.
 
 
 async def hand_over(operator: Operator, content: bytes) -> aiohttp.ClientResponse:
-    """Send a file as the form does."""
+    """Upload a file as the form does."""
     form = aiohttp.FormData()
     form.add_field("csrf", operator.csrf)
     form.add_field("summary", content, filename="summary.json")
@@ -22,7 +22,7 @@ async def hand_over(operator: Operator, content: bytes) -> aiohttp.ClientRespons
 
 
 async def test_a_run_is_taken_in_and_drawn(operator: Operator) -> None:
-    """With each figure's arms; twice gives curves from run to run; both go out as files."""
+    """An uploaded run shows each figure's arms; two runs make a trend; both are in the CSV files."""
     content = RESULT.read_bytes()
     response = await hand_over(operator, content)
     assert response.status == 303
@@ -47,12 +47,12 @@ GOOD: dict[str, Any] = {"config": {}, "figures": [{"name": "a", "unit": "%", "me
      json.dumps(GOOD).replace("1.0", "NaN").encode(), json.dumps(GOOD).replace('"a"', "1").encode()],
 )  # fmt: skip
 async def test_what_is_no_summary_is_refused(operator: Operator, content: bytes) -> None:
-    """And nothing is stored."""
+    """A file that is no summary is refused and not stored."""
     assert (await hand_over(operator, content)).status == 422
     assert await operator.heed.core.database.read(lambda s: eval_runs.recent(s, 9)) == []
 
 
 async def test_the_least_that_is_one_is_taken_in(operator: Operator) -> None:
-    """The control of the test above."""
+    """The smallest valid summary is stored: the control of the test above."""
     response = await hand_over(operator, json.dumps(GOOD).encode())
     assert "<h3>a</h3>" in await operator.text(response.headers["Location"])

@@ -1,4 +1,4 @@
-"""bot.http.admin.gate: who is let through; every refusal leaves everything as it was."""
+"""bot.http.admin.gate: only the operator gets through, and a refusal changes nothing."""
 
 import re
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from tests.bot.http.protocol.test_auth import stored_key
 
 
 def addresses(heed: Heed, method: str) -> list[str]:
-    """Every dashboard that takes a method, with something in place of what varies."""
+    """Return every dashboard path that takes a method, with values in place of its parameters."""
     app: web.Application = heed.client.server.app  # type: ignore[attr-defined]
     found = {r.resource.canonical for r in app.router.routes() if r.method == method and r.resource}
     return [re.sub(r"\{\w+\}", "0" * 32, path) for path in sorted(found) if path.startswith("/admin")]
 
 
 async def taught(heed: Heed) -> str:
-    """The id of a person with version 1 active."""
+    """Return the id of a person with version 1 active."""
     answer = await heed.ask("bees", user="ana")
     await heed.correct(answer["id"], "too long", user="ana")
     found = await heed.core.database.read(lambda s: people.find(s, "http", "ana"))
@@ -30,12 +30,12 @@ async def taught(heed: Heed) -> str:
 
 
 async def active(heed: Heed, user_id: str) -> int:
-    """The version that answers."""
+    """Return the active version."""
     return (await heed.core.database.read(lambda s: people.get(s, user_id))).active_version
 
 
 async def test_without_a_session_there_is_only_the_way_in(heed: Heed) -> None:
-    """Every page leads to it, also on loopback without keys, where the chat page is open."""
+    """Without a session every page redirects to the sign-in form, also on loopback without keys."""
     operator = Operator(heed)
     for path in set(addresses(heed, "GET")) - {"/admin/login"}:
         response = await operator.get(path)
@@ -46,7 +46,7 @@ async def test_without_a_session_there_is_only_the_way_in(heed: Heed) -> None:
 
 
 async def test_an_api_key_is_no_session(start_heed: StartHeed) -> None:
-    """Not even one with every scope."""
+    """An API key with every scope opens no dashboard."""
     heed = await start_heed()
     header = await stored_key(heed, "chat", "feedback", "adapters", "person", "metrics", "admin")
     assert (await heed.client.get("/admin", headers=header, allow_redirects=False)).status == 303
@@ -98,7 +98,7 @@ def _forged_cookie(operator: Operator, _: dict[str, Any], __: dict[str, str]) ->
      (_cross_site, 403), (_other_host, 403), (_no_cookie, 401), (_forged_cookie, 401)],
 )  # fmt: skip
 async def test_what_is_not_ours_is_refused_and_changes_nothing(operator: Operator, spoil: Spoil, status: int) -> None:
-    """No token, a wrong one, another site's page, another host, no cookie, a forged one: each alone is enough."""
+    """A missing or wrong token, origin, host or cookie is enough to refuse a change."""
     heed = operator.heed
     user_id = await taught(heed)
     fields: dict[str, Any] = {"csrf": operator.csrf, "version": "0"}
@@ -110,7 +110,7 @@ async def test_what_is_not_ours_is_refused_and_changes_nothing(operator: Operato
 
 
 async def test_a_form_without_an_origin_is_refused(operator: Operator) -> None:
-    """A browser always sends one."""
+    """A form without an Origin is refused, because browsers always send one."""
     user_id = await taught(operator.heed)
     fields = {"csrf": operator.csrf, "version": "0"}
     response = await operator.heed.client.post(f"/admin/people/{user_id}/rollback", data=fields)
@@ -119,7 +119,7 @@ async def test_a_form_without_an_origin_is_refused(operator: Operator) -> None:
 
 
 async def test_a_replay_after_signing_out_is_refused(operator: Operator) -> None:
-    """Cookie and token that were good once."""
+    """A cookie and token are worthless after signing out."""
     heed = operator.heed
     user_id = await taught(heed)
     kept, token = {c.key: c.value for c in heed.client.session.cookie_jar}, operator.csrf
@@ -131,7 +131,7 @@ async def test_a_replay_after_signing_out_is_refused(operator: Operator) -> None
 
 
 async def test_a_token_of_another_session_is_refused(operator: Operator) -> None:
-    """Each session has its own."""
+    """Each session accepts only its own token."""
     user_id = await taught(operator.heed)
     before = operator.csrf
     await operator.sign_in()
@@ -143,7 +143,7 @@ async def test_a_token_of_another_session_is_refused(operator: Operator) -> None
 
 
 async def test_the_way_in_needs_its_own_token(heed: Heed) -> None:
-    """One of another visitor's form will not do, and the try is not counted."""
+    """The sign-in form refuses another visitor's token and does not count the try."""
     operator = Operator(heed)
     token = TOKEN.findall(await operator.text("/admin/login"))[0]
     heed.client.session.cookie_jar.clear()
@@ -153,7 +153,7 @@ async def test_the_way_in_needs_its_own_token(heed: Heed) -> None:
 
 
 async def test_pages_carry_a_strict_policy_and_are_not_kept(operator: Operator) -> None:
-    """No inline script or style, no frame, no cache; forms come with their origin."""
+    """Pages allow no inline script or style, no frame and no cache; forms send their origin."""
     for path in ("/admin", "/admin/login", "/admin/nothing"):
         headers = (await operator.get(path)).headers
         assert "unsafe" not in headers["Content-Security-Policy"]
@@ -162,7 +162,7 @@ async def test_pages_carry_a_strict_policy_and_are_not_kept(operator: Operator) 
 
 
 async def test_what_is_not_there_is_a_page_that_says_so(operator: Operator) -> None:
-    """404 for a page, a person, an update; 422 for a key that is none; other methods are refused."""
+    """A missing page, person or update is a 404 page, a wrong key is 422, and other methods are refused."""
     nobody = "0" * 32
     for path in ("/admin/nothing", f"/admin/people/{nobody}", "/admin/updates/upd-1", f"/admin/evals/{nobody}",
                  f"/admin/conversations/{nobody}/calls", f"/admin/people/{nobody}/diff?first=0&second=1"):  # fmt: skip

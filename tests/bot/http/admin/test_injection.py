@@ -1,6 +1,6 @@
 """A hundred hostile strings in every stored text that the dashboards show, in a real headless Chromium.
 
-Each page is held against the same page over harmless strings: as many elements, nothing ran, nothing was even stopped.
+Each page is compared with the same page over harmless strings: it has as many elements, and nothing ran or was blocked.
 """
 
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ addEventListener("securitypolicyviolation", (event) => window.reports.push(event
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(chromium_path: str) -> AsyncIterator[Browser]:
-    """A headless Chromium."""
+    """Yield a headless Chromium."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
         yield browser
@@ -53,7 +53,7 @@ async def browser(chromium_path: str) -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
-    """Starts heeds on the browser's loop; their pages are closed before they end."""
+    """Start heeds on the browser's loop; close their pages before they end."""
     async with heeds(tmp_path / "data") as start:
         yield start
         for context in browser.contexts:
@@ -61,7 +61,7 @@ async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHee
 
 
 def fill(s: Session, texts: list[str]) -> dict[str, str]:
-    """Everything a dashboard shows, with `texts` in every text; the pages to look at."""
+    """Store everything a dashboard shows, with `texts` in every text. Return the pages to visit."""
     everything = " ".join(texts)
     for number, text in enumerate(texts):
         someone = people.resolve(s, "http", text, display_name=text, is_learning=True)
@@ -104,14 +104,14 @@ def fill(s: Session, texts: list[str]) -> dict[str, str]:
 
 
 def answer(user_id: str, text: str, **fields: Any) -> Completion:
-    """An answer with a text in each of its texts."""
+    """Return an answer with a text in each of its fields."""
     said: dict[str, Any] = {"messages": [{"role": "user", "content": text}], "notes": [text], "finish_reason": text}
     empty: dict[str, Any] = {"prompt_token_ids": [], "completion_token_ids": [], "logprobs": [], "sampling": {}}
     return Completion(user_id=user_id, text=text, **said, **empty, **fields)
 
 
 async def signed_in(heed: Heed, browser: Browser) -> Page:
-    """A page of somebody who is signed in, with an eye on what it reports."""
+    """Return a signed-in page that records what it reports."""
     await heed.client.start_server()
     password = await admin_password.another(heed.core.database)
     page = await browser.new_page()
@@ -125,7 +125,7 @@ async def signed_in(heed: Heed, browser: Browser) -> Page:
 
 
 async def looked_at(page: Page, heed: Heed, path: str) -> tuple[int, str]:
-    """How many elements a page has, and its text; nothing may have run or been stopped."""
+    """Return the number of a page's elements, and its text; nothing may have run or been blocked."""
     await page.goto(str(heed.client.make_url("/")).rstrip("/") + path)
     found = await page.evaluate(
         "[document.querySelectorAll('*').length, document.documentElement.textContent, window.owned, window.reports]"
@@ -137,7 +137,7 @@ async def looked_at(page: Page, heed: Heed, path: str) -> tuple[int, str]:
 async def test_whatever_is_stored_stays_text(
     start_heed: StartHeed, browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No element more than over harmless strings, no script, no report of the policy; and each string is shown."""
+    """Hostile strings add no element and run no script, and each of them is shown as text."""
     monkeypatch.setattr(paging, "ROWS", 500)
     async with heeds(tmp_path / "other") as start_other:
         seen: list[dict[str, tuple[int, str]]] = []
@@ -156,7 +156,7 @@ async def test_whatever_is_stored_stays_text(
 
 
 async def let_loose(page: Page) -> None:
-    """The control: put in as markup, the same strings are seen by what watches."""
+    """Put the same strings in as markup: the control, which shows that the check would see them."""
     before = await page.evaluate("document.querySelectorAll('*').length")
     await page.evaluate("(texts) => { document.getElementById('main').innerHTML = texts.join(''); }", HOSTILE[:30])
     assert await page.evaluate("document.querySelectorAll('*').length") != before
@@ -164,7 +164,7 @@ async def let_loose(page: Page) -> None:
 
 
 async def test_a_page_works_in_a_browser(start_heed: StartHeed, browser: Browser) -> None:
-    """Signing in, a form with its origin and token, live refresh, signing out: under the policy, without complaint."""
+    """Signing in, a form, live refresh and signing out work under the policy without complaints."""
     heed = await start_heed()
     page = await signed_in(heed, browser)
     complaints: list[str] = []

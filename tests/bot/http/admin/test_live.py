@@ -1,4 +1,4 @@
-"""bot.http.admin.live: an open page is told that there is something new, as long as its session is open."""
+"""bot.http.admin.live: an open page is told of news as long as its session is open."""
 
 import asyncio
 
@@ -12,12 +12,12 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look often."""
+    """Poll often."""
     monkeypatch.setattr(live, "POLL_EVERY_S", 0.01)
 
 
 async def test_something_new_is_told_without_a_word_of_it(operator: Operator) -> None:
-    """An event with nothing in it, after an answer was given."""
+    """A new answer causes an event without content."""
     response = await operator.heed.client.get("/admin/events")
     assert response.content_type == "text/event-stream"
     await operator.heed.ask("bees", user="ana")
@@ -29,7 +29,7 @@ async def test_something_new_is_told_without_a_word_of_it(operator: Operator) ->
 
 
 async def test_the_stream_ends_with_the_session(operator: Operator) -> None:
-    """Who signs out hears nothing more."""
+    """The stream ends when the operator signs out."""
     response = await operator.heed.client.get("/admin/events")
     await operator.act("/admin/logout")
     async with asyncio.timeout(PATIENCE_S):
@@ -37,7 +37,7 @@ async def test_the_stream_ends_with_the_session(operator: Operator) -> None:
 
 
 async def test_the_streams_end_when_heed_ends(operator: Operator) -> None:
-    """At once: nobody waits for a page to be closed."""
+    """Streams end at once when heed stops, without waiting for pages to close."""
     app: web.Application = operator.heed.client.server.app  # type: ignore[attr-defined]
     response = await operator.heed.client.get("/admin/events")
     await live.end(app)
@@ -46,7 +46,7 @@ async def test_the_streams_end_when_heed_ends(operator: Operator) -> None:
 
 
 async def test_a_bounded_number_of_pages_is_told(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more is sent away for good, as 204 tells a browser."""
+    """One page too many is answered with 204, which tells its browser not to come back."""
     monkeypatch.setattr(live, "MAX_WATCHERS", 1)
     first = await operator.heed.client.get("/admin/events")
     await first.content.readline()

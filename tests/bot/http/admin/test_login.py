@@ -1,4 +1,4 @@
-"""bot.http.admin.login: the way in, the way out, and what a cookie of it is."""
+"""bot.http.admin.login: signing in, signing out, and the session cookie."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.bot.http.admin.rig import TOKEN, Operator
 
 
 async def test_the_right_password_opens_the_page_that_was_wanted(heed: Heed) -> None:
-    """The cookie is HttpOnly and SameSite=Strict, and sent below /admin only."""
+    """The right password opens the wanted page; the cookie is HttpOnly, SameSite=Strict and for /admin only."""
     operator = Operator(heed)
     response = await operator.sign_in(next_page="/admin/updates")
     assert (response.status, response.headers["Location"]) == (303, "/admin/updates")
@@ -21,7 +21,7 @@ async def test_the_right_password_opens_the_page_that_was_wanted(heed: Heed) -> 
 
 
 async def test_behind_https_the_cookie_is_for_https(heed: Heed) -> None:
-    """As the proxy in front says."""
+    """Behind a proxy with HTTPS the cookie is secure."""
     password = await admin_password.another(heed.core.database)
     operator = Operator(heed)
     token = TOKEN.findall(await operator.text("/admin/login"))[0]
@@ -31,25 +31,25 @@ async def test_behind_https_the_cookie_is_for_https(heed: Heed) -> None:
 
 
 async def test_signing_out_ends_the_session(operator: Operator, heed: Heed) -> None:
-    """Also for who kept the cookie."""
+    """Signing out ends the session, also for a stored copy of the cookie."""
     cookies = {c.key: c.value for c in heed.client.session.cookie_jar}
     assert (await operator.act("/admin/logout")).headers["Location"] == "/admin/login"
     assert (await operator.get("/admin", cookies=cookies)).status == 303
 
 
-async def test_another_password_signs_everybody_out(operator: Operator, heed: Heed) -> None:
-    """At once, and the one before opens nothing."""
+async def test_another_password_ends_all_sessions(operator: Operator, heed: Heed) -> None:
+    """A new password ends all sessions at once, and the old one opens nothing."""
     await admin_password.another(heed.core.database)
     assert (await operator.get("/admin")).headers["Location"] == "/admin/login?next=%2Fadmin"
 
 
 async def test_before_a_password_was_made_none_is_right(heed: Heed) -> None:
-    """Not even the empty one."""
+    """Before a password exists none is accepted, not even the empty one."""
     assert (await Operator(heed).sign_in(password=" ")).status == 403
 
 
 async def test_too_many_tries_have_to_wait(heed: Heed) -> None:
-    """Then even the right password is not looked at."""
+    """After too many tries even the right password has to wait."""
     password = await admin_password.another(heed.core.database)
     operator = Operator(heed)
     heed.client.server.app[ADMIN_ATTEMPTS]._clock = lambda: 1.0  # type: ignore[attr-defined]
@@ -65,12 +65,12 @@ async def test_too_many_tries_have_to_wait(heed: Heed) -> None:
     ["//evil.example", "https://evil.example/admin", "/adminx", "/admin/../v1", "/admin\\@evil.example", "/", "",
      "/admin/login", "/admin/\r\nX: y", "/admin@evil.example"],
 )  # fmt: skip
-def test_nobody_is_sent_elsewhere(address: str) -> None:
-    """Whatever stands in next, the way goes to a dashboard."""
+def test_signing_in_never_leads_elsewhere(address: str) -> None:
+    """Signing in leads to a dashboard, whatever `next` contains."""
     assert login._own(address) == "/admin"
 
 
 @pytest.mark.parametrize("address", ["/admin", "/admin/updates?before=7&status=failed"])
 def test_a_dashboard_is_where_one_goes(address: str) -> None:
-    """With its query."""
+    """Signing in leads to the dashboard in `next`, with its query."""
     assert login._own(address) == address

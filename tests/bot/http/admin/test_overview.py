@@ -1,11 +1,11 @@
-"""bot.http.admin.overview: what heed has done and how its parts are."""
+"""bot.http.admin.overview: counts, health and the newest updates."""
 
 from tests.bot.http.admin.rig import Operator
 from tests.bot.http.admin.taught import pupil
 
 
 async def test_figures_parts_and_the_newest_updates(operator: Operator) -> None:
-    """Counts of today, health per part, a link to each update."""
+    """The overview has today's counts, the health of each part, and a link to each update."""
     known = await pupil(operator.heed)
     page = await operator.text("/admin")
     assert '2 <span class="soft">today' in page
@@ -18,7 +18,7 @@ async def test_figures_parts_and_the_newest_updates(operator: Operator) -> None:
 
 
 async def test_the_days_as_a_file(operator: Operator) -> None:
-    """Fourteen of them, the last one today."""
+    """The CSV file has fourteen days, the last one today."""
     await pupil(operator.heed)
     lines = (await operator.text("/admin?format=csv")).splitlines()
     assert (lines[0], len(lines)) == ("day,answers,feedback,updates", 15)

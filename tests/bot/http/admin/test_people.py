@@ -1,4 +1,4 @@
-"""bot.http.admin.people: versions with what taught them, the way back, differences, and the files."""
+"""bot.http.admin.people: versions with the feedback that taught them, the way back, differences, and files."""
 
 import io
 import zipfile
@@ -14,7 +14,7 @@ from tests.bot.http.admin.taught import pupil
 
 
 async def test_each_version_shows_what_taught_it(operator: Operator) -> None:
-    """With its update, the way back to it, and what heed keeps in mind."""
+    """Each version is shown with its feedback, its update and a button to activate it; notes are listed."""
     await pupil(operator.heed)
     known = await pupil(operator.heed, correction="no emoji")
     page = await operator.text(f"/admin/people/{known.id}")
@@ -26,7 +26,7 @@ async def test_each_version_shows_what_taught_it(operator: Operator) -> None:
 
 
 async def test_the_way_back(operator: Operator) -> None:
-    """Another version answers; one that is not there is refused and changes nothing."""
+    """Another version becomes active; an unknown one is refused and changes nothing."""
     known = await pupil(operator.heed)
     database = operator.heed.core.database
     path = f"/admin/people/{known.id}/rollback"
@@ -37,7 +37,7 @@ async def test_the_way_back(operator: Operator) -> None:
 
 
 async def test_two_versions_side_by_side(operator: Operator) -> None:
-    """The same question, what went and what came; and the look is on record."""
+    """Two versions' answers to the same question show their difference, and the view is recorded."""
     known = await pupil(operator.heed)
     page = await operator.text(f"/admin/people/{known.id}/diff?first=0&second=1")
     assert "<del>" in page
@@ -60,7 +60,7 @@ async def test_two_versions_side_by_side(operator: Operator) -> None:
     ],
 )
 def test_changes_are_whole_words(before: str, after: str, expected: list[tuple[str, str]]) -> None:
-    """What went before what came; nothing is lost of either text."""
+    """A diff lists removed words before new ones and loses nothing of either text."""
     found = changes(before, after)
     assert found == expected
     assert "".join(words for kind, words in found if kind != "new") == before
@@ -68,7 +68,7 @@ def test_changes_are_whole_words(before: str, after: str, expected: list[tuple[s
 
 
 async def test_a_version_goes_out_as_a_file(operator: Operator) -> None:
-    """The zip that PEFT reads; who took it is on record."""
+    """A version is sent as the zip file that PEFT reads, and the export is recorded."""
     known = await pupil(operator.heed)
     response = await operator.get(f"/admin/people/{known.id}/adapters/1")
     assert zipfile.is_zipfile(io.BytesIO(await response.read()))
@@ -78,7 +78,7 @@ async def test_a_version_goes_out_as_a_file(operator: Operator) -> None:
 
 
 async def test_lists_as_files_and_in_pages(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """People and versions; words only of who lets heed learn."""
+    """People and versions are listed in pages and files, with words only of people who let heed learn."""
     monkeypatch.setattr(paging, "ROWS", 1)
     monkeypatch.setattr(paging, "CSV_ROWS", 1)
     known = await pupil(operator.heed)

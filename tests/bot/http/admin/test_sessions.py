@@ -1,4 +1,4 @@
-"""bot.http.admin.sessions: when a session is open."""
+"""bot.http.admin.sessions: the conditions under which a session is open."""
 
 from bot.http.admin import sessions
 from bot.http.admin.sessions import AdminSessions
@@ -6,7 +6,7 @@ from tests.bot.http.admin.test_attempts import Clock
 
 
 def test_a_session_is_found_by_its_cookie_alone() -> None:
-    """Not by another value, not after it was closed, not with another password."""
+    """A session is not found by another value, after it was closed, or after a new password."""
     known = AdminSessions(Clock())
     token = known.open("p")
     assert known.find(token, "p") is not None
@@ -18,7 +18,7 @@ def test_a_session_is_found_by_its_cookie_alone() -> None:
 
 
 def test_a_session_ends_when_nobody_uses_it() -> None:
-    """A look that is no use does not keep it open."""
+    """An idle session ends, and a request that is no use does not extend it."""
     clock = Clock()
     known = AdminSessions(clock)
     token = known.open("p")
@@ -32,7 +32,7 @@ def test_a_session_ends_when_nobody_uses_it() -> None:
 
 
 def test_a_session_ends_by_its_age() -> None:
-    """However much it is used."""
+    """A session ends by its age, however much it is used."""
     clock = Clock()
     known = AdminSessions(clock)
     token = known.open("p")
@@ -43,7 +43,7 @@ def test_a_session_ends_by_its_age() -> None:
 
 
 def test_a_bounded_number_is_open() -> None:
-    """The oldest ends first."""
+    """With too many sessions the oldest ends first."""
     known = AdminSessions(Clock())
     tokens = [known.open("p") for _ in range(sessions.MAX_SESSIONS + 1)]
     assert known.find(tokens[0], "p") is None
@@ -51,7 +51,7 @@ def test_a_bounded_number_is_open() -> None:
 
 
 def test_forms_of_visitors_have_tokens_of_their_own() -> None:
-    """One for each visitor, and of another heed another one."""
+    """Form tokens differ between visitors and between heeds."""
     first, second = AdminSessions(), AdminSessions()
     assert first.form_token("a") == first.form_token("a")
     assert len({first.form_token("a"), first.form_token("b"), second.form_token("a")}) == 3

@@ -1,4 +1,4 @@
-"""bot.http.admin.updates: the list, and one update with all that is stored about it."""
+"""bot.http.admin.updates: the list, and one update with everything stored about it."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.bot.http.admin.taught import pupil
 
 
 async def test_an_update_opens_to_everything(operator: Operator) -> None:
-    """Question, answers before and after, feedback, teacher's view, heat map, curves, phases, gates and figures."""
+    """An update shows question, answers, feedback, teacher's prompt, heat map, curves, phases, gates and figures."""
     known = await pupil(operator.heed)
     page = await operator.text(f"/admin/updates/{known.update_id}")
     for words in ("You asked about bees", "Feedback: correction", "Before, v0", "After, v1", "The teacher's prompt",
@@ -22,8 +22,8 @@ async def test_an_update_opens_to_everything(operator: Operator) -> None:
     assert [(look.page, look.about) for look in looked] == [("updates", known.update_id)]
 
 
-async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(operator: Operator) -> None:
-    """Figures stay; then there is nothing to write down either."""
+async def test_without_learning_no_words_are_shown(operator: Operator) -> None:
+    """With learning off, only figures are shown and no view is recorded."""
     known = await pupil(operator.heed)
     await operator.heed.core.database.write(lambda s: people.set_learning(s, known.id, False))
     page = await operator.text(f"/admin/updates/{known.update_id}")
@@ -35,7 +35,7 @@ async def test_nothing_somebody_wrote_is_shown_once_they_let_heed_learn_no_more(
 
 
 async def test_the_list_goes_on_by_key(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next page begins where this one ends; filters go along."""
+    """The next page starts after this one, and keeps the filters."""
     monkeypatch.setattr(paging, "ROWS", 2)
     for said in ("bees", "wasps", "ants"):
         await pupil(operator.heed, said=said)
@@ -49,7 +49,7 @@ async def test_the_list_goes_on_by_key(operator: Operator, monkeypatch: pytest.M
 
 
 async def test_the_list_as_a_file(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it, read in pieces, of one person where that is asked for."""
+    """The CSV file has all updates, or one person's."""
     monkeypatch.setattr(paging, "CSV_ROWS", 2)
     for said in ("bees", "wasps", "ants"):
         known = await pupil(operator.heed, said=said)

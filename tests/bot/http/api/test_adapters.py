@@ -14,7 +14,7 @@ ME = "/v1/users/local"
 
 
 async def taught_twice(heed: Heed) -> str:
-    """Two lessons; the text before them."""
+    """Teach two lessons. Return the answer before them."""
     first = await heed.ask("bees")
     await heed.correct(first["id"], "too long")
     await heed.correct(first["id"], "no emoji")
@@ -22,7 +22,7 @@ async def taught_twice(heed: Heed) -> str:
 
 
 async def test_versions_say_what_taught_them(heed: Heed) -> None:
-    """Newest first, each with its words and its update."""
+    """Versions are listed newest first, each with its feedback and its update."""
     await taught_twice(heed)
     _, listed = await heed.get(f"{ME}/adapters")
     assert [(entry["version"], entry["taught_by"]["text"]) for entry in listed["data"]] == [
@@ -42,7 +42,7 @@ async def test_an_earlier_version_answers_again(heed: Heed) -> None:
 
 
 async def test_undo_takes_one_lesson(heed: Heed) -> None:
-    """Version and note of the last lesson go together."""
+    """Undo removes the version and the note of the last lesson together."""
     await taught_twice(heed)
     assert (await heed.post(f"{ME}/undo", {}))[1] == {"adapter_version": 1, "note": "no emoji"}
     assert [note["text"] for note in (await heed.get(f"{ME}/notes"))[1]["data"]] == ["too long"]
@@ -50,19 +50,19 @@ async def test_undo_takes_one_lesson(heed: Heed) -> None:
 
 @pytest.mark.parametrize(("version", "status"), [(9, 404), (-1, 422), ("1", 422), (None, 422), (2**70, 422)])
 async def test_a_wrong_version_is_refused(heed: Heed, version: object, status: int) -> None:
-    """No such version, and what is no version; the active one stays."""
+    """An unknown or malformed version is refused, and the active one stays."""
     await taught_twice(heed)
     assert (await heed.post(f"{ME}/rollback", {"version": version}))[0] == status
     assert (await heed.get(ME))[1]["active_version"] == 2
 
 
 async def test_a_stranger_has_nothing_to_undo(heed: Heed) -> None:
-    """404 for somebody heed never met."""
+    """An undo for an unknown person is 404."""
     assert (await heed.post("/v1/users/eve/undo", {}))[0] == 404
 
 
 async def test_a_consolidation_can_be_asked_for(heed: Heed) -> None:
-    """It takes in what was said, says so in figures and in words, and has nothing to do the second time."""
+    """A consolidation returns figures and a sentence, and has nothing to do the second time."""
     await taught_twice(heed)
     status, done = await heed.post(f"{ME}/consolidate", {})
     assert (status, done["status"], done["num_new"]) == (200, "learned", 2)
@@ -72,7 +72,7 @@ async def test_a_consolidation_can_be_asked_for(heed: Heed) -> None:
 
 
 async def test_a_rebuild_can_be_asked_for(heed: Heed) -> None:
-    """A version of its own answers afterwards; a stranger has none."""
+    """A rebuild makes a new active version; an unknown person has none."""
     await taught_twice(heed)
     status, done = await heed.post(f"{ME}/rebuild", {})
     assert (status, done["status"], done["adapter_version"], done["is_rebuild"]) == (200, "learned", 3, True)
@@ -81,7 +81,7 @@ async def test_a_rebuild_can_be_asked_for(heed: Heed) -> None:
 
 
 async def test_a_consolidation_that_takes_too_long_is_queued(start_heed: StartHeed) -> None:
-    """Whoever asked is told at last, and it goes on."""
+    """A slow consolidation is answered with `queued`, and goes on."""
     heed = await start_heed(chat={"learn_timeout_s": 0.05})
     await heed.ask("bees")
     heed.engine.learn_delay_s = 3600
@@ -89,12 +89,12 @@ async def test_a_consolidation_that_takes_too_long_is_queued(start_heed: StartHe
 
 
 async def sent(heed: Heed, content: bytes, user: str = "local") -> tuple[int, dict[str, Any]]:
-    """POST a file; the status and the JSON that came back."""
+    """POST a file. Return the status and the JSON of the answer."""
     return await answered(heed.client.post(f"/v1/users/{user}/adapters", data=content))
 
 
 async def test_a_version_goes_out_as_a_file_and_comes_in_for_somebody_else(heed: Heed) -> None:
-    """It is their newest version, says where it came from, and an undo takes it back."""
+    """An imported version is the newest, names its origin, and can be undone."""
     await taught_twice(heed)
     async with heed.client.get(f"{ME}/adapters/2/export") as response:
         content = await response.read()
@@ -108,7 +108,7 @@ async def test_a_version_goes_out_as_a_file_and_comes_in_for_somebody_else(heed:
 
 
 async def test_what_a_version_was_trained_on_goes_out_as_a_file(heed: Heed) -> None:
-    """JSONL with a manifest; 404 where it was not kept, or where there is no such version."""
+    """A version's training data is JSONL with a manifest; 404 if it was not stored."""
     await taught_twice(heed)
     async with heed.client.get(f"{ME}/adapters/1/batch") as response:
         content = await response.read()
@@ -121,7 +121,7 @@ async def test_what_a_version_was_trained_on_goes_out_as_a_file(heed: Heed) -> N
 
 @pytest.mark.parametrize("kind", adapter_zips.bad())
 async def test_a_bad_file_changes_nothing(heed: Heed, kind: str) -> None:
-    """422 with one line; no version, and whom heed did not know it still does not know."""
+    """A bad file is 422 with one line; it makes no version and no person."""
     await taught_twice(heed)
     content, words = adapter_zips.bad()[kind]
     for user in ("local", "eve"):
@@ -135,13 +135,13 @@ async def test_a_bad_file_changes_nothing(heed: Heed, kind: str) -> None:
 
 
 async def test_an_adapter_of_another_model_is_refused(heed: Heed) -> None:
-    """422, and it says why."""
+    """An adapter of another model is 422 with the reason."""
     status, answer = await sent(heed, adapter_zips.packed(base_model="another"))
     assert (status, "another base model" in answer["error"]["message"]) == (422, True)
 
 
 async def test_a_file_that_is_too_large_is_not_read(start_heed: StartHeed) -> None:
-    """413 with the limit; the limit of other requests is another one."""
+    """A file over its own limit is 413."""
     heed = await start_heed(versions={"max_import_bytes": 4096}, http={"body_limit_bytes": 1024})
     status, answer = await sent(heed, b"x" * 5000)
     assert (status, answer["error"]["message"]) == (413, "The file is larger than 4096 bytes.")
@@ -151,7 +151,7 @@ async def test_a_file_that_is_too_large_is_not_read(start_heed: StartHeed) -> No
 
 
 async def test_what_is_not_kept_cannot_go_out(heed: Heed) -> None:
-    """No such version, the base model, a pruned one, another person's: 4xx with the reason."""
+    """An unknown, pruned or another person's version, and the base model, cannot be exported."""
     await taught_twice(heed)
     for place, status in (("9", 404), ("0", 404), ("x", 404)):
         assert (await heed.get(f"{ME}/adapters/{place}/export"))[0] == status

@@ -28,8 +28,8 @@ async def test_a_correction_is_learned_with_everything_shown(heed: Heed) -> None
     assert text_of(await heed.ask("ants", user="ana")) == "You asked about ants. 🙂 Would you like to know more?"
 
 
-async def test_one_persons_lesson_is_nobody_elses(heed: Heed) -> None:
-    """Bob is answered as before after Ana taught something."""
+async def test_a_lesson_changes_one_persons_answers_only(heed: Heed) -> None:
+    """After Ana's lesson Bob is answered as before."""
     before = text_of(await heed.ask("bees", user="bob"))
     first = await heed.ask("bees", user="ana")
     await heed.correct(first["id"], "too long", user="ana")
@@ -37,15 +37,15 @@ async def test_one_persons_lesson_is_nobody_elses(heed: Heed) -> None:
 
 
 async def test_a_rewritten_answer_is_an_ideal(heed: Heed) -> None:
-    """kind ideal, and a correction that says "say it like this: ...", teach the text itself."""
+    """A rewritten answer teaches its text, also as a correction that says "say it like this: ..."."""
     for fields in ({"kind": "ideal", "text": "Buzz."}, {"kind": "correction", "text": "say it like this: Buzz."}):
         first = await heed.ask("bees")
         status, learned = await heed.post(URL, {"completion_id": first["id"], "retry": True, **fields})
         assert (status, learned["retry"]["text"]) == (200, "Buzz.")
 
 
-async def test_an_approval_and_a_thumb_up_make_gold(heed: Heed) -> None:
-    """Both are kept, train nothing, and mark the answer."""
+async def test_an_approval_and_a_thumb_up_approve_the_answer(heed: Heed) -> None:
+    """An approval and a thumb up are stored, train nothing, and approve the answer."""
     for fields in ({"kind": "approval"}, {"kind": "reaction", "value": "+1"}, {"kind": "reaction", "value": 1}):
         first = await heed.ask("bees", heed={"chat": "web"})
         status, kept = await heed.post(URL, {"completion_id": first["id"], **fields})
@@ -55,7 +55,7 @@ async def test_an_approval_and_a_thumb_up_make_gold(heed: Heed) -> None:
 
 
 async def test_a_lesson_that_made_it_worse_is_taken_back(heed: Heed) -> None:
-    """The answer says so, with the version that answers now and the same question answered by it."""
+    """The response names the active version after an automatic undo, and has its answer to the same question."""
     first = await heed.ask("bees")
     learned = await heed.correct(first["id"], "no emoji", retry=True)
     body = {"completion_id": learned["retry"]["completion_id"], "kind": "correction", "text": "go back", "retry": True}
@@ -66,7 +66,7 @@ async def test_a_lesson_that_made_it_worse_is_taken_back(heed: Heed) -> None:
 
 
 async def test_a_thumb_down_asks_for_a_reason(heed: Heed) -> None:
-    """Alone it is kept with a question; with a reason it is learned."""
+    """A thumb down alone is stored and answered with a question; with a reason it is learned."""
     first = await heed.ask("bees")
     _, kept = await heed.post(URL, {"completion_id": first["id"], "kind": "reaction", "value": -1})
     assert (kept["status"], kept["ask"]) == ("kept", "What should be different?")
@@ -77,14 +77,14 @@ async def test_a_thumb_down_asks_for_a_reason(heed: Heed) -> None:
 
 
 async def test_a_note_needs_no_answer(heed: Heed) -> None:
-    """It is in the prompt of the very next answer."""
+    """A note is in the prompt of the very next answer."""
     _, kept = await heed.post(URL, {"kind": "note", "text": "call me Ana"})
     assert (kept["status"], kept["note"]) == ("kept", "call me Ana")
     assert text_of(await heed.ask("bees")).startswith("Ana:")
 
 
 async def test_without_waiting_the_answer_is_queued(heed: Heed) -> None:
-    """wait: false answers before the update has run."""
+    """With wait: false the response comes before the update has run."""
     first = await heed.ask("bees")
     heed.engine.learn_delay_s = 0.05
     assert (await heed.correct(first["id"], "too long", wait=False))["status"] == "queued"
@@ -108,13 +108,13 @@ async def test_the_same_key_gives_the_same_feedback(heed: Heed) -> None:
 
 @pytest.mark.parametrize("key", ["x" * 256])
 async def test_a_key_has_a_length(heed: Heed, key: str) -> None:
-    """At most 255 characters."""
+    """An idempotency key has at most 255 characters."""
     status, answer = await heed.post(URL, {"kind": "note", "text": "x"}, headers={"Idempotency-Key": key})
     assert (status, answer["error"]["param"]) == (422, "Idempotency-Key")
 
 
 async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) -> None:
-    """Both are the same 404, so that nothing is learned about others."""
+    """An unknown answer and another person's are the same 404, so that nothing leaks."""
     other = await heed.ask("bees", user="bob")
     answers = [
         await heed.post(URL, {"completion_id": id_, "kind": "correction", "text": "too long", "user": "ana"})
@@ -146,7 +146,7 @@ async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) ->
 async def test_bad_feedback_is_refused_and_changes_nothing(
     heed: Heed, fields: dict[str, Any], status: int, param: str | None
 ) -> None:
-    """A 4xx with the field's name; no row, no update."""
+    """Bad feedback is a 4xx that names the field, and stores nothing."""
     first = await heed.ask("bees")
     got, answer = await heed.post(URL, {"completion_id": first["id"], **fields})
     assert (got, answer["error"]["param"]) == (status, param)
@@ -155,7 +155,7 @@ async def test_bad_feedback_is_refused_and_changes_nothing(
 
 
 async def test_a_megabyte_is_refused(heed: Heed) -> None:
-    """The body limit holds before anything is read into JSON."""
+    """The body limit holds before JSON is parsed."""
     response = await heed.client.post(URL, data=b"x" * 1_000_000)
     assert response.status == 413
     assert "262144 bytes" in (await response.json())["error"]["message"]
@@ -163,7 +163,7 @@ async def test_a_megabyte_is_refused(heed: Heed) -> None:
 
 @pytest.mark.parametrize("raw", ["", "{", "[]", '"x"', "[" * 100_000, b"\xff\xfe", "NaN"])
 async def test_what_is_no_json_object_is_refused(heed: Heed, raw: Any) -> None:
-    """400 with the error body, also for JSON that is nested without end."""
+    """A body that is no JSON object is 400, also if it is nested without end."""
     response = await heed.client.post(URL, data=raw)
     assert (response.status, (await response.json())["error"]["type"]) == (400, "invalid_request_error")
 
@@ -177,14 +177,14 @@ async def test_request_level_learning_settings_are_checked_and_kept(heed: Heed) 
 
 
 async def test_feedback_survives_a_restart(start_heed: Any) -> None:
-    """An answer given before a restart can be corrected after it."""
+    """An answer from before a restart can be corrected after it."""
     first = await (await start_heed()).ask("bees")
     later = await start_heed()
     assert (await later.correct(first["id"], "too long"))["status"] == "learned"
 
 
 async def material(heed: Heed) -> Material:
-    """What a consolidation of the local user would be made of."""
+    """Return the material for a consolidation of the local user."""
     user_id = await heed.core.gateway.person(Author("http", "local"))
 
     def gathered(s: Session) -> Material:
@@ -194,7 +194,7 @@ async def material(heed: Heed) -> Material:
 
 
 async def test_a_thumb_down_without_words_reaches_a_consolidation(heed: Heed) -> None:
-    """As a weak signal; once words come, those are the signal and the thumb trains nothing."""
+    """A bare thumb down is a weak signal; a later reason replaces it."""
     first = await heed.ask("bees", heed={"chat": "web"})
     await heed.post("/v1/feedback", {"completion_id": first["id"], "kind": "reaction", "value": "-1"})
     found = await material(heed)
@@ -205,7 +205,7 @@ async def test_a_thumb_down_without_words_reaches_a_consolidation(heed: Heed) ->
 
 
 async def test_an_answer_that_was_regenerated_and_kept_reaches_a_consolidation(heed: Heed) -> None:
-    """Once the person goes on from it: the kept one is shown to the teacher of the dropped one, and becomes gold."""
+    """A regenerated answer that the person goes on from is approved and shown to the teacher of the dropped one."""
     first = await heed.ask("bees", heed={"chat": "web"})
     again = await heed.ask("", messages=[], heed={"regenerate": first["id"]})
     assert (await material(heed)).weak == []
@@ -216,7 +216,7 @@ async def test_an_answer_that_was_regenerated_and_kept_reaches_a_consolidation(h
 
 
 async def test_an_ordinary_next_message_reaches_one_only_where_the_person_allows_it(heed: Heed) -> None:
-    """Off by itself; /learning shows it and turns it on and off."""
+    """Follow-ups are used only if the person allows it with /learning."""
     first = await heed.ask("bees", heed={"chat": "web"})
     await heed.ask("could that be shorter", heed={"chat": "web"})
     assert (await material(heed)).weak == []

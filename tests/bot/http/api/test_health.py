@@ -1,4 +1,4 @@
-"""bot.http.api.health: alive, ready, and counted."""
+"""bot.http.api.health: liveness, readiness and metrics."""
 
 import asyncio
 import shutil
@@ -12,7 +12,7 @@ from tests.storage.postgres_server import PostgresServer
 
 
 async def test_alive_also_while_loading(heed: Heed) -> None:
-    """/healthz is 200 as soon as the loop turns, /readyz only when the engine is ready."""
+    """/healthz is 200 as soon as the event loop runs, /readyz only when the engine is ready."""
     heed.engine.is_ready = False
     assert (await heed.client.get("/healthz")).status == 200
     status, body = await heed.get("/readyz")
@@ -20,7 +20,7 @@ async def test_alive_also_while_loading(heed: Heed) -> None:
 
 
 async def test_ready_with_every_part(heed: Heed) -> None:
-    """200, the model's name, and each part's state."""
+    """/readyz is 200 with the model's name and each part's state."""
     status, body = await heed.get("/readyz")
     assert (status, body["model"], set(body["parts"].values())) == (200, "pocket", {"ok"})
 
@@ -31,7 +31,7 @@ async def test_ready_with_every_part(heed: Heed) -> None:
 async def test_a_disk_that_is_nearly_full_is_told(
     heed: Heed, monkeypatch: pytest.MonkeyPatch, free_bytes: int, state: str, status: str
 ) -> None:
-    """heed answers as long as it can, and says how little room there is: to whoever asks, and to Prometheus."""
+    """A nearly full disk is reported by /readyz and /metrics while heed still answers."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free_bytes))
     code, body = await heed.get("/readyz")
     assert (code, body["status"], body["parts"]["disk"]) == (200, status, state)
@@ -40,7 +40,7 @@ async def test_a_disk_that_is_nearly_full_is_told(
 
 
 async def test_a_data_directory_that_is_gone_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that was unmounted, say."""
+    """A missing data directory is reported as down."""
 
     def gone(_folder: object) -> None:
         raise FileNotFoundError
@@ -50,7 +50,7 @@ async def test_a_data_directory_that_is_gone_is_told(heed: Heed, monkeypatch: py
 
 
 async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: PostgresServer) -> None:
-    """While its server is away heed lives and is not ready, and a call may come back later; then all is well again."""
+    """While the database is away heed is alive but not ready, and recovers when it is back."""
     with postgres.database() as name:
         heed = await start_heed(database_url=postgres.url(name))
         assert (await heed.get("/readyz"))[1]["parts"]["database"] == "ok"
@@ -76,7 +76,7 @@ async def test_while_loading_calls_say_when_to_come_back(heed: Heed) -> None:
 
 
 async def test_what_happened_is_counted(heed: Heed) -> None:
-    """Answers, tokens, feedback, updates and requests show in /metrics; people and texts do not."""
+    """/metrics counts answers, tokens, feedback, updates and requests, without people and texts."""
     first = await heed.ask("secret bees", user="ana-maria")
     await heed.correct(first["id"], "far too long", user="ana-maria")
     text = await (await heed.client.get("/metrics")).text()
@@ -92,7 +92,7 @@ async def test_what_happened_is_counted(heed: Heed) -> None:
 
 
 async def test_unknown_paths_are_one_route(heed: Heed) -> None:
-    """Scanning for paths does not make new series."""
+    """Requests for unknown paths share one series."""
     for path in ("/a", "/b", "/v1/users/x/y/z"):
         await heed.client.get(path)
     text = await (await heed.client.get("/metrics")).text()
@@ -100,7 +100,7 @@ async def test_unknown_paths_are_one_route(heed: Heed) -> None:
 
 
 async def test_claas_health_says_whether_its_worker_works(heed: Heed) -> None:
-    """200 either way, as there."""
+    """CLaaS's health is always 200 and tells the state of the worker."""
     for path in ("/health", "/v1/health"):
         assert await heed.get(path) == (200, {"status": "healthy", "worker": {"status": "healthy", "error": None}})
     heed.engine.is_ready = False

@@ -6,7 +6,7 @@ ME = "/v1/users/local"
 
 
 async def test_notes_have_their_state_and_price(heed: Heed) -> None:
-    """Learned notes save their tokens; one that is not brings all into the prompt, where they cost them."""
+    """Learned notes save their tokens; a note that is not learned yet brings all into the prompt."""
     first = await heed.ask("bees")
     await heed.correct(first["id"], "too long")
     _, listed = await heed.get(f"{ME}/notes")
@@ -21,7 +21,7 @@ async def test_notes_have_their_state_and_price(heed: Heed) -> None:
 
 
 async def test_a_note_is_deleted(heed: Heed) -> None:
-    """Gone from the list and from the next prompt."""
+    """A deleted note is gone from the list and from the next prompt."""
     _, kept = await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana"})
     response = await heed.client.delete(f"{ME}/notes/{kept['note_id']}")
     assert (response.status, await response.json()) == (200, {"deleted": kept["note_id"]})
@@ -30,7 +30,7 @@ async def test_a_note_is_deleted(heed: Heed) -> None:
 
 
 async def test_another_persons_note_is_unknown(heed: Heed) -> None:
-    """404, and it stays."""
+    """Deleting another person's note is 404, and the note stays."""
     _, kept = await heed.post("/v1/feedback", {"kind": "note", "text": "call me Ana", "user": "ana"})
     for user in ("local", "bob"):
         await heed.ask("bees", user=user)

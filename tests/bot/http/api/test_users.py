@@ -13,7 +13,7 @@ ME = "/v1/users/local"
 
 
 async def test_a_stranger_is_empty(heed: Heed) -> None:
-    """Looking at somebody heed never met shows nothing and makes nobody."""
+    """The summary of an unknown person is empty and creates no person."""
     assert (await heed.get("/v1/users/eve"))[1]["active_version"] == 0
     for path in ("history", "notes", "adapters"):
         assert (await heed.get(f"/v1/users/eve/{path}"))[1]["data"] == []
@@ -21,7 +21,7 @@ async def test_a_stranger_is_empty(heed: Heed) -> None:
 
 
 async def test_history_survives_a_restart(start_heed: StartHeed) -> None:
-    """A conversation heed keeps is there after a restart: questions, answers, feedback, heat map."""
+    """After a restart a conversation has its questions, answers, feedback and heat map."""
     heed = await start_heed()
     first = await heed.ask("bees", heed={"chat": "web"})
     learned = await heed.correct(first["id"], "too long", retry=True)
@@ -34,7 +34,7 @@ async def test_history_survives_a_restart(start_heed: StartHeed) -> None:
 
 
 async def test_a_better_answer_is_shown_with_whom_it_is_from(heed: Heed) -> None:
-    """In the summary, beside the answer in the history, and in /history."""
+    """A better answer and its author are in the summary, the history and /history."""
     first = await heed.ask("bees", heed={"chat": "web"})
     user_id = await heed.core.gateway.person(Author("http", "local"))
     row = BetterAnswer(
@@ -61,13 +61,13 @@ async def test_conversations_have_names(heed: Heed) -> None:
 
 @pytest.mark.parametrize("limit", ["0", "201", "x", "-1", "1" * 30, "²", "000000001" + "9" * 5000, "0000000011200"])
 async def test_a_limit_is_a_number(heed: Heed, limit: str) -> None:
-    """Anything else is refused."""
+    """A limit that is no number in range is refused."""
     status, answer = await heed.get(f"{ME}/history", params={"limit": limit})
     assert (status, answer["error"]["param"]) == (422, "limit")
 
 
 async def test_commands_work_over_http(heed: Heed) -> None:
-    """A command answers with its text, what was learned, and the answer given again."""
+    """A command returns its text, its lesson and the new answer."""
     first = await heed.ask("bees", heed={"chat": "web"})
     _, said = await heed.post(f"{ME}/commands", {"text": "/feedback too long"})
     assert (said["command"], said["feedback"]["status"]) == ("feedback", "learned")
@@ -77,7 +77,7 @@ async def test_commands_work_over_http(heed: Heed) -> None:
 
 
 async def test_a_commands_files_come_along(heed: Heed) -> None:
-    """/export over HTTP has the zip, and /stats the chart, as base64."""
+    """The zip of /export and the chart of /stats come as base64."""
     await heed.ask("bees")
     _, said = await heed.post(f"{ME}/commands", {"text": "/export"})
     ((name, start),) = ((file["name"], b64decode(file["base64"])[:2]) for file in said["files"])
@@ -87,7 +87,7 @@ async def test_a_commands_files_come_along(heed: Heed) -> None:
 
 
 async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed) -> None:
-    """Where only this machine can connect they work; with API keys they belong to those the settings name."""
+    """Admin commands work on loopback; with API keys only for the admins of the settings."""
     heed = await start_heed()
     assert (await heed.post(f"{ME}/commands", {"text": "/users"}))[0] == 200
     keys = {"ana": "a long random text", "ben": "another random text"}
@@ -100,21 +100,21 @@ async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed)
 
 @pytest.mark.parametrize("text", ["hello", "/dance", "", "/feedback too long"])
 async def test_a_wrong_command_is_refused(heed: Heed, text: str) -> None:
-    """No slash, no such command, nothing, and feedback on nothing."""
+    """A text without slash, an unknown command, and feedback on nothing are refused."""
     status, answer = await heed.post(f"{ME}/commands", {"text": text})
     assert status in (404, 422)
     assert answer["error"]["message"]
 
 
 async def test_undo_with_nothing_to_undo_is_a_conflict(heed: Heed) -> None:
-    """409 with a sentence."""
+    """An undo without a lesson is 409 with a sentence."""
     await heed.ask("bees")
     status, answer = await heed.post(f"{ME}/commands", {"text": "/undo"})
     assert (status, answer["error"]["message"]) == (409, "there is no lesson to take back")
 
 
 async def test_export_is_everything(heed: Heed) -> None:
-    """Every table about the person, token ids included, as a download."""
+    """The export has every table about the person, token ids included, as a download."""
     first = await heed.ask("bees")
     await heed.correct(first["id"], "too long")
     response = await heed.client.get(f"{ME}/export")
@@ -128,7 +128,7 @@ async def test_export_is_everything(heed: Heed) -> None:
 
 
 async def test_forgetting_leaves_nothing(heed: Heed) -> None:
-    """After DELETE the person is a stranger, and an old answer of theirs is unknown."""
+    """After DELETE the person is unknown, and so are their answers."""
     first = await heed.ask("bees", heed={"chat": "web"})
     await heed.correct(first["id"], "too long")
     assert (await heed.client.delete(ME)).status == 200
@@ -139,7 +139,7 @@ async def test_forgetting_leaves_nothing(heed: Heed) -> None:
 
 
 async def test_learning_off_keeps_corrections(heed: Heed) -> None:
-    """With /learning off a correction is kept as a note and makes no version."""
+    """With learning off a correction becomes a note and makes no version."""
     first = await heed.ask("bees")
     await heed.post(f"{ME}/commands", {"text": "/learning off"})
     assert (await heed.correct(first["id"], "too long"))["status"] == "kept"

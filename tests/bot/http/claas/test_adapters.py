@@ -26,19 +26,19 @@ INIT = "/v1/lora/init"
     ],
 )
 def test_a_lora_has_one_name(given: str, name: str) -> None:
-    """CLaaS's endings and slashes around it say nothing, however often it is asked."""
+    """CLaaS's endings and the slashes around a name are ignored."""
     assert canonical(given) == canonical(canonical(given)) == name
 
 
 @pytest.mark.parametrize("given", ["", "/", "-init", "a//b", "../a", "a/..", "a/-latest", "./a"])
 def test_what_names_nothing_is_refused(given: str) -> None:
-    """Nothing that would lead anywhere if it were a path, either."""
+    """A lora_id without a name, or with path segments, is refused."""
     with pytest.raises(InvalidField):
         canonical(given)
 
 
 async def test_adapters_are_made_listed_and_deleted(heed: Heed) -> None:
-    """Making one again changes nothing; deleting one that is gone is no error."""
+    """Making an adapter again changes nothing, and deleting a missing one is no error."""
     for lora_id in ("user/b", "user/a-init", "other", "user/a-latest"):
         assert (await heed.post(INIT, {"lora_id": lora_id}))[0] == 200
     assert (await heed.get("/v1/lora"))[1] == {"loras": ["other", "user/a", "user/b"]}
@@ -50,7 +50,7 @@ async def test_adapters_are_made_listed_and_deleted(heed: Heed) -> None:
 
 
 async def test_making_one_again_keeps_what_it_learned(heed: Heed) -> None:
-    """It is the same person."""
+    """Making an adapter again keeps its person and lessons."""
     answer = await heed.ask("bees", user="ana")
     await heed.correct(answer["id"], "too long", user="ana")
     assert (await heed.post(INIT, {"lora_id": "ana-latest"}))[1] == {"lora_id": "ana"}
@@ -58,12 +58,12 @@ async def test_making_one_again_keeps_what_it_learned(heed: Heed) -> None:
 
 
 async def shape_of(heed: Heed, user: str = "a") -> Any:
-    """What heed remembers of an adapter's shape."""
+    """Return the stored shape of an adapter."""
     return (await heed.get(f"/v1/users/{user}/export"))[1]["user"]["lora_shape"]
 
 
 async def test_an_adapter_has_the_shape_it_was_made_with(heed: Heed) -> None:
-    """What is as set is not remembered, so that a setting changed later holds for it, too."""
+    """Only values that differ from the settings are stored, so that a later setting holds for the others."""
     learn = heed.core.settings.learn
     as_set = {"lora_r": learn.lora_rank, "lora_alpha": learn.lora_alpha, "target_modules": [*learn.target_modules]}
     claas = {"lora_r": 32, "lora_alpha": 64, "target_modules": ["v_proj", "q_proj"]}
@@ -81,7 +81,7 @@ async def test_an_adapter_has_the_shape_it_was_made_with(heed: Heed) -> None:
 
 
 async def test_what_was_learned_keeps_its_shape(heed: Heed) -> None:
-    """Another one is refused; the same one, or none, is no news."""
+    """Another shape for a taught adapter is refused; the same one or none is accepted."""
     await heed.post(INIT, {"lora_id": "a", "lora_r": 8})
     await heed.correct((await heed.ask("bees", user="a"))["id"], "too long", user="a")
     for fields, status in (({"lora_r": 32}, 409), ({"lora_r": 8}, 200), ({}, 200)):
@@ -109,14 +109,14 @@ async def test_what_was_learned_keeps_its_shape(heed: Heed) -> None:
 async def test_what_cannot_be_made_is_refused_by_name(
     heed: Heed, fields: dict[str, Any], status: int, param: str
 ) -> None:
-    """And nobody is made."""
+    """A shape that cannot be served is refused, and no person is created."""
     found, answer = await heed.post(INIT, {"lora_id": "x", **fields})
     assert (found, answer["error"]["param"]) == (status, param), answer
     assert (await heed.get("/v1/lora"))[1] == {"loras": []}
 
 
 async def test_an_adapter_leaves_as_a_zip_file(heed: Heed) -> None:
-    """The version that answers now; no optimizer state in it."""
+    """The export has the active version without optimizer state."""
     answer = await heed.ask("bees", user="user/a")
     await heed.correct(answer["id"], "too long", user="user/a")
     response = await heed.client.get("/v1/lora/export", params={"lora_id": "user/a-latest"})
@@ -129,14 +129,14 @@ async def test_an_adapter_leaves_as_a_zip_file(heed: Heed) -> None:
 
 @pytest.mark.parametrize(("query", "status"), [("?lora_id=nobody", 404), ("?lora_id=fresh", 404), ("", 422)])
 async def test_nothing_to_export_is_said(heed: Heed, query: str, status: int) -> None:
-    """An unknown one, one that has learned nothing, none named."""
+    """An unknown adapter, an untaught one and a missing name are refused with a reason."""
     await heed.post(INIT, {"lora_id": "fresh"})
     found, answer = await heed.get(f"/v1/lora/export{query}")
     assert (found, answer["error"]["param"]) == (status, "lora_id")
 
 
 async def test_a_key_sees_its_own_adapters(start_heed: StartHeed) -> None:
-    """By the names that it gave them; another key's are neither listed nor deleted."""
+    """A key lists and deletes only its own adapters, by its own names."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20, "an": "b" * 20}})
     ana, an = ({"Authorization": f"Bearer {letter * 20}"} for letter in "ab")
     for lora_id in ("ana", "user/x"):

@@ -22,14 +22,14 @@ from engine.config import LearnConfig
     ],
 )
 def test_what_means_the_same_is_mapped(given: dict[str, Any], meant: dict[str, Any]) -> None:
-    """And heed's learning settings take what comes of it."""
+    """Settings with the same meaning are mapped to values that heed's learning settings accept."""
     settings = TrainingBody.model_validate(given).settings()
     assert settings == meant
     LearnConfig().merged(settings)
 
 
 def test_what_has_no_use_is_named_with_the_reason() -> None:
-    """Only where it was said."""
+    """Unused settings are named with the reason, if the client sent them."""
     ignored = TrainingBody.model_validate({"teacher_top_k": 20, "alpha": 0.5}).ignored()
     assert list(ignored) == ["teacher_top_k"]
     assert "vocabulary" in ignored["teacher_top_k"]

@@ -12,12 +12,12 @@ JSON = {"Content-Type": "application/json"}
 
 
 async def made(heed: Heed, lora_id: str = "user/my-lora") -> None:
-    """An adapter by that name."""
+    """Make an adapter with this name."""
     assert (await heed.post("/v1/lora/init", {"lora_id": lora_id}))[0] == 200
 
 
 def item(**fields: Any) -> dict[str, Any]:
-    """One answer and what was said about it."""
+    """Return one answer with its feedback."""
     return {
         "lora_id": "user/my-lora-latest",
         "prompt": "bees",
@@ -28,7 +28,7 @@ def item(**fields: Any) -> dict[str, Any]:
 
 
 async def export_of(heed: Heed, user: str = "user/my-lora") -> dict[str, Any]:
-    """Everything heed holds about a person."""
+    """Return everything heed stores about a person."""
     return (await heed.get(f"/v1/users/{user.replace('/', '%2F')}/export"))[1]
 
 
@@ -46,7 +46,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES)
 async def test_the_calls_of_its_readme_work_as_written(heed: Heed, example: str) -> None:
-    """Initialise, then teach: the answers named there are known to nobody, and are taught all the same."""
+    """The calls of CLaaS's README work: an adapter is made, and answers unknown to heed are taught."""
     first = await heed.client.post("/v1/lora/init", data='{"lora_id": "user/my-lora"}', headers=JSON)
     assert first.status == 200
     response = await heed.client.post(PATH, data=example, headers=JSON)
@@ -59,7 +59,7 @@ async def test_the_calls_of_its_readme_work_as_written(heed: Heed, example: str)
 
 
 async def test_the_answer_has_claas_form(heed: Heed) -> None:
-    """Every field of it; heed neither sleeps nor writes a log file, and says so."""
+    """The answer has every field of CLaaS; heed neither sleeps nor writes a log file."""
     await made(heed)
     _, given = await heed.post(PATH, {"requests": [item(), item(response="Bees buzz.", feedback="no emoji please")]})
     assert set(given) == {
@@ -80,7 +80,7 @@ async def test_the_answer_has_claas_form(heed: Heed) -> None:
 
 
 async def test_what_is_taught_shows_in_the_next_answer(heed: Heed) -> None:
-    """The adapter's person is answered with it, by the same name in heed's own calls."""
+    """The lesson shows in heed's own calls under the adapter's name."""
     await made(heed)
     before = text_of(await heed.ask("owls", user="user/my-lora"))
     await heed.post(PATH, {"requests": [item()]})
@@ -89,7 +89,7 @@ async def test_what_is_taught_shows_in_the_next_answer(heed: Heed) -> None:
 
 
 async def test_an_answer_is_found_by_its_exact_text(heed: Heed) -> None:
-    """What heed has answered is that answer, with its own tokens: nothing is read again."""
+    """An answer heed has given is found by its text and not scored again."""
     await made(heed)
     answer = await heed.ask("bees", user="user/my-lora")
     _, given = await heed.post(PATH, {"requests": [item(response=text_of(answer))]})
@@ -98,7 +98,7 @@ async def test_an_answer_is_found_by_its_exact_text(heed: Heed) -> None:
 
 
 async def test_the_same_text_to_another_question_is_another_answer(heed: Heed) -> None:
-    """Short answers repeat; what was asked tells them apart."""
+    """The prompt tells answers with the same text apart."""
     await made(heed)
     for prompt in ("bees", "owls", "owls"):
         await heed.post(PATH, {"requests": [item(prompt=prompt, response="Yes.")]})
@@ -109,7 +109,7 @@ async def test_the_same_text_to_another_question_is_another_answer(heed: Heed) -
 
 
 async def test_an_answer_can_be_named(heed: Heed) -> None:
-    """`completion_id` needs neither prompt nor response; another person's is not there."""
+    """`completion_id` replaces prompt and response; another person's is unknown."""
     await made(heed)
     answer = await heed.ask("bees", user="user/my-lora")
     named = {"lora_id": "user/my-lora", "feedback": "too long", "completion_id": answer["id"]}
@@ -120,7 +120,7 @@ async def test_an_answer_can_be_named(heed: Heed) -> None:
 
 
 async def test_training_is_passed_on_in_heeds_terms(heed: Heed) -> None:
-    """The update trains as was said, and the answer tells what had no use."""
+    """The update uses the sent settings, and the answer names the ignored ones."""
     await made(heed)
     training = {"learning_rate": 0.001, "alpha": 0.3, "kl_reg_weight": 0.1, "teacher_top_k": 20, "num_anchors": 2}
     _, given = await heed.post(PATH, {"requests": [item(training=training)]})
@@ -165,7 +165,7 @@ async def test_training_is_passed_on_in_heeds_terms(heed: Heed) -> None:
 async def test_what_is_wrong_is_named_and_changes_nothing(
     heed: Heed, batch: dict[str, Any], status: int, param: str | None
 ) -> None:
-    """No answer is stored and nothing is learned, also of the items that were well."""
+    """One wrong item refuses the whole call: nothing is stored or learned."""
     await made(heed)
     found, answer = await heed.post(PATH, batch)
     assert (found, answer["error"]["param"]) == (status, param), answer
@@ -174,7 +174,7 @@ async def test_what_is_wrong_is_named_and_changes_nothing(
 
 
 async def test_an_engine_that_is_down_is_503(heed: Heed) -> None:
-    """Nothing is stored; it can be sent again."""
+    """With the engine down nothing is stored, and the call can be sent again."""
     await made(heed)
     heed.engine.is_ready = False
     assert (await heed.post(PATH, {"requests": [item()]}))[0] == 503
@@ -182,7 +182,7 @@ async def test_an_engine_that_is_down_is_503(heed: Heed) -> None:
 
 
 async def test_what_waits_is_said_to_wait(heed: Heed) -> None:
-    """While learning is paused the feedback is kept."""
+    """While learning is paused the feedback is stored and the status is `queued`."""
     await made(heed)
     await heed.core.lessons.pause()
     _, given = await heed.post(PATH, {"requests": [item()]})
@@ -191,7 +191,7 @@ async def test_what_waits_is_said_to_wait(heed: Heed) -> None:
 
 
 async def test_a_call_sent_again_with_its_key_teaches_once(heed: Heed) -> None:
-    """Each item by itself."""
+    """A repeated call with the same idempotency key teaches each item once."""
     await made(heed)
     batch = {"requests": [item(), item(response="Bees buzz.", feedback="no emoji please")]}
     for _ in range(2):
@@ -200,7 +200,7 @@ async def test_a_call_sent_again_with_its_key_teaches_once(heed: Heed) -> None:
 
 
 async def test_a_key_reaches_its_own_adapters_only(start_heed: StartHeed) -> None:
-    """The same lora_id behind another key is somebody else."""
+    """The same lora_id behind another key is another person."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20, "ben": "b" * 20}})
     ana, ben = ({"Authorization": f"Bearer {letter * 20}"} for letter in "ab")
     await heed.post("/v1/lora/init", {"lora_id": "user/my-lora"}, headers=ana)
@@ -211,7 +211,7 @@ async def test_a_key_reaches_its_own_adapters_only(start_heed: StartHeed) -> Non
 
 
 async def test_heeds_own_form_is_told_apart(heed: Heed) -> None:
-    """By `kind`; a body that is in neither form is refused as heed's own would be."""
+    """A body with `kind` is heed's form; a body in neither form is refused as heed's own would be."""
     answer = await heed.ask("bees")
     own = {"completion_id": answer["id"], "kind": "correction", "text": "too long", "lora_id": "x"}
     assert (await heed.post(PATH, own))[1]["status"] == "learned"

@@ -1,4 +1,4 @@
-"""bot.http.claas.responses: what CLaaS's calls answer with."""
+"""bot.http.claas.responses: the answers to CLaaS's calls."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ ITEM = {"lora_id": "ana", "prompt": "bees", "response": "Bees hum.", "feedback":
 
 
 async def test_answers_have_their_shape(heed: Heed) -> None:
-    """An adapter made, taught, listed and deleted."""
+    """The answers of all calls have their declared shapes."""
 
     def check(shape: Any, answered: tuple[int, Any]) -> None:
         status, answer = answered
@@ -27,7 +27,7 @@ async def test_answers_have_their_shape(heed: Heed) -> None:
 
 
 def test_what_is_not_measured_is_null() -> None:
-    """No figure stands there."""
+    """Figures that heed does not measure are null."""
     figures = dict.fromkeys(responses.BatchMetrics.__annotations__) | {
         "tokens_processed": 3,
         "batch_size": 1,

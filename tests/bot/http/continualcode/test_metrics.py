@@ -1,4 +1,4 @@
-"""bot.http.continualcode.metrics: what a lesson measured, under continualcode's names."""
+"""bot.http.continualcode.metrics: the figures of a lesson under continualcode's names."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from engine.requests import LearnOutcome
 
 
 def test_advantages_are_summed_up() -> None:
-    """Mean and spread, with their signs and without; sparsity counts what stands out."""
+    """Advantages are summarised by mean, spread and sparsity."""
     found = credit([0.1, -0.1, 0.1, 2.0, -1.0])
     assert found["credit/adv_mean"] == pytest.approx(0.22)
     assert found["credit/adv_abs_mean"] == pytest.approx(0.66)
@@ -17,7 +17,7 @@ def test_advantages_are_summed_up() -> None:
 
 
 def test_a_lesson_without_heat_has_its_other_figures() -> None:
-    """Nothing is made up."""
+    """A lesson without heat has no credit figures."""
     outcome = LearnOutcome("fb-1", "learned", 3, steps=10, divergence_before=1.5, divergence_after=0.1, duration_ms=500)
     found = metrics_of(3, outcome)
     assert (found["sdpo_step"], found["sdpo_kl"], found["sdpo_kl_after"]) == (3, 1.5, 0.1)

@@ -1,4 +1,4 @@
-"""bot.http.continualcode.responses: what continualcode's web calls answer with."""
+"""bot.http.continualcode.responses: the answers to continualcode's web calls."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PATH = "/api/sessions"
 
 
 async def test_answers_have_their_shape(heed: Heed) -> None:
-    """Opened, prompted, revised, read, listed and cleared."""
+    """The answers of all calls have their declared shapes."""
 
     def check(shape: Any, answered: tuple[int, Any]) -> Any:
         status, answer = answered
@@ -29,7 +29,7 @@ async def test_answers_have_their_shape(heed: Heed) -> None:
 
 
 def test_metrics_have_known_names() -> None:
-    """All or none of them, and no others."""
+    """Metrics have only known names, and may be empty."""
     assert TypeAdapter(responses.LessonMetrics).validate_python({}) == {}
     with pytest.raises(ValidationError, match="reward"):
         TypeAdapter(responses.LessonMetrics).validate_python({"reward": 1.0})

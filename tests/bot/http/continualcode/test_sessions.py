@@ -11,14 +11,14 @@ PATH = "/api/sessions"
 
 
 async def opened(heed: Heed, **body: Any) -> str:
-    """A new session's path."""
+    """Return the path of a new session."""
     status, session = await heed.post(PATH, body)
     assert status == 200, session
     return f"{PATH}/{session['id']}"
 
 
 async def test_a_session_is_a_conversation(heed: Heed) -> None:
-    """Each prompt is answered with what was said before in view, and all of it can be read again."""
+    """Each prompt is answered with the earlier turns in view, and all turns can be read again."""
     session = await opened(heed)
     for text in ("bees", "wasps"):
         status, answer = await heed.post(f"{session}/prompt", {"text": text})
@@ -31,14 +31,14 @@ async def test_a_session_is_a_conversation(heed: Heed) -> None:
 
 
 async def test_a_session_needs_no_body(heed: Heed) -> None:
-    """As continualcode's page opens one."""
+    """A session can be created without a body, as continualcode's page does."""
     response = await heed.client.post(PATH)
     assert (response.status, (await response.json())["messages"]) == (200, [])
 
 
 @pytest.mark.parametrize(("kind", "text"), [("revise", "too long"), ("ideal", "Bees hum.")])
 async def test_feedback_teaches_and_answers_again(heed: Heed, kind: str, text: str) -> None:
-    """The new answer stands in the place of the old one, and the metrics are the lesson's."""
+    """The new answer replaces the old one, and the metrics are the lesson's."""
     session = await opened(heed)
     _, before = await heed.post(f"{session}/prompt", {"text": "bees"})
     status, given = await heed.post(f"{session}/feedback", {"kind": kind, "text": text})
@@ -53,7 +53,7 @@ async def test_feedback_teaches_and_answers_again(heed: Heed, kind: str, text: s
 
 
 async def test_accepting_teaches_nothing(heed: Heed) -> None:
-    """The answer stays and becomes gold."""
+    """An accepted answer stays and is approved."""
     session = await opened(heed)
     _, answer = await heed.post(f"{session}/prompt", {"text": "bees"})
     _, given = await heed.post(f"{session}/feedback", {"kind": "accept"})
@@ -63,7 +63,7 @@ async def test_accepting_teaches_nothing(heed: Heed) -> None:
 
 
 async def test_clearing_and_deleting(heed: Heed) -> None:
-    """A cleared session begins anew; a deleted one is not there any more."""
+    """A cleared session starts anew, and a deleted one is gone."""
     session = await opened(heed)
     await heed.post(f"{session}/prompt", {"text": "bees"})
     assert (await heed.post(f"{session}/clear", {}))[1]["messages"] == []
@@ -80,7 +80,7 @@ async def test_clearing_and_deleting(heed: Heed) -> None:
 
 
 async def test_sessions_are_their_persons_own(heed: Heed) -> None:
-    """Another person neither sees nor reaches them; heed's own chats are not among them."""
+    """Another person cannot see a session, and heed's own chats are not listed."""
     session = await opened(heed, user="ana")
     await heed.ask("bees", user="ana", heed={"chat": "web"})
     assert len((await heed.get(f"{PATH}?user=ana"))[1]["sessions"]) == 1
@@ -90,7 +90,7 @@ async def test_sessions_are_their_persons_own(heed: Heed) -> None:
 
 
 async def test_with_keys_a_session_needs_its_key(start_heed: StartHeed) -> None:
-    """401 without, 404 with another's."""
+    """A session is 401 without a key and 404 with another's."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20, "ben": "b" * 20}})
     ana, ben = ({"Authorization": f"Bearer {letter * 20}"} for letter in "ab")
     _, session = await heed.post(PATH, {}, headers=ana)
@@ -112,7 +112,7 @@ async def test_with_keys_a_session_needs_its_key(start_heed: StartHeed) -> None:
     ],
 )
 async def test_what_is_wrong_is_named(heed: Heed, path: str, body: dict[str, Any], status: int, param: str) -> None:
-    """And changes nothing; feedback needs an answer."""
+    """A wrong field is named and changes nothing; feedback needs an answer."""
     session = await opened(heed)
     found, answer = await heed.post(f"{session if path else PATH}{path}", body)
     assert (found, answer["error"]["param"]) == (status, param)
@@ -122,7 +122,7 @@ async def test_what_is_wrong_is_named(heed: Heed, path: str, body: dict[str, Any
 
 @pytest.mark.parametrize("kind", ["revise", "ideal"])
 async def test_a_revision_needs_words(heed: Heed, kind: str) -> None:
-    """422, and nothing is learned."""
+    """A revision without words is 422 and teaches nothing."""
     session = await opened(heed)
     await heed.post(f"{session}/prompt", {"text": "bees"})
     assert (await heed.post(f"{session}/feedback", {"kind": kind, "text": " "}))[0] == 422
@@ -130,12 +130,12 @@ async def test_a_revision_needs_words(heed: Heed, kind: str) -> None:
 
 
 async def test_the_profiles_are_listed(heed: Heed) -> None:
-    """There is one."""
+    """There is one profile."""
     assert await heed.get("/api/profiles") == (200, {"profiles": ["default"]})
 
 
 @pytest.mark.parametrize(("name", "status"), [("nothing", 404), ("%00", 422), ("x" * 65, 422)])
 async def test_an_unknown_session_is_not_there(heed: Heed, name: str, status: int) -> None:
-    """Nor is what could be none."""
+    """An unknown or malformed session id is refused."""
     found, answer = await heed.get(URL(f"{PATH}/{name}", encoded=True))
     assert (found, answer["error"]["param"]) == (status, "id")

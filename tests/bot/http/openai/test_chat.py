@@ -18,12 +18,12 @@ CHAT = "/v1/chat/completions"
 
 
 def body(text: str = "bees", **fields: Any) -> dict[str, Any]:
-    """A chat call with one message."""
+    """Return a chat call with one message."""
     return {"messages": [{"role": "user", "content": text}], **fields}
 
 
 async def stream(heed: Heed, **fields: Any) -> list[Any]:
-    """The events of a streamed call, parsed; the last one is "[DONE]"."""
+    """Return the parsed events of a streamed call; the last one is "[DONE]"."""
     response = await heed.client.post("/v1/chat/completions", json=body(stream=True, **fields))
     assert response.status == 200, await response.text()
     assert response.headers["Content-Type"] == "text/event-stream"
@@ -84,7 +84,7 @@ async def test_a_client_that_leaves_ends_its_generation(heed: Heed) -> None:
 
 
 async def test_a_client_that_leaves_a_plain_call_ends_its_generation(heed: Heed) -> None:
-    """The same without streaming."""
+    """A call without streaming is aborted as well if its client disconnects."""
     heed.engine.token_delay_s = 0.05
     call = asyncio.create_task(heed.post(CHAT, body()))
     await until(lambda: heed.engine.requests)
@@ -125,13 +125,13 @@ async def test_sampling_reaches_the_engine(heed: Heed, fields: dict[str, Any], e
 
 
 async def test_max_tokens_and_stop_end_an_answer(heed: Heed) -> None:
-    """finish_reason says which."""
+    """finish_reason tells if the limit or a stop text ended the answer."""
     assert (await heed.ask("bees", max_tokens=3))["choices"][0]["finish_reason"] == "length"
     assert "subject" not in text_of(await heed.ask("bees", stop=["subject"]))
 
 
 async def test_logprobs_are_by_token_id(heed: Heed) -> None:
-    """One entry per token, with the alternatives asked for."""
+    """There is one entry per token, with the requested alternatives."""
     answer = await heed.ask("bees", logprobs=True, top_logprobs=2)
     entries = answer["choices"][0]["logprobs"]["content"]
     assert len(entries) == answer["usage"]["completion_tokens"]
@@ -142,7 +142,7 @@ async def test_logprobs_are_by_token_id(heed: Heed) -> None:
 
 
 async def test_the_base_model_is_untouched_by_lessons(heed: Heed) -> None:
-    """model heed-base answers as if nothing had been learned."""
+    """The model heed-base answers as if nothing had been learned."""
     before = await heed.ask("bees")
     await heed.correct(before["id"], "too long")
     assert text_of(await heed.ask("bees", model="heed-base")) == text_of(before)
@@ -150,7 +150,7 @@ async def test_the_base_model_is_untouched_by_lessons(heed: Heed) -> None:
 
 
 async def test_notes_can_be_left_out(heed: Heed) -> None:
-    """heed.notes: off answers from the weights alone."""
+    """With heed.notes: off the weights alone answer."""
     await heed.post("/v1/feedback", {"kind": "note", "text": "lowercase please"})
     assert text_of(await heed.ask("bees")).islower()
     assert not text_of(await heed.ask("bees", heed={"notes": "off"})).islower()
@@ -224,14 +224,14 @@ async def test_a_wrong_field_is_named_and_changes_nothing(heed: Heed, fields: di
 
 
 async def test_half_a_surrogate_pair_is_refused(heed: Heed) -> None:
-    """JSON can carry what is no text."""
+    """A lone surrogate, which JSON can carry, is refused."""
     raw = json.dumps(body("\ud800"))
     response = await heed.client.post(CHAT, data=raw, headers={"Content-Type": "application/json"})
     assert response.status == 422
 
 
 async def test_an_unknown_completion_cannot_be_given_again(heed: Heed) -> None:
-    """404, also for another person's."""
+    """An unknown completion and another person's are 404."""
     other = await heed.ask("bees", user="bob")
     for completion_id in ("cmpl-0", other["id"]):
         status, answer = await heed.post(CHAT, {"heed": {"regenerate": completion_id}, "user": "ana"})
@@ -258,7 +258,7 @@ async def test_an_error_in_mid_stream_is_an_event(heed: Heed, monkeypatch: pytes
 
 
 async def test_thoughts_are_told_from_the_answer(heed: Heed) -> None:
-    """As reasoning_content, whole and streamed; the text is the answer alone, and the tokens are of both."""
+    """Reasoning comes as reasoning_content, whole and streamed; the tokens are of both."""
     plain = text_of(await heed.ask("bees"))
     heed.engine.thoughts = "They ask about bees."
     answer = await heed.ask("bees")
@@ -273,12 +273,12 @@ async def test_thoughts_are_told_from_the_answer(heed: Heed) -> None:
 
 
 async def test_without_thoughts_there_is_no_field_for_them(heed: Heed) -> None:
-    """Clients see what they always saw."""
+    """Without reasoning the field is left out."""
     assert set((await heed.ask("bees"))["choices"][0]["message"]) == {"role", "content"}
 
 
 async def test_the_models_are_listed(heed: Heed) -> None:
-    """heed and heed-base."""
+    """heed and heed-base are listed."""
     _, models = await heed.get("/v1/models")
     assert [model["id"] for model in models["data"]] == ["heed", "heed-base"]
 
@@ -318,7 +318,7 @@ async def test_an_error_in_one_stream_ends_them_all() -> None:
 
 
 async def test_pieces_come_at_a_readable_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first one at once, a pause after each but the last; what is left early is closed."""
+    """The first piece comes at once, each later one after a pause; a client that leaves early closes the stream."""
     paused: list[float] = []
     closed: list[bool] = []
 

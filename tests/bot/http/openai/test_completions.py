@@ -11,7 +11,7 @@ PATH = "/v1/completions"
 
 
 async def test_its_answer_takes_feedback(heed: Heed) -> None:
-    """It is a turn like any other."""
+    """The answer is a turn like any other and can be corrected."""
     status, answer = await heed.post(PATH, {"prompt": "bees"})
     assert status == 200, answer
     assert (await heed.correct(answer["id"], "too long"))["status"] == "learned"
@@ -39,14 +39,14 @@ async def test_its_answer_takes_feedback(heed: Heed) -> None:
     ],
 )
 async def test_a_wrong_field_is_named(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """422, and nothing reaches the engine."""
+    """A wrong field is 422, and nothing reaches the engine."""
     status, answer = await heed.post(PATH, fields)
     assert (status, answer["error"]["param"].partition(".")[0]) == (422, param)
     assert heed.engine.requests == []
 
 
 def test_entries_as_lists() -> None:
-    """Each kind of value in a list of its own."""
+    """Each kind of value has a list of its own."""
     top = [{"token": "token_id:7", "logprob": -0.5, "bytes": None}]
     entries = [{"token": "token_id:3", "logprob": -0.1, "bytes": None, "top_logprobs": top}]
     assert as_lists(entries) == {

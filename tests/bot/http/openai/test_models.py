@@ -1,4 +1,4 @@
-"""bot.http.openai.models: which models there are, and whose adapter a name means."""
+"""bot.http.openai.models: the list of models, and the adapter that a model's name means."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ BEES = {"messages": [{"role": "user", "content": "bees"}]}
 
 
 async def taught(heed: Heed, user: str = "user/my-lora") -> str:
-    """Somebody who taught something; what they are answered now."""
+    """Teach a person something. Return the new answer."""
     answer = await heed.ask("bees", user=user)
     await heed.correct(answer["id"], "too long", user=user)
     return text_of(await heed.ask("bees", user=user))
@@ -27,7 +27,7 @@ async def test_an_adapters_name_is_a_model(heed: Heed, model: str) -> None:
 
 
 async def test_scores_and_plain_completions_take_it_too(heed: Heed) -> None:
-    """The same adapter in every call to a model."""
+    """Scores and plain completions use the named adapter, too."""
     expected = await taught(heed)
     _, plain = await heed.post("/v1/completions", {"prompt": "bees", "model": "user/my-lora"})
     assert plain["choices"][0]["text"] == expected
@@ -46,7 +46,7 @@ async def test_scores_and_plain_completions_take_it_too(heed: Heed) -> None:
     ],
 )
 async def test_an_unknown_model_is_refused(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """Also an adapter's name beside another person's."""
+    """An unknown model is refused, also an adapter's name together with another user."""
     await taught(heed)
     for path, more in (("/v1/chat/completions", {}), ("/v1/score", {"completion": "x"})):
         status, answer = await heed.post(path, {**BEES, **more, **fields})
@@ -54,7 +54,7 @@ async def test_an_unknown_model_is_refused(heed: Heed, fields: dict[str, Any], p
 
 
 async def test_models_are_listed_with_the_adapters(heed: Heed) -> None:
-    """And found one by one."""
+    """Adapters are listed as models and found one by one."""
     await taught(heed)
     _, models = await heed.get("/v1/models")
     assert [model["id"] for model in models["data"]] == ["heed", "heed-base", "user/my-lora"]
@@ -65,7 +65,7 @@ async def test_models_are_listed_with_the_adapters(heed: Heed) -> None:
 
 
 async def test_with_keys_only_heeds_own_names_are_models(start_heed: StartHeed) -> None:
-    """The key says whose adapter answers."""
+    """With keys the key decides the adapter, and adapters' names are no models."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20}})
     headers = {"Authorization": f"Bearer {'a' * 20}"}
     await heed.post("/v1/lora/init", {"lora_id": "user/my-lora"}, headers=headers)

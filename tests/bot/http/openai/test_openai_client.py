@@ -17,7 +17,7 @@ BEES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "bees"}]
 
 
 def client_of(heed: Heed, api_key: str = "none is needed") -> openai.AsyncOpenAI:
-    """A client as a program makes it: nothing but the address and a key."""
+    """Return a client with only an address and a key."""
     return openai.AsyncOpenAI(
         base_url=str(heed.client.make_url("/v1")), api_key=api_key, max_retries=0, timeout=PATIENCE_S
     )
@@ -25,13 +25,13 @@ def client_of(heed: Heed, api_key: str = "none is needed") -> openai.AsyncOpenAI
 
 @pytest_asyncio.fixture
 async def client(heed: Heed) -> AsyncIterator[openai.AsyncOpenAI]:
-    """A client of a heed that asks for no key."""
+    """Return a client of a heed that needs no key."""
     async with client_of(heed) as client:
         yield client
 
 
 async def refusal(call: Any, kind: type[openai.APIStatusError]) -> openai.APIStatusError:
-    """What the client raises."""
+    """Return the error that the client raises."""
     try:
         await call
     except kind as error:
@@ -40,7 +40,7 @@ async def refusal(call: Any, kind: type[openai.APIStatusError]) -> openai.APISta
 
 
 async def test_an_answer(client: openai.AsyncOpenAI) -> None:
-    """Text, usage, finish reason, model, and an id to find it in the log by."""
+    """An answer has text, usage, finish reason, model, and an id that is in the log."""
     answer = await client.chat.completions.create(model="heed", messages=BEES, temperature=0, seed=1, top_p=0.9)
     (choice,) = answer.choices
     assert choice.message.content is not None
@@ -53,7 +53,7 @@ async def test_an_answer(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_a_stream_is_the_same_answer_in_pieces(client: openai.AsyncOpenAI) -> None:
-    """With the usage at its end where that is asked for."""
+    """A stream has the same text in pieces, and ends with the usage if it was requested."""
     whole = await client.chat.completions.create(model="heed", messages=BEES)
     stream = await client.chat.completions.create(
         model="heed", messages=BEES, stream=True, stream_options={"include_usage": True}
@@ -67,7 +67,7 @@ async def test_a_stream_is_the_same_answer_in_pieces(client: openai.AsyncOpenAI)
 
 
 async def test_the_clients_own_stream_helper_reads_along(client: openai.AsyncOpenAI) -> None:
-    """It puts the pieces together and checks them while it does."""
+    """The client's stream helper accepts and joins the pieces."""
     async with client.chat.completions.stream(model="heed", messages=BEES) as stream:
         kinds = {event.type async for event in stream}
         final = await stream.get_final_completion()
@@ -76,7 +76,7 @@ async def test_the_clients_own_stream_helper_reads_along(client: openai.AsyncOpe
 
 
 async def test_logprobs(client: openai.AsyncOpenAI) -> None:
-    """One entry for each token, with as many others as were asked for, whole and in a stream."""
+    """Each token has an entry with the requested alternatives, whole and in a stream."""
     answer = await client.chat.completions.create(model="heed", messages=BEES, logprobs=True, top_logprobs=2)
     logprobs = answer.choices[0].logprobs
     assert logprobs is not None
@@ -96,7 +96,7 @@ async def test_logprobs(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_several_choices_and_limits(client: openai.AsyncOpenAI) -> None:
-    """n, max_tokens, stop."""
+    """n, max_tokens and stop work."""
     answer = await client.chat.completions.create(model="heed", messages=BEES, n=3, temperature=1.0)
     assert [choice.index for choice in answer.choices] == [0, 1, 2]
     short = await client.chat.completions.create(model="heed", messages=BEES, max_tokens=2)
@@ -106,7 +106,7 @@ async def test_several_choices_and_limits(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_the_older_call(client: openai.AsyncOpenAI) -> None:
-    """A prompt is answered as a message is; whole and as a stream, with logprobs."""
+    """A prompt is answered like a message, whole and as a stream, with logprobs."""
     chat = await client.chat.completions.create(model="heed", messages=BEES)
     whole = await client.completions.create(model="heed", prompt="bees", logprobs=1)
     assert (whole.object, whole.choices[0].text) == ("text_completion", chat.choices[0].message.content)
@@ -122,7 +122,7 @@ async def test_the_older_call(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_a_program_that_leaves_a_stream_ends_its_generation(heed: Heed, client: openai.AsyncOpenAI) -> None:
-    """Cancelled in mid-stream: the engine stops writing, and nothing of it is stored."""
+    """A client that leaves a stream stops the engine, and nothing is stored."""
     heed.engine.token_delay_s = 0.05
     stream = await client.chat.completions.create(model="heed", messages=BEES, stream=True)
     await anext(aiter(stream))
@@ -134,7 +134,7 @@ async def test_a_program_that_leaves_a_stream_ends_its_generation(heed: Heed, cl
 
 
 async def test_errors_are_the_clients_own_kinds(heed: Heed, client: openai.AsyncOpenAI) -> None:
-    """Each with the field at fault, and with the id of the call."""
+    """Each error is one of the client's kinds, with the wrong field and the call's id."""
     wrong = await refusal(
         client.chat.completions.create(model="heed", messages=BEES, top_p=0), openai.UnprocessableEntityError
     )
@@ -151,7 +151,7 @@ async def test_errors_are_the_clients_own_kinds(heed: Heed, client: openai.Async
 
 
 async def test_models(client: openai.AsyncOpenAI) -> None:
-    """The list, one of them, and one that is not there."""
+    """The client can list the models and get one; an unknown one is an error."""
     assert [model.id async for model in client.models.list()] == ["heed", "heed-base"]
     assert (await client.models.retrieve("heed")).id == "heed"
     missing = await refusal(client.models.retrieve("gpt-5"), openai.NotFoundError)
@@ -159,7 +159,7 @@ async def test_models(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
-    """The client's key says who asks; a wrong one is refused."""
+    """The client's key decides the person, and a wrong one is refused."""
     heed = await start_heed(http=HttpSettings(api_keys={"ana": "sk-ana-0123456789abcdef"}))  # type: ignore[dict-item]
     async with client_of(heed, "sk-ana-0123456789abcdef") as ana:
         answer = await ana.chat.completions.create(model="heed", messages=BEES)

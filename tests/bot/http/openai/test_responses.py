@@ -1,4 +1,4 @@
-"""bot.http.openai.responses: what OpenAI's calls answer with."""
+"""bot.http.openai.responses: the answers to OpenAI's calls."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ ASK = {"messages": [{"role": "user", "content": "bees"}], "prompt": "bees", "n":
     ],
 )
 async def test_answers_have_their_shape(heed: Heed, path: str, shape: Any, logprobs: dict[str, Any]) -> None:
-    """With and without log-probabilities."""
+    """Answers have their declared shapes, with and without log-probabilities."""
     for more in ({}, logprobs):
         status, answer = await heed.post(path, ASK | more)
         assert status == 200

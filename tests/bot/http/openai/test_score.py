@@ -1,4 +1,4 @@
-"""bot.http.openai.score: how likely an answer is."""
+"""bot.http.openai.score: the likelihood of an answer."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ BEES = {"messages": [{"role": "user", "content": "bees"}]}
 
 
 async def test_an_answer_is_scored_token_by_token(heed: Heed) -> None:
-    """What the model would say is likely; the sum is that of the tokens; nothing is stored."""
+    """The model's own answer is likely, the sum is that of the tokens, and nothing is stored."""
     status, likely = await heed.post(PATH, {**BEES, "completion": "You asked about bees."})
     assert status == 200, likely
     assert "".join(likely["tokens"]) == "You asked about bees."
@@ -24,7 +24,7 @@ async def test_an_answer_is_scored_token_by_token(heed: Heed) -> None:
 
 
 async def test_notes_are_read_unless_left_out(heed: Heed) -> None:
-    """As when an answer is asked for."""
+    """Notes are in the prompt of a score unless they are turned off."""
     await heed.post("/v1/users/local/commands", {"text": "/note too long"})
     long_answer = "It is a fine subject with many sides, and I could go on for quite a while."
     _, noted = await heed.post(PATH, {**BEES, "completion": long_answer})
@@ -33,7 +33,7 @@ async def test_notes_are_read_unless_left_out(heed: Heed) -> None:
 
 
 async def test_an_empty_answer_has_no_tokens(heed: Heed) -> None:
-    """Its sum is zero."""
+    """An empty answer has no tokens and the sum zero."""
     _, nothing = await heed.post(PATH, {**BEES, "completion": ""})
     assert (nothing["tokens"], nothing["logprob_sum"]) == ([], 0)
 
@@ -49,6 +49,6 @@ async def test_an_empty_answer_has_no_tokens(heed: Heed) -> None:
     ],
 )
 async def test_a_wrong_field_is_named(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """422."""
+    """A wrong field is 422 and named."""
     status, answer = await heed.post(PATH, {**BEES, "completion": "x", **fields})
     assert (status, answer["error"]["param"]) == (422, param)

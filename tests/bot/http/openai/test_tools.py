@@ -15,13 +15,13 @@ WEATHER = {
 
 @pytest.mark.parametrize(("choice", "expected"), [(None, [WEATHER]), ("auto", [WEATHER]), ("none", [])])
 async def test_tools_reach_the_engine(heed: Heed, choice: Any, expected: list[Any]) -> None:
-    """As they were written, unless none may be used."""
+    """Tools reach the engine unchanged, unless tool_choice is none."""
     await heed.ask("bees", tools=[WEATHER], tool_choice=choice)
     assert heed.engine.requests[-1].tools == expected
 
 
 async def test_an_answer_is_given_again_with_its_tools(heed: Heed) -> None:
-    """Asked for once more, and after a correction."""
+    """A regenerated or corrected answer uses the same tools."""
     answer = await heed.ask("bees", tools=[WEATHER])
     await heed.ask("", heed={"regenerate": answer["id"]}, messages=[])
     assert heed.engine.requests[-1].tools == [WEATHER]
@@ -30,7 +30,7 @@ async def test_an_answer_is_given_again_with_its_tools(heed: Heed) -> None:
 
 
 async def test_what_a_tool_gave_back_is_read(heed: Heed) -> None:
-    """A conversation may end with it."""
+    """A conversation may end with a tool's result."""
     messages = [
         {"role": "user", "content": "weather?"},
         {"role": "assistant", "content": "get_weather()"},
@@ -55,7 +55,7 @@ async def test_what_a_tool_gave_back_is_read(heed: Heed) -> None:
     ],
 )
 async def test_what_cannot_be_done_is_refused_by_name(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """Before the engine is asked."""
+    """A choice or tool that heed cannot honour is refused before the engine is called."""
     status, answer = await heed.post(
         CHAT, {"messages": [{"role": "user", "content": "x"}], "tools": [WEATHER], **fields}
     )

@@ -1,4 +1,4 @@
-"""bot.http.protocol.app_keys: what handlers find in the application."""
+"""bot.http.protocol.app_keys: the objects that handlers find in the application."""
 
 from bot.http.protocol.app_keys import CORE, PLATFORMS, Platforms
 from bot.http.server import application

@@ -1,4 +1,4 @@
-"""bot.http.protocol.auth: who is calling, and which pages may."""
+"""bot.http.protocol.auth: the caller of a request, and the pages that may call."""
 
 from typing import Any
 from urllib.parse import quote
@@ -14,12 +14,12 @@ KEYS = {"api_keys": {"ana": "a" * 20, "bob": "b" * 20}}
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header with a key."""
+    """Return the header with a key."""
     return {"Authorization": f"Bearer {key}"}
 
 
 async def test_without_keys_the_user_is_a_local_person(heed: Heed) -> None:
-    """`user` separates people; without it everybody is "local"."""
+    """Without keys `user` separates people, and the default is "local"."""
     await heed.ask("bees", user="ana")
     await heed.ask("bees")
     for user in ("ana", "local"):
@@ -29,7 +29,7 @@ async def test_without_keys_the_user_is_a_local_person(heed: Heed) -> None:
 
 @pytest.mark.parametrize("header", [{}, bearer("wrong"), {"Authorization": "Basic " + "a" * 20}, bearer("é" * 20)])
 async def test_with_keys_a_call_needs_one(start_heed: StartHeed, header: dict[str, str]) -> None:
-    """401 with WWW-Authenticate for no key, a wrong one, another scheme, and one that is not ASCII."""
+    """A missing, wrong or non-ASCII key, and another scheme, are 401 with WWW-Authenticate."""
     heed = await start_heed(http=KEYS)
     for path in ("/v1/models", "/metrics", "/v1/users/ana"):
         response = await heed.client.get(path, headers=header)
@@ -38,14 +38,14 @@ async def test_with_keys_a_call_needs_one(start_heed: StartHeed, header: dict[st
 
 
 async def test_health_and_the_page_need_no_key(start_heed: StartHeed) -> None:
-    """Probes and the page itself carry nothing of anybody."""
+    """Probes and the page need no key, because they show nothing of anyone."""
     heed = await start_heed(http=KEYS)
     for path in ("/", "/healthz", "/readyz", "/static/main.js"):
         assert (await heed.client.get(path)).status == 200
 
 
 async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
-    """One key cannot reach what another key's people said, whatever name it gives."""
+    """A key cannot reach the answers of another key's people, whatever name it sends."""
     heed = await start_heed(http=KEYS)
     body = {"messages": [{"role": "user", "content": "bees"}]}
     status, answer = await heed.post("/v1/chat/completions", body, headers=bearer("a" * 20))
@@ -58,7 +58,7 @@ async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
 
 
 async def test_several_people_behind_one_key_are_apart(start_heed: StartHeed) -> None:
-    """`user` names people of this key; its own name and "local" are the key itself."""
+    """`user` names people behind the key; the key's own name and "local" are the key itself."""
     heed = await start_heed(http=KEYS)
     for user in ("", "ana", "local", "carl"):
         body = {"messages": [{"role": "user", "content": "bees"}], "user": user}
@@ -72,19 +72,19 @@ async def test_several_people_behind_one_key_are_apart(start_heed: StartHeed) ->
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::1", ""])
 async def test_another_host_name_is_refused(heed: Heed, host: str) -> None:
-    """A name that was rebound to loopback gets nothing (DNS rebinding)."""
+    """A name rebound to loopback is refused (DNS rebinding)."""
     response = await heed.client.get("/v1/models", headers={"Host": host})
     assert (response.status, (await response.json())["error"]["type"]) == (403, "permission_error")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:80", "LOCALHOST"])
 async def test_loopback_names_are_answered(heed: Heed, host: str) -> None:
-    """Every name of this machine's loopback will do."""
+    """Every name of the machine's loopback is answered."""
     assert (await heed.client.get("/v1/models", headers={"Host": host})).status == 200
 
 
 async def test_a_named_host_is_answered(start_heed: StartHeed) -> None:
-    """http.allowed_hosts adds names."""
+    """http.allowed_hosts adds host names."""
     heed = await start_heed(http={"allowed_hosts": ["heed.home"]})
     assert (await heed.client.get("/v1/models", headers={"Host": "heed.home"})).status == 200
 
@@ -95,14 +95,14 @@ async def test_a_named_host_is_answered(start_heed: StartHeed) -> None:
      {"Sec-Fetch-Site": "cross-site"}],
 )  # fmt: skip
 async def test_another_sites_page_cannot_post(heed: Heed, headers: dict[str, str]) -> None:
-    """A foreign Origin, none that can be named, another port, and what the browser calls cross-site."""
+    """A foreign or unreadable Origin, another port, and a cross-site request are refused."""
     status, _ = await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers)
     assert status == 403
     assert (await heed.get("/v1/users/local/notes"))[1]["data"] == []
 
 
 async def test_heeds_own_page_can_post(heed: Heed) -> None:
-    """The Origin of the page itself is fine."""
+    """The page's own Origin is accepted."""
     origin = str(heed.client.make_url("/")).rstrip("/")
     headers = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
     assert (await heed.post("/v1/feedback", {"kind": "note", "text": "x"}, headers=headers))[0] == 200
@@ -118,7 +118,7 @@ async def test_any_visible_name_is_a_person(heed: Heed, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a" * 65, "a\nb", "a\x00b", "a\u202eb", "a\u200bb"])
 async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> None:
-    """Line breaks, NUL, direction marks and zero-width characters would make two names look alike."""
+    """Invisible characters are refused, because they would make two names look alike."""
     body: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}], "user": name}
     status, answer = await heed.post("/v1/chat/completions", body)
     assert (status, answer["error"]["param"]) == (422, "user")
@@ -126,12 +126,12 @@ async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> No
 
 @pytest.fixture(autouse=True)
 def keys_hold_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether there are keys is asked at each call."""
+    """Check the keys anew at each call."""
     monkeypatch.setattr("bot.access.api_keys.ANY_EVERY_S", 0.0)
 
 
 async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
-    """The header with a new key of ana that `heed keys` would have made."""
+    """Return the header with a new key of Ana, made as `heed keys` does."""
     token = api_keys.new_token()
     row = ApiKey(account="ana", sha256=api_keys.digest(token), scopes=list(scopes), **fields)
     await heed.core.database.write(lambda s: api_keys.add(s, row))
@@ -139,7 +139,7 @@ async def stored_key(heed: Heed, *scopes: str, **fields: Any) -> dict[str, str]:
 
 
 async def test_a_stored_key_closes_heed_and_opens_what_it_may(heed: Heed) -> None:
-    """Without a restart; what it may not is 403 by name, and changes nothing."""
+    """A new key needs no restart; a call outside its scopes is 403 and changes nothing."""
     assert (await heed.get("/v1/models"))[0] == 200
     header = await stored_key(heed, "chat")
     assert (await heed.get("/v1/models"))[0] == 401
@@ -155,7 +155,7 @@ async def test_a_stored_key_closes_heed_and_opens_what_it_may(heed: Heed) -> Non
 
 
 async def test_commands_need_every_everyday_scope(heed: Heed) -> None:
-    """For a command can be any of it; an admin's need the scope admin, too."""
+    """Commands need all everyday scopes, and an admin's commands the scope admin, too."""
     chat = await stored_key(heed, "chat", "person")
     assert (await heed.post("/v1/users/ana/commands", {"text": "/help"}, headers=chat))[0] == 403
     full = await stored_key(heed, "chat", "person", "feedback", "adapters")
@@ -166,7 +166,7 @@ async def test_commands_need_every_everyday_scope(heed: Heed) -> None:
 
 
 async def test_a_spent_quota_is_429_with_the_time(heed: Heed) -> None:
-    """Answers and lessons count apart, and what is refused has no effect."""
+    """Answers and lessons have separate quotas, and a refused call has no effect."""
     header = await stored_key(heed, "chat", "feedback", "person", messages_per_day=1, updates_per_day=1)
     asked = {"messages": [{"role": "user", "content": "bees"}]}
     status, answer = await heed.post("/v1/chat/completions", asked, headers=header)
@@ -184,7 +184,7 @@ async def test_a_spent_quota_is_429_with_the_time(heed: Heed) -> None:
 
 
 async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:
-    """From the next call on."""
+    """A revoked key is refused from the next call on."""
     header = await stored_key(heed, "chat")
     await stored_key(heed, "chat")
     assert (await heed.get("/v1/models", headers=header))[0] == 200
@@ -195,12 +195,12 @@ async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:
 
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//"])
 async def test_an_origin_that_is_no_address_is_refused(heed: Heed, origin: str) -> None:
-    """403, not an error of ours."""
+    """An Origin that is no address is 403."""
     assert (await heed.get("/v1/models", headers={"Origin": origin}))[0] == 403
 
 
 async def test_several_answers_are_several_messages(heed: Heed) -> None:
-    """All of a call's answers fit into what is left of the day, or none is given."""
+    """A call's answers all fit into the day's quota, or none is given."""
     header = await stored_key(heed, "chat", messages_per_day=3)
     body = {"messages": [{"role": "user", "content": "bees"}]}
     calls = [heed.post("/v1/chat/completions", {**body, "n": n}, headers=header) for n in (2, 2, 1, 1)]
@@ -208,7 +208,7 @@ async def test_several_answers_are_several_messages(heed: Heed) -> None:
 
 
 async def test_a_quota_holds_in_others_forms_of_a_call_too(heed: Heed) -> None:
-    """CLaaS's feedback and continualcode's sessions count as heed's own calls do."""
+    """CLaaS's feedback and continualcode's sessions use the same quota as heed's own calls."""
     header = await stored_key(heed, "chat", "feedback", "adapters", messages_per_day=1, updates_per_day=3)
     await heed.post("/v1/lora/init", {"lora_id": "x"}, headers=header)
     batch = {"requests": [{"lora_id": "x", "prompt": "bees", "response": "Bees hum.", "feedback": "too long"}] * 2}
@@ -225,7 +225,7 @@ async def test_a_quota_holds_in_others_forms_of_a_call_too(heed: Heed) -> None:
 
 
 async def test_a_stored_key_sees_its_own_adapters(heed: Heed) -> None:
-    """Neither those made before there was a key nor another key's, as adapters or as models."""
+    """A key sees neither another key's adapters nor those from before it, also as models."""
     await heed.post("/v1/lora/init", {"lora_id": "ben"})
     header = await stored_key(heed, "chat", "adapters")
     await heed.post("/v1/lora/init", {"lora_id": "x"}, headers=header)

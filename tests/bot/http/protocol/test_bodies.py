@@ -1,4 +1,4 @@
-"""bot.http.protocol.bodies: what may stand in a request."""
+"""bot.http.protocol.bodies: the shapes of request bodies."""
 
 import pytest
 from pydantic import ValidationError
@@ -8,23 +8,23 @@ from tests.bot.conftest import Heed
 
 
 def test_fields_of_other_servers_are_ignored() -> None:
-    """OpenAI clients send more than heed reads."""
+    """Unknown fields of OpenAI's clients are ignored."""
     assert ChatBody.model_validate({"messages": [], "frequency_penalty": 1, "logit_bias": {}}).n == 1
 
 
 def test_numbers_are_not_taken_from_text() -> None:
-    """ "5" is not 5."""
+    """The text "5" is not the number 5."""
     with pytest.raises(ValidationError):
         ChatBody.model_validate({"messages": [], "n": "5"})
 
 
 def test_whole_numbers_are_numbers() -> None:
-    """A temperature of 1 is one of 1.0."""
+    """A temperature of 1 is accepted as 1.0."""
     assert ChatBody.model_validate({"messages": [], "temperature": 1}).temperature == 1.0
 
 
 def test_not_a_number_is_refused() -> None:
-    """JSON's NaN and Infinity do not get in."""
+    """JSON's NaN and Infinity are refused."""
     with pytest.raises(ValidationError):
         ChatBody.model_validate({"messages": [], "temperature": float("nan")})
 
@@ -45,6 +45,6 @@ def test_feedback_waits_by_default() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/feedback", "/v1/users/local/adapters"])
 async def test_a_body_that_is_not_packed_as_it_says_is_refused(heed: Heed, path: str) -> None:
-    """400, not a server error."""
+    """A body that does not match its Content-Encoding is 400."""
     response = await heed.client.post(path, data=b"not deflated", headers={"Content-Encoding": "deflate"})
     assert (response.status, (await response.json())["error"]["type"]) == (400, "invalid_request_error")

@@ -14,14 +14,14 @@ from tests.bot.conftest import Heed
      ("GET", "/static/../config.py", 404), ("GET", "/static/%2e%2e/auth.py", 404), ("GET", "/static/", 404)],
 )  # fmt: skip
 async def test_wrong_paths_have_the_error_body(heed: Heed, method: str, path: str, status: int) -> None:
-    """404 and 405 come as JSON, and static files end at their folder."""
+    """404 and 405 come as JSON, and static files cannot leave their folder."""
     response = await heed.client.request(method, path)
     assert response.status == status
     assert set((await response.json())["error"]) == {"type", "message", "param", "code"}
 
 
 async def test_the_unexpected_is_a_500_without_a_trace(heed: Heed, caplog: pytest.LogCaptureFixture) -> None:
-    """The body tells nothing of the code; the log and a metric do."""
+    """An unexpected error is in the log and the metrics, and its body tells nothing of the code."""
     heed.engine.failure = ZeroDivisionError("/secret/path.py line 3")
     with caplog.at_level(logging.ERROR):
         status, body = await heed.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
@@ -33,7 +33,7 @@ async def test_the_unexpected_is_a_500_without_a_trace(heed: Heed, caplog: pytes
 
 @pytest.mark.parametrize(("failure", "status"), [(DatabaseBusy("a long read"), 503), (StorageBroken("the disk"), 500)])
 async def test_storage_errors_say_what_to_do(heed: Heed, failure: Exception, status: int) -> None:
-    """The remedy of storage's own error reaches the person; a passing one is 503."""
+    """A storage error's own message reaches the person; a passing error is 503."""
     heed.engine.failure = failure
     got, body = await heed.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
     assert (got, body["error"]["message"]) == (status, str(failure))

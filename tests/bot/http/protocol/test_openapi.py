@@ -1,4 +1,4 @@
-"""bot.http.protocol.openapi: the document says what the routes are."""
+"""bot.http.protocol.openapi: the document describes the routes."""
 
 import re
 from typing import Any
@@ -15,17 +15,17 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def document(heed: Heed) -> Json:
-    """The document as it is served."""
+    """Return the served document."""
     return (await heed.get("/openapi.json"))[1]
 
 
 def routes_of(heed: Heed) -> list[web.AbstractRoute]:
-    """Every route of the application."""
+    """Return every route of the application."""
     return list(heed.client.server.app.router.routes())  # type: ignore[attr-defined]
 
 
 async def test_every_route_is_in_it(heed: Heed, document: Json) -> None:
-    """Left out are HEAD, which is GET without its body, and the dashboards, pages for people; nothing else is in it."""
+    """The document has every route except HEAD and the dashboards, and no other."""
     found = {(r.method, r.resource.canonical) for r in routes_of(heed) if r.resource and r.method != "HEAD"}
     routes = {(method, path) for method, path in found if path.split("/")[1] != "admin"}
     described = {(method.upper(), path) for path, calls in document["paths"].items() for method in calls}
@@ -33,7 +33,7 @@ async def test_every_route_is_in_it(heed: Heed, document: Json) -> None:
 
 
 async def test_it_is_a_document_of_openapi(document: Json) -> None:
-    """3.1, every name that is pointed to is there, and the calls have names of their own."""
+    """It is OpenAPI 3.1, every reference resolves, and the calls have unique names."""
     assert document["openapi"] == "3.1.0"
     for pointer in pointers(document):
         found = document
@@ -44,7 +44,7 @@ async def test_it_is_a_document_of_openapi(document: Json) -> None:
 
 
 def pointers(part: Any) -> list[str]:
-    """Every $ref below a part of the document."""
+    """Return every $ref below a part of the document."""
     if isinstance(part, list):
         return [pointer for entry in part for pointer in pointers(entry)]
     if not isinstance(part, dict):
@@ -54,7 +54,7 @@ def pointers(part: Any) -> list[str]:
 
 
 async def test_every_call_says_what_it_does(document: Json) -> None:
-    """A summary in words, without the path it stands under."""
+    """Each call's summary is a sentence without its path."""
     for path, calls in document["paths"].items():
         for call in calls.values():
             assert call["summary"], path
@@ -63,7 +63,7 @@ async def test_every_call_says_what_it_does(document: Json) -> None:
 
 
 async def test_refusals_have_the_house_shape(heed: Heed, document: Json) -> None:
-    """Each status of 400 or more points to the one shape, but for those of HTTP's own for files; and so it comes."""
+    """Each status of 400 or more has the one error shape, except HTTP's own for files."""
     for path, calls in document["paths"].items():
         for call in calls.values():
             own = {status for status in call["responses"] if int(status) >= 400}
@@ -76,14 +76,14 @@ async def test_refusals_have_the_house_shape(heed: Heed, document: Json) -> None
 
 
 async def test_a_stream_is_described_by_its_events(document: Json) -> None:
-    """Beside the answer that comes at once."""
+    """A streamed answer is described by its events, beside the whole answer."""
     content = document["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
     assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/ChatCompletion"}
     assert content["text/event-stream"]["x-event-schema"] == {"$ref": "#/components/schemas/ChatPiece"}
 
 
 async def test_what_a_call_takes_brings_its_refusals() -> None:
-    """A body can be no JSON, too large, or wrong in a field; a path in /v1/ wants a key."""
+    """A call with a body has the refusals for bodies, and one below /v1/ those for keys."""
 
     @openapi.gives(responses.Serving, takes=responses.Serving, refuses=(409,))
     async def handler(_: web.Request) -> web.Response:
@@ -99,14 +99,14 @@ async def test_what_a_call_takes_brings_its_refusals() -> None:
 
 
 async def test_the_document_is_made_once(heed: Heed) -> None:
-    """It is the same bytes each time."""
+    """The document is cached and the same each time."""
     first, again = [await (await heed.client.get("/openapi.json")).read() for _ in range(2)]
     assert first == again
     assert openapi._written.cache_info().hits >= 1
 
 
 async def test_what_may_be_left_out_is_said(document: Json) -> None:
-    """A body, and a name in the query."""
+    """Optional bodies and query fields are marked."""
     paths = document["paths"]
     assert paths["/api/sessions"]["post"]["requestBody"]["required"] is False
     assert paths["/api/sessions/{id}/prompt"]["post"]["requestBody"]["required"] is True

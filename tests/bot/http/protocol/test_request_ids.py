@@ -1,4 +1,4 @@
-"""bot.http.protocol.request_ids: every answer names its call."""
+"""bot.http.protocol.request_ids: every response has an id."""
 
 import logging
 
@@ -9,7 +9,7 @@ from tests.bot.conftest import Heed
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/models", "/v1/nothing", "/"])
 async def test_every_answer_has_one(heed: Heed, path: str) -> None:
-    """Errors and files too; each call its own."""
+    """Each response has an id of its own, errors and files included."""
     first, second = [(await heed.client.get(path)).headers["X-Request-Id"] for _ in range(2)]
     assert first.startswith("req_")
     assert first != second
@@ -17,19 +17,19 @@ async def test_every_answer_has_one(heed: Heed, path: str) -> None:
 
 @pytest.mark.parametrize("given", ["trace-1", "a" * 128, "0af7651916cd43dd:b7ad6b71"])
 async def test_a_callers_own_is_kept(heed: Heed, given: str) -> None:
-    """So that a program finds its call in heed's log."""
+    """A caller's usable id is returned, so that a program finds its call in the log."""
     assert (await heed.client.get("/healthz", headers={"X-Request-Id": given})).headers["X-Request-Id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "a" * 129, "two words", "<b>", "übung"])
 async def test_anything_else_is_not(heed: Heed, given: str) -> None:
-    """Nothing that could break a log line or a page."""
+    """An id that could break a log line or a page is replaced."""
     response = await heed.client.get("/healthz", headers={"X-Request-Id": given})
     assert response.headers["X-Request-Id"].startswith("req_")
 
 
 async def test_the_log_names_it(heed: Heed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """An error that nobody expected is found by the id its caller was given."""
+    """An unexpected error is logged with the id that the caller got."""
 
     async def fails(*_: object) -> None:
         raise RuntimeError("boom")

@@ -1,4 +1,4 @@
-"""bot.http.protocol.scopes: every guarded call needs a scope, and one that is missing is named."""
+"""bot.http.protocol.scopes: every guarded call needs a scope, and a missing one is named."""
 
 from typing import Any, get_args
 
@@ -19,12 +19,12 @@ def _routes(heed: Heed) -> set[tuple[str, str]]:
 
 
 def test_the_scopes_have_descriptions() -> None:
-    """One for each."""
+    """Each scope has a description."""
     assert set(SCOPES) == set(get_args(Scope))
 
 
 async def test_every_guarded_route_is_in_the_table(heed: Heed) -> None:
-    """And nothing else is; what would not be is an admin's."""
+    """The table has every guarded route and no other; an unlisted one needs the admin scope."""
     assert _routes(heed) == set(scopes._NEEDED)
     assert scopes.needed("POST", "/v1/new") == "admin"
     assert scopes.needed("HEAD", "/v1/models") == "chat"
@@ -32,7 +32,7 @@ async def test_every_guarded_route_is_in_the_table(heed: Heed) -> None:
 
 @pytest.mark.parametrize("wanted", [("chat",), ("chat", "feedback")])
 def test_the_missing_scope_is_named(wanted: Any) -> None:
-    """The first one."""
+    """The refusal names the first missing scope."""
     with pytest.raises(ScopeMissing, match="does not have the scope 'chat'"):
         scopes.require(Holder("ana", frozenset({"feedback"})), *wanted)
     scopes.require(Holder("ana", frozenset({"feedback"})), "feedback")

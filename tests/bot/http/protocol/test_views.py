@@ -7,14 +7,14 @@ from storage.tables import Completion, Feedback, Note
 
 
 def test_a_lesson_has_what_the_contract_says() -> None:
-    """feedback_id, status and adapter_version always; the rest where there is something."""
+    """A lesson always has feedback_id, status and adapter_version, and other fields only if they are set."""
     row = Feedback(id="fb-1", user_id="u", kind="correction")
     plain = views.lesson(LessonResult(row, LearnOutcome("fb-1", "kept", 0)))
     assert plain == {"feedback_id": "fb-1", "status": "kept", "adapter_version": 0}
 
 
 def test_an_update_shows_its_heat() -> None:
-    """Token texts with their weights, in order."""
+    """An update has token texts with their weights, in order."""
     outcome = LearnOutcome("fb-1", "learned", 1, steps=3, heat=[("a", 0.5), (" b", -1.0)], update_id="upd-1")
     update = views.update(outcome)
     assert update is not None
@@ -22,7 +22,7 @@ def test_an_update_shows_its_heat() -> None:
 
 
 def test_a_turn_shows_its_question() -> None:
-    """The last thing the person said is the question."""
+    """A turn's question is the person's last message."""
     row = Completion(
         id="c", user_id="u", text="hi", messages=[{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
     )
@@ -30,6 +30,6 @@ def test_a_turn_shows_its_question() -> None:
 
 
 def test_a_note_shows_where_it_lives() -> None:
-    """State and token price."""
+    """A note has its state and its number of tokens."""
     note = views.note(Note(id="n", user_id="u", text="t", state="in_prompt", num_tokens=3))
     assert (note["state"], note["num_tokens"]) == ("in_prompt", 3)

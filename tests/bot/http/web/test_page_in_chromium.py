@@ -1,4 +1,4 @@
-"""The chat page in a real browser: what a person sees and does, in a headless Chromium."""
+"""The chat page as a person sees and uses it, in a headless Chromium."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ PATIENCE_MS = 1000 * PATIENCE_S
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(chromium_path: str) -> AsyncIterator[Browser]:
-    """A headless Chromium that talks to nothing but heed; each page has a profile of its own."""
+    """Yield a headless Chromium that talks only to heed; each page has its own profile."""
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
@@ -41,7 +41,7 @@ async def browser(chromium_path: str) -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
-    """Starts heeds on the browser's loop; their pages are closed before they end."""
+    """Start heeds on the browser's loop; close their pages before they end."""
     async with heeds(tmp_path / "data") as start:
         yield start
         for context in browser.contexts:
@@ -50,26 +50,26 @@ async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHee
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def heed(start_heed: StartHeed) -> Heed:
-    """A heed with default settings."""
+    """Return a heed with default settings."""
     return await start_heed()
 
 
 @pytest.fixture
 def complaints() -> list[str]:
-    """What the browser's console complained about."""
+    """Return the list of the browser console's warnings and errors."""
     return []
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(heed: Heed, browser: Browser, complaints: list[str]) -> AsyncIterator[Page]:
-    """The open page; at the end the console must have had nothing to complain about."""
+    """Yield the open page; in the end the console must be without complaints."""
     page = await open_page(heed, browser, complaints)
     yield page
     assert complaints == []
 
 
 async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: int = 1280) -> Page:
-    """The page of a running heed, ready to be used."""
+    """Open the page of a running heed and wait until it is ready."""
     await heed.client.start_server()
     page = await browser.new_page(viewport={"width": width, "height": 800})
     page.set_default_timeout(PATIENCE_MS)
@@ -87,7 +87,7 @@ async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: 
 
 
 async def ask(page: Page, text: str) -> None:
-    """Say something and wait for the whole answer."""
+    """Send a message and wait for the whole answer."""
     known = await page.locator(".answer").count()
     await page.fill("#say", text)
     await page.press("#say", "Enter")
@@ -96,7 +96,7 @@ async def ask(page: Page, text: str) -> None:
 
 
 async def correct(page: Page, text: str) -> None:
-    """Correct the last answer and wait for what was learned."""
+    """Correct the last answer and wait for the lesson."""
     known = await page.locator(".lesson").count()
     await page.locator(".answer").last.get_by_role("button", name="Correct").click()
     await page.fill(".teach input", text)
@@ -116,7 +116,7 @@ async def test_an_answer_is_written_while_it_comes(heed: Heed, page: Page) -> No
 
 
 async def test_a_correction_is_learned_and_shown(page: Page) -> None:
-    """Learned chip with version and time, heat map, the answer given again, the note, and the version list."""
+    """A lesson shows version and time, heat map, new answer, note, and version list."""
     await ask(page, "bees")
     await correct(page, "too long, no emoji")
     await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
@@ -137,7 +137,7 @@ async def test_a_correction_is_learned_and_shown(page: Page) -> None:
 
 
 async def test_undo_takes_it_back(page: Page) -> None:
-    """The last lesson's undo brings the version before; only the last one has it."""
+    """Only the last lesson can be undone, and the version before it becomes active."""
     await ask(page, "bees")
     await correct(page, "too long")
     await correct(page, "no emoji")
@@ -150,7 +150,7 @@ async def test_undo_takes_it_back(page: Page) -> None:
 
 
 async def test_a_lesson_that_made_it_worse_is_taken_back(page: Page) -> None:
-    """The second answer that gets a bare thumb down says what was taken back, and the versions and notes agree."""
+    """After two bad answers the page tells that the version was undone, and versions and notes agree."""
     await ask(page, "bees")
     await correct(page, "no emoji")
     await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
@@ -163,7 +163,7 @@ async def test_a_lesson_that_made_it_worse_is_taken_back(page: Page) -> None:
 
 
 async def test_a_reload_keeps_everything(page: Page) -> None:
-    """Conversation, heat map, chip and versions are heed's, not the page's."""
+    """After a reload the conversation, heat map, lesson and versions are shown again."""
     await ask(page, "bees")
     await correct(page, "too long")
     await ask(page, "wasps")
@@ -177,7 +177,7 @@ async def test_a_reload_keeps_everything(page: Page) -> None:
 
 
 async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: Page) -> None:
-    """With whom it is from and whether it was learned from; a better answer is text, never markup."""
+    """A better answer is shown as text, with its author and if it was learned from."""
     await ask(page, "bees")
     completion_id = await page.locator(".answer").get_attribute("data-completion")
     assert completion_id
@@ -199,7 +199,7 @@ async def test_what_a_teacher_wrote_stands_beside_the_answer(heed: Heed, page: P
 
 
 async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
-    """Thumb up makes gold, regenerate answers anew, rewrite teaches the text, thumb down asks why."""
+    """The buttons approve, regenerate, rewrite and reject an answer."""
     await ask(page, "bees")
     await page.get_by_role("button", name="Good answer").click()
     await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
@@ -220,7 +220,7 @@ async def test_each_button_under_an_answer(heed: Heed, page: Page) -> None:
 
 
 async def test_people_and_notes_and_settings(heed: Heed, page: Page) -> None:
-    """The name field switches people; notes are added and deleted; versions switched; learning turned off."""
+    """People can be switched, notes added and deleted, versions changed, and learning turned off."""
     await ask(page, "bees")
     await correct(page, "too long")
     await page.get_by_role("button", name="Use v0").click()
@@ -243,7 +243,7 @@ async def test_people_and_notes_and_settings(heed: Heed, page: Page) -> None:
 
 
 async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None:
-    """New conversation empties the page and keeps what was learned; forgetting asks first and empties both."""
+    """A new conversation keeps lessons; forgetting asks first and erases everything."""
     await ask(page, "bees")
     await correct(page, "too long")
     await page.get_by_role("button", name="New conversation").click()
@@ -259,7 +259,7 @@ async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None
 
 
 async def test_commands_work_in_the_message_box(page: Page) -> None:
-    """/help shows the list; an unknown one says where it is."""
+    """Commands in the message box show their text or their lesson."""
     await page.fill("#say", "/help")
     await page.press("#say", "Enter")
     await expect(page.locator(".command")).to_contain_text("/undo")
@@ -270,7 +270,7 @@ async def test_commands_work_in_the_message_box(page: Page) -> None:
 
 
 async def test_an_export_can_be_saved(page: Page) -> None:
-    """/export comes with a link; what it saves is the zip file."""
+    """/export shows a link that saves the zip file."""
     await ask(page, "Tell me about bees.")
     await page.fill("#say", "/export")
     await page.press("#say", "Enter")
@@ -281,7 +281,7 @@ async def test_an_export_can_be_saved(page: Page) -> None:
 
 
 async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
-    """The send button stops an answer that is being written, in the engine, too."""
+    """The send button stops an answer, also in the engine."""
     heed.engine.token_delay_s = 0.2
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
@@ -294,7 +294,7 @@ async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
 
 
 async def test_everything_works_by_keyboard_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> None:
-    """On 390 pixels nothing is cut off, the panel is a drawer that opens and closes by keyboard."""
+    """At 390 pixels nothing is cut off, and the panel opens and closes by keyboard."""
     page = await open_page(heed, browser, complaints, width=390)
     await ask(page, "bees " + "b" * 200)
     assert await page.evaluate("document.documentElement.scrollWidth") == 390
@@ -328,7 +328,7 @@ async def test_what_people_write_stays_text(page: Page) -> None:
 async def test_troubles_are_told_kindly(
     heed: Heed, browser: Browser, complaints: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refusal shows its message; when heed is gone the page says so and comes back by itself."""
+    """A refusal shows its message; without a heed the page says so and recovers by itself."""
     page = await open_page(heed, browser, complaints)
     await page.fill("#say", "x" * 16_001)
     await page.press("#say", "Enter")
@@ -351,7 +351,7 @@ async def test_troubles_are_told_kindly(
 
 
 async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser, complaints: list[str]) -> None:
-    """The page opened during a start says so, and begins by itself when heed is ready."""
+    """The page shows that the model loads, and starts by itself when heed is ready."""
     await heed.client.start_server()
     heed.engine.is_ready = False
     page = await browser.new_page()
@@ -365,7 +365,7 @@ async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser
 async def test_what_is_sent_before_the_page_is_loaded_stays(
     heed: Heed, browser: Browser, complaints: list[str]
 ) -> None:
-    """It is sent when the conversation is there, and not wiped by it."""
+    """A message sent before the conversation is loaded is sent after it."""
     await heed.client.start_server()
     page = await browser.new_page()
     asked, answered = asyncio.Event(), asyncio.Event()
