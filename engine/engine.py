@@ -39,13 +39,13 @@ from engine.requests import (
 from engine.samples import notes
 from engine.samples.lessons import Lesson
 from storage.database import Database, Session
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import erasure, people
-from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun
+from storage.tables import Completion, Feedback, Note, UpdateRun
 
 Progress = Callable[[str], None]
-_TRAINS_AT_ONCE = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 _OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 _ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
     FeedbackStatus.LEARNED: "learned",
@@ -147,7 +147,7 @@ class Engine:
             return LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
         if row.kind == FeedbackKind.NOTE:
             return await self._keep_note(row, user.active_version)
-        if row.kind not in _TRAINS_AT_ONCE or row.completion_id is None:
+        if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
             return await self._keep(row, user.active_version, "")
         if not user.is_learning:
             return await self._keep(row, user.active_version, LEARNING_IS_OFF)

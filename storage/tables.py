@@ -10,7 +10,6 @@ completion it points at, so that erasure can find it. A change here needs a migr
 import json
 import time
 import uuid
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Column, Index, UniqueConstraint
@@ -18,6 +17,12 @@ from sqlalchemy.orm.attributes import manager_of_class
 from sqlmodel import Field, SQLModel
 
 from storage.errors import NotStorable
+from storage.kinds import (
+    FeedbackStatus,
+    NoteState,
+    OutboxState,
+    VersionState,
+)
 
 # Named constraints, so that a later migration can alter them on every database.
 SQLModel.metadata.naming_convention = {
@@ -62,84 +67,6 @@ def new_id() -> str:
 def now_s() -> float:
     """Seconds since the epoch, for display."""
     return time.time()
-
-
-class FeedbackKind(StrEnum):
-    """The kind of a piece of feedback; what each becomes is in `bot.core.feedback`."""
-
-    CORRECTION = "correction"
-    IDEAL = "ideal"
-    APPROVAL = "approval"
-    REACTION = "reaction"
-    NOTE = "note"
-    IMPORT = "import"  # an adapter that came as a file: its place among the lessons
-
-
-class FeedbackStatus(StrEnum):
-    """How far a piece of feedback has come."""
-
-    PENDING = "pending"  # committed, waiting for its update
-    TRAINING = "training"  # an update works on it; back to pending after a crash
-    LEARNED = "learned"  # an adapter version carries it
-    KEPT = "kept"  # stored without a gradient (approval, weak negative, learning off, local)
-    REJECTED = "rejected"  # a gate refused the candidate
-    FAILED = "failed"  # parked after repeated errors
-    UNDONE = "undone"  # taken back by the person
-
-
-class NoteState(StrEnum):
-    """The place where a standing note lives."""
-
-    IN_PROMPT = "in_prompt"
-    LEARNING = "learning"  # in the prompt while its update runs
-    IN_WEIGHTS = "in_weights"
-    SUPERSEDED = "superseded"  # a newer note contradicts it
-    DELETED = "deleted"
-
-
-class VersionState(StrEnum):
-    """The life of an adapter version. At most one version of a person is ACTIVE (User.active_version)."""
-
-    CANDIDATE = "candidate"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    DAMAGED = "damaged"  # failed its SHA-256 or finite check when loaded
-    PRUNED = "pruned"  # was accepted; its files made room for newer ones, its row says what taught it
-
-
-class ConsentChoice(StrEnum):
-    """A person's answer to the question if heed may learn from them."""
-
-    ASKED = "asked"  # the question was shown; no answer yet
-    YES = "yes"
-    NO = "no"
-    WITHDRAWN = "withdrawn"  # no after yes: what was learned is gone
-    FOLLOW_UPS = "follow_ups"  # their ordinary next messages may be learned from, too
-    NO_FOLLOW_UPS = "no_follow_ups"
-
-
-class BetterState(StrEnum):
-    """The result of a teacher's try at a better answer."""
-
-    ACCEPTED = "accepted"  # passed every check: the next consolidation teaches it
-    REJECTED = "rejected"  # did not: this answer is not tried again
-    FAILED = "failed"  # what the teacher sent was no answer
-
-
-class AccessState(StrEnum):
-    """The operator's decision about an account."""
-
-    ALLOWED = "allowed"
-    BLOCKED = "blocked"
-
-
-class OutboxState(StrEnum):
-    """How far something to show has come."""
-
-    DRAFT = "draft"  # an answer that is being written; its placeholder is known
-    WAITING = "waiting"
-    DONE = "done"
-    DEAD = "dead"  # given up
 
 
 def _json(*, nullable: bool = False) -> Any:

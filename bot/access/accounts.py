@@ -19,10 +19,11 @@ from bot.config import Settings
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Place
 from storage.database import Database
+from storage.kinds import AccessState
 from storage.people import access
 from storage.reports import statistics
 from storage.tables import Access as Decided
-from storage.tables import AccessState, Pairing
+from storage.tables import Pairing
 
 GUARDED = frozenset({"telegram", "discord"})
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no 0 O 1 I: a code is read aloud and typed

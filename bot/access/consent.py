@@ -13,9 +13,9 @@ from bot.channel import Button, Rows
 from bot.config import Settings
 from bot.events import Place
 from storage.database import Database
+from storage.kinds import ConsentChoice
 from storage.people import consent as steps
 from storage.tables import Consent as Step
-from storage.tables import ConsentChoice
 
 if TYPE_CHECKING:
     from engine.engine import Engine

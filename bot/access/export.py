@@ -16,8 +16,9 @@ from typing import Any
 from storage.database import Database
 from storage.errors import UnsafePath
 from storage.files import atomic
+from storage.kinds import VersionState
 from storage.people import personal_data
-from storage.tables import User, VersionState
+from storage.tables import User
 
 FILE_NAME = "heed-export.zip"
 LIMIT_BYTES = 8 * 1024**2  # Discord takes 10 MiB, Telegram 50 MB

@@ -26,9 +26,10 @@ from bot.events import Author, Command, Place
 from engine.requests import UndoResult
 from storage.conversations import chats, completions
 from storage.errors import VersionNotFound, VersionStateError
+from storage.kinds import ConsentChoice, FeedbackStatus, NoteState
 from storage.learning import better_answers, feedback, notes, updates, versions
 from storage.people import consent, people
-from storage.tables import BetterAnswer, Completion, ConsentChoice, FeedbackStatus, Note, NoteState
+from storage.tables import BetterAnswer, Completion, Note
 
 VERSION = re.compile(r"v?[0-9]{1,9}")
 COUNT = re.compile(r"[0-9]{1,9}")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
 from storage.learning.signals import NEGATIVE as NEGATIVE  # what consolidations count is what people are asked about
-from storage.tables import FeedbackKind
 
 REASONS = ("too long", "too short", "no emoji, please", "not what I asked", "it is wrong", "friendlier, please")
 ASK_REASON = "What should be different?"
@@ -62,7 +62,7 @@ class FeedbackRecord:
     @property
     def is_lesson(self) -> bool:
         """True where the engine must act on it now (correction, ideal, note)."""
-        return self.kind in (FeedbackKind.CORRECTION, FeedbackKind.IDEAL, FeedbackKind.NOTE)
+        return self.kind in (*TAUGHT_AT_ONCE, FeedbackKind.NOTE)
 
     @property
     def is_approval(self) -> bool:

@@ -20,10 +20,11 @@ from engine.requests import LearnOutcome, UndoResult
 from storage import settings
 from storage.conversations import completions
 from storage.database import Database, Session
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
 from storage.learning import feedback, updates, versions
 from storage.learning.updates import TAKEN_BACK
 from storage.people import people
-from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, new_id
+from storage.tables import Completion, Feedback, UpdateRun, new_id
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -42,7 +43,6 @@ OUTCOMES: dict[str, Status] = {
 }
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
 BY_FILE = "file"  # its value where the file did it (`bot.housekeeping.pause_file`)
-TRAINING = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
@@ -200,7 +200,7 @@ class LearningService:
         is_open = row.status in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
         if not is_open or not self._engine.is_ready:
             return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
-        if self.is_paused and row.kind in TRAINING:
+        if self.is_paused and row.kind in TAUGHT_AT_ONCE:
             reason = "noted; learning is paused, and heed will learn it afterwards"
             return replace(await self.outcome_of(row), reason=reason)
         task = self._begin(row)

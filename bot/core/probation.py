@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from bot.core.feedback import NEGATIVE, WORSE
 from engine.config import VersionConfig
-from storage.tables import Feedback, FeedbackKind
+from storage.kinds import FeedbackKind
+from storage.tables import Feedback
 
 SAID_SO = "you said that it was better before"
 DISLIKED = "{} of its first answers were disliked"

@@ -3,8 +3,9 @@
 Pure, over what `storage.learning.versions.lineage` reads.
 """
 
+from storage.kinds import FeedbackKind, VersionState
 from storage.learning.versions import Lineage
-from storage.tables import AdapterVersion, Feedback, FeedbackKind, UpdateRun, VersionState
+from storage.tables import AdapterVersion, Feedback, UpdateRun
 
 MAX_CHARS = 60  # of what was said, in a line
 STATES = {

@@ -37,7 +37,8 @@ from storage.conversations import chats
 from storage.conversations.message_roles import Role
 from storage.database import Session
 from storage.errors import RowNotFound
-from storage.tables import Completion, ConsentChoice, Inbox, Pairing
+from storage.kinds import ConsentChoice
+from storage.tables import Completion, Inbox, Pairing
 
 KINDS: dict[type, What] = {
     MessageReceived: "message",

@@ -32,7 +32,8 @@ from engine.requests import GenerateResult
 from storage.conversations import completions, message_roles, outbox
 from storage.database import Database, Session
 from storage.errors import PASSING
-from storage.tables import Completion, Inbox, MessageRole, Outbox, OutboxState, PlatformMessage
+from storage.kinds import OutboxState
+from storage.tables import Completion, Inbox, MessageRole, Outbox, PlatformMessage
 
 logger = logging.getLogger(__name__)
 

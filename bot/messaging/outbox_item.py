@@ -7,7 +7,8 @@ from typing import Any
 
 from bot.channel import Button, File, Post, Rows
 from bot.events import Place
-from storage.tables import Completion, Outbox, OutboxState, new_id
+from storage.kinds import OutboxState
+from storage.tables import Completion, Outbox, new_id
 
 NONCE_BYTES = 12  # 24 hex digits: Discord takes 25 characters
 

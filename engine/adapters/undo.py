@@ -9,10 +9,11 @@ the sequence in which feedback arrived, never from a clock.
 from engine.errors import NothingToUndo
 from engine.requests import UndoResult
 from storage.database import Session
+from storage.kinds import FeedbackKind, FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import people
-from storage.tables import AdapterVersion, Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, VersionState
+from storage.tables import AdapterVersion, Feedback, Note
 
 
 def undo(s: Session, user_id: str) -> UndoResult:

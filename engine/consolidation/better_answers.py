@@ -27,10 +27,11 @@ from engine.samples.context import LearningContext
 from engine.samples.rollouts import Rollout, RolloutStore
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import BetterState
 from storage.learning import better_answers, signals
 from storage.learning import notes as note_rows
 from storage.people import consent
-from storage.tables import BetterAnswer, BetterState, Completion, Note
+from storage.tables import BetterAnswer, Completion, Note
 
 logger = logging.getLogger(__name__)
 BASE_MODEL = "base model"  # the source of what it writes

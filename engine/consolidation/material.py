@@ -20,12 +20,12 @@ from engine.samples.spacing import mix
 from storage.conversations import completions
 from storage.database import Session
 from storage.errors import CompletionNotFound
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
 from storage.learning import notes as note_rows
 from storage.learning import signals
-from storage.tables import Completion, Feedback, FeedbackKind
+from storage.tables import Completion, Feedback
 
 DISLIKED = "I did not like this answer"  # what a thumb down says
-_LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -
 
 def _rehearsal(s: Session, row: Feedback) -> Signal | None:
     """Return a learned correction as it holds today; None for other feedback, and where nothing is left to train on."""
-    answer = _answer(s, row) if row.kind in _LESSONS else None
+    answer = _answer(s, row) if row.kind in TAUGHT_AT_ONCE else None
     made = note_rows.by_feedback(s, row.user_id, row.id)
     if answer is None or any(note.state not in note_rows.LIVE for note in made):
         return None

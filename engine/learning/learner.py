@@ -28,10 +28,11 @@ from engine.samples.lessons import Lesson
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import FeedbackStatus, NoteState
 from storage.learning import feedback, updates
 from storage.learning import notes as note_rows
 from storage.people import people
-from storage.tables import Completion, Feedback, FeedbackStatus, Note, NoteState, UpdateRun
+from storage.tables import Completion, Feedback, Note, UpdateRun
 
 _NOTHING = "This did not tell me what to change."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}

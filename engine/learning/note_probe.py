@@ -13,8 +13,9 @@ from engine.samples.context import LearningContext
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import NoteState
 from storage.learning import notes as note_rows
-from storage.tables import Completion, Note, NoteState
+from storage.tables import Completion, Note
 
 
 class NoteProbe:

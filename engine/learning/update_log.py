@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from engine.host.trainer_client import Trained, finite_or_none
 from storage.database import Database, Session
+from storage.kinds import VersionState
 from storage.learning import updates, versions
-from storage.tables import UpdateRun, VersionState
+from storage.tables import UpdateRun
 
 Status = Literal["learned", "kept", "rejected"]
 RecordFailure = Callable[[Session, str, str], None]  # in a session: the row's status and the reason

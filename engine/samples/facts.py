@@ -21,8 +21,9 @@ from engine.samples.questions import NoteQuestion
 from engine.samples.rollouts import Rollout
 from engine.samples.spacing import spread
 from storage.database import Session
+from storage.kinds import NoteState
 from storage.learning import notes as note_rows
-from storage.tables import Note, NoteState
+from storage.tables import Note
 
 _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
 

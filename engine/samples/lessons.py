@@ -12,7 +12,8 @@ from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
 from engine.requests import ChatMessage
 from engine.sample import Kind, Sample
 from engine.samples.rollouts import Rollout
-from storage.tables import Completion, Feedback, FeedbackKind
+from storage.kinds import FeedbackKind
+from storage.tables import Completion, Feedback
 
 
 @dataclass(frozen=True)

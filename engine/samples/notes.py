@@ -21,7 +21,8 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.sample import Sample, Score
 from engine.samples.rollouts import Rollout
-from storage.tables import Note, NoteState
+from storage.kinds import NoteState
+from storage.tables import Note
 
 IN_PROMPT_STATES = (NoteState.IN_PROMPT, NoteState.LEARNING)
 

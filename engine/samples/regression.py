@@ -15,10 +15,10 @@ from engine.samples.lessons import teacher_sample
 from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackStatus
 from storage.learning import feedback
-from storage.tables import Completion, FeedbackKind, FeedbackStatus
+from storage.tables import Completion
 
-_TAUGHT = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 _FEEDBACK = 100  # pieces looked through for corrections that hold
 _ANSWERS = 32  # answers looked through for approved ones
 
@@ -55,7 +55,7 @@ def regression_samples(
 def _corrected(s: Session, user_id: str) -> list[str]:
     """Return the ids of the answers whose corrections hold, newest first, each once."""
     rows = feedback.history(s, user_id, _FEEDBACK)
-    held = (r for r in rows if r.kind in _TAUGHT and r.status == FeedbackStatus.LEARNED)
+    held = (r for r in rows if r.kind in TAUGHT_AT_ONCE and r.status == FeedbackStatus.LEARNED)
     return list(dict.fromkeys(r.completion_id for r in held if r.completion_id is not None))
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from storage.errors import DatabaseCorrupt, DatabaseMissing, SnapshotErased, StorageError, StorageNotWritable
 from storage.files import atomic
+from storage.kinds import VersionState
 from storage.sql import sqlite
-from storage.tables import ADAPTERS_FOLDER, VersionState
+from storage.tables import ADAPTERS_FOLDER
 
 ROUNDS = 20  # copies of the database at most: a third only where versions come and go while one is made
 PAUSE_S = 0.05

@@ -7,8 +7,9 @@ once, and the id of its message; its content and its chat are dropped.
 from sqlalchemy import bindparam
 from sqlmodel import Session, col, delete, select, update
 
+from storage.kinds import OutboxState
 from storage.sql import bulk_rows
-from storage.tables import Outbox, OutboxState
+from storage.tables import Outbox
 
 _UNSHOWN = (OutboxState.WAITING, OutboxState.DRAFT)
 _KNOWN = (col(Outbox.id) == bindparam("known_id"), col(Outbox.state).in_(_UNSHOWN))

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from sqlmodel import Session, col, func, select, update
 
-from storage.tables import BetterAnswer, BetterState, copy_of
+from storage.kinds import BetterState
+from storage.tables import BetterAnswer, copy_of
 
 
 def add(s: Session, better: BetterAnswer) -> BetterAnswer:

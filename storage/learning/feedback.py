@@ -10,7 +10,8 @@ from sqlmodel import Session, col, select
 
 from storage.conversations import completions
 from storage.errors import FeedbackNotFound, IdempotencyConflict
-from storage.tables import Feedback, FeedbackStatus, copy_of
+from storage.kinds import FeedbackStatus
+from storage.tables import Feedback, copy_of
 
 _CONTENT = ("completion_id", "kind", "text", "value", "training")
 

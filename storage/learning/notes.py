@@ -3,8 +3,9 @@
 from sqlmodel import Session, col, select
 
 from storage.errors import FeedbackNotFound, NoteNotFound
+from storage.kinds import NoteState
 from storage.learning import feedback as feedbacks
-from storage.tables import Note, NoteState, copy_of
+from storage.tables import Note, copy_of
 
 LIVE = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS)
 

@@ -12,13 +12,13 @@ from typing import Any
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, func, select, update
 
-from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus, UpdateRun, User
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
+from storage.tables import Completion, Feedback, UpdateRun, User
 
 CONSOLIDATION = "consolidation"  # the kind of such an UpdateRun
 ENDED = ("accepted", "rejected", "skipped", "parked")
 NEGATIVE = frozenset(["👎", "😡", "😠", "🤬", "💩", "🤮", "🙄", "❌", "😞", "😕", "🤦", "😒"]) | {"-1"}
 RUNS = 32  # newest consolidations of a person that anybody looks at
-_LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 _HOLDING = (FeedbackStatus.LEARNED, FeedbackStatus.KEPT)
 _FOLLOWED = 100  # newest turns among which next messages are looked for
 _REGENERATED = 200  # newest answers given once more that are looked through
@@ -43,7 +43,9 @@ def fresh(s: Session, user_id: str) -> list[Feedback]:
 def rehearsed(s: Session, user_id: str) -> list[Feedback]:
     """Corrections and ideals of this person that were learned and that a consolidation took in, oldest first."""
     taken = (Feedback.user_id == user_id, Feedback.status == FeedbackStatus.LEARNED)
-    query = select(Feedback).where(*taken, col(Feedback.kind).in_(_LESSONS), col(Feedback.consolidated_by).is_not(None))
+    query = select(Feedback).where(
+        *taken, col(Feedback.kind).in_(TAUGHT_AT_ONCE), col(Feedback.consolidated_by).is_not(None)
+    )
     return list(s.exec(query.order_by(col(Feedback.seq))))
 
 
@@ -87,7 +89,7 @@ def followed(s: Session, user_id: str) -> list[tuple[Completion, str]]:
 def corrected(s: Session, user_id: str, completion_ids: Collection[str]) -> set[str]:
     """Those of the answers about which this person said in words what was wrong."""
     own = (Feedback.user_id == user_id, col(Feedback.completion_id).in_(list(completion_ids)))
-    query = select(Feedback.completion_id).where(*own, col(Feedback.kind).in_(_LESSONS))
+    query = select(Feedback.completion_id).where(*own, col(Feedback.kind).in_(TAUGHT_AT_ONCE))
     return {i for i in s.exec(query) if i is not None}
 
 
@@ -142,7 +144,7 @@ def _fresh() -> tuple[Any, ...]:
 
 def _is_signal() -> Any:
     """Return a lesson only where it was learned, and a reaction only where it is a negative one: others say nothing."""
-    is_lesson, is_reaction = col(Feedback.kind).in_(_LESSONS), col(Feedback.kind) == FeedbackKind.REACTION
+    is_lesson, is_reaction = col(Feedback.kind).in_(TAUGHT_AT_ONCE), col(Feedback.kind) == FeedbackKind.REACTION
     is_learned, is_negative = col(Feedback.status) == FeedbackStatus.LEARNED, col(Feedback.value).in_(NEGATIVE)
     return (~is_lesson | is_learned) & (~is_reaction | is_negative)
 

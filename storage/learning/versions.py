@@ -10,7 +10,8 @@ from collections.abc import Collection
 from sqlmodel import Session, col, select
 
 from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
-from storage.tables import ADAPTERS_FOLDER, AdapterVersion, Feedback, UpdateRun, User, VersionState
+from storage.kinds import VersionState
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, Feedback, UpdateRun, User
 
 Lineage = list[tuple[AdapterVersion, Feedback | None, UpdateRun | None]]
 

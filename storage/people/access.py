@@ -6,7 +6,8 @@ Accounts, not people: a person who was never let in is no one to heed. Times are
 from sqlalchemy import func
 from sqlmodel import Session, col, delete, select
 
-from storage.tables import Access, AccessState, Pairing, copy_of
+from storage.kinds import AccessState
+from storage.tables import Access, Pairing, copy_of
 
 
 def state(s: Session, platform: str, account: str) -> AccessState | None:

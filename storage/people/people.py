@@ -10,9 +10,9 @@ from sqlalchemy import or_
 from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import PersonNotFound
+from storage.kinds import AccessState, FeedbackKind, NoteState
 from storage.tables import (
     Access,
-    AccessState,
     AdapterVersion,
     AdminView,
     BetterAnswer,
@@ -20,12 +20,10 @@ from storage.tables import (
     Completion,
     Consent,
     Feedback,
-    FeedbackKind,
     Identity,
     Inbox,
     MessageRole,
     Note,
-    NoteState,
     Outbox,
     Pairing,
     PlatformMessage,

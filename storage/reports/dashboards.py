@@ -15,7 +15,8 @@ from sqlalchemy.orm import load_only
 from sqlmodel import Session, col, select
 
 from storage.errors import PersonNotFound, UpdateNotFound
-from storage.tables import Chat, Completion, Feedback, FeedbackStatus, Identity, UpdateRun, User
+from storage.kinds import FeedbackStatus
+from storage.tables import Chat, Completion, Feedback, Identity, UpdateRun, User
 
 T = TypeVar("T")
 

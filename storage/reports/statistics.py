@@ -12,22 +12,11 @@ from typing import Any
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackStatus, VersionState
 from storage.learning import drift_audits
 from storage.people import people
-from storage.tables import (
-    AdapterVersion,
-    Chat,
-    Completion,
-    Feedback,
-    FeedbackKind,
-    FeedbackStatus,
-    Identity,
-    UpdateRun,
-    User,
-    VersionState,
-)
+from storage.tables import AdapterVersion, Chat, Completion, Feedback, Identity, UpdateRun, User
 
-_LESSONS = (FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 _IS_UPDATE = col(UpdateRun.kind) != drift_audits.KIND
 _WAITING = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 
@@ -69,7 +58,7 @@ def spent_since(s: Session, platform: str, account: str, since_s: float) -> tupl
         return [], []
     answered = select(Completion.created_at).where(Completion.user_id == user.id, Completion.created_at > since_s)
     taught = select(Feedback.created_at).where(Feedback.user_id == user.id, Feedback.created_at > since_s)
-    taught = taught.where(col(Feedback.kind).in_(_LESSONS))
+    taught = taught.where(col(Feedback.kind).in_(TAUGHT_AT_ONCE))
     answered_at = s.exec(answered.order_by(col(Completion.created_at))).all()
     return list(answered_at), list(s.exec(taught.order_by(col(Feedback.created_at))).all())
 
@@ -144,7 +133,7 @@ def recent_updates(s: Session, limit: int) -> list[tuple[UpdateRun, User]]:
 def queue(s: Session) -> Queue:
     """Return what waits to be learned."""
     query = select(func.count(), func.min(Feedback.created_at)).where(
-        col(Feedback.status).in_(_WAITING), col(Feedback.kind).in_(_LESSONS)
+        col(Feedback.status).in_(_WAITING), col(Feedback.kind).in_(TAUGHT_AT_ONCE)
     )
     return Queue(*s.exec(query).one())
 

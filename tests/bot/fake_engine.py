@@ -29,9 +29,10 @@ from engine.requests import (
     UndoResult,
 )
 from storage.database import Database
+from storage.kinds import FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, notes, signals, updates, versions
 from storage.people import erasure, people
-from storage.tables import Feedback, FeedbackKind, FeedbackStatus, Note, NoteState, UpdateRun, User
+from storage.tables import Feedback, Note, UpdateRun, User
 from tests import adapter_zips
 
 EMOJI = "🙂"

@@ -13,9 +13,10 @@ from typing import Any
 from sqlmodel import col, select
 
 from bot.cli.main import main
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback
 from storage.sql.writer import Writer
-from storage.tables import Feedback, FeedbackStatus
+from storage.tables import Feedback
 
 
 def arm(point: str, number: int) -> None:

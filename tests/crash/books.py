@@ -16,8 +16,9 @@ from engine.adapters.store import check_values
 from engine.errors import AdapterDamaged
 from storage.errors import StorageError
 from storage.files import atomic
+from storage.kinds import FeedbackKind, FeedbackStatus, VersionState
 from storage.learning.signals import CONSOLIDATION
-from storage.tables import ADAPTERS_FOLDER, FeedbackKind, FeedbackStatus, VersionState
+from storage.tables import ADAPTERS_FOLDER
 
 Row = dict[str, Any]
 OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)

@@ -11,9 +11,10 @@ from safetensors.numpy import save
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from storage.database import Database
 from storage.files import atomic
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback, signals, updates, versions
 from storage.people import people
-from storage.tables import Feedback, FeedbackStatus, UpdateRun
+from storage.tables import Feedback, UpdateRun
 from tests.crash import books
 from tests.crash.books import Books
 

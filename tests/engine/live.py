@@ -17,9 +17,10 @@ from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult,
 from evals.compare import OPEN_GATES
 from storage.conversations import completions
 from storage.database import Database
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback, notes, versions
 from storage.people import people
-from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, User
+from storage.tables import AdapterVersion, Completion, Feedback, Note, User
 from tests.engine import twins
 from tests.engine.twins import Twin
 from tests.patience import PATIENCE_S

@@ -7,9 +7,10 @@ from typing import Any
 
 from storage.conversations import completions
 from storage.database import Database, Session
+from storage.kinds import FeedbackStatus, NoteState
 from storage.learning import feedback, notes, versions
 from storage.people import people
-from storage.tables import AdapterVersion, Completion, Feedback, FeedbackStatus, Note, NoteState
+from storage.tables import AdapterVersion, Completion, Feedback, Note
 from tests.storage.new_data_dir import copy_to
 
 BASE_MODEL = "a fingerprint"

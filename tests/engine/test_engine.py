@@ -12,9 +12,9 @@ from engine.requests import Delta, GenerateRequest, Sampling
 from storage.conversations import completions
 from storage.database import Database
 from storage.errors import FeedbackNotFound, NoteNotFound, PersonNotFound, VersionNotFound, VersionStateError
+from storage.kinds import FeedbackKind, FeedbackStatus, VersionState
 from storage.learning import feedback, versions
 from storage.people import people
-from storage.tables import FeedbackKind, FeedbackStatus, VersionState
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from storage.tables import BetterAnswer, BetterState, Completion, Feedback, Inbox, Note, Outbox
+from storage.kinds import BetterState
+from storage.tables import BetterAnswer, Completion, Feedback, Inbox, Note, Outbox
 
 
 def completion(user_id: str, text: str = "a llama", **fields: Any) -> Completion:

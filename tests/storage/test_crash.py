@@ -14,9 +14,9 @@ import pytest
 from storage.database import Database
 from storage.errors import RowNotFound
 from storage.files import atomic
+from storage.kinds import VersionState
 from storage.learning import feedback, versions
 from storage.people import people
-from storage.tables import VersionState
 from tests.storage import crash_worker
 
 pytestmark = pytest.mark.crash

@@ -6,7 +6,8 @@ from sqlmodel import SQLModel
 from storage import tables
 from storage.conversations import completions
 from storage.errors import ConstraintViolated, NotStorable
-from storage.tables import Completion, Feedback, FeedbackStatus, copy_of
+from storage.kinds import FeedbackStatus
+from storage.tables import Completion, Feedback, copy_of
 from tests.storage import rows
 from tests.storage.conftest import Store
 

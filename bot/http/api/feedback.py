@@ -8,13 +8,13 @@ from aiohttp import web
 from bot.core import feedback as mapping
 from bot.core.core import Core
 from bot.core.gateway import choice_id
-from bot.core.lessons import TRAINING
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.http.protocol import bodies, messages, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from engine.config import ConfigError
+from storage.kinds import TAUGHT_AT_ONCE
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 255
@@ -29,7 +29,7 @@ async def give(request: web.Request) -> web.Response:
         raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
     record = mapping.record(event(body))
     training = training_of(core, body.training)
-    if record.kind in TRAINING:
+    if record.kind in TAUGHT_AT_ONCE:
         await spend(request, "updates")
     user_id = await core.gateway.person(author(request, body.user))
     lesson = await core.lessons.teach(

@@ -12,7 +12,6 @@ from pydantic import ConfigDict, StringConstraints
 from bot.core import feedback as mapping
 from bot.core.core import Core
 from bot.core.gateway import check_text, question
-from bot.core.lessons import TRAINING
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
 from bot.http.continualcode import responses
@@ -23,6 +22,7 @@ from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
 from storage.conversations import chats
+from storage.kinds import TAUGHT_AT_ONCE
 from storage.tables import Chat, Completion, new_id
 
 RECENT = 20  # updates searched for the last lesson
@@ -126,7 +126,7 @@ async def feedback(request: web.Request) -> web.Response:
     core.gateway.require_ready()
     answer = await _last(core, chat)
     record = mapping.record(_event(body, answer.id))
-    if record.kind in TRAINING:
+    if record.kind in TAUGHT_AT_ONCE:
         await spend(request, "updates")
     lesson = await core.lessons.teach(chat.user_id, record, retry=body.kind != "accept")
     shown = lesson.retry or answer

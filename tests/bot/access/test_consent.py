@@ -7,9 +7,9 @@ from bot.access.consent import ConsentFlow
 from bot.core.feedback import FeedbackRecord
 from bot.events import Author, Message, Place
 from storage.conversations import completions
+from storage.kinds import ConsentChoice, FeedbackKind
 from storage.learning import feedback, notes, versions
 from storage.people import consent as steps
-from storage.tables import ConsentChoice, FeedbackKind
 from tests.bot.conftest import Heed, StartHeed
 
 EVE = Author("telegram", "5", "Eve")

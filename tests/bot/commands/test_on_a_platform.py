@@ -9,9 +9,9 @@ import pytest
 
 from bot.commands import admin, person
 from bot.events import Author
+from storage.kinds import AccessState
 from storage.learning import versions
 from storage.people import access, consent, people
-from storage.tables import AccessState
 from tests.bot.fake_channel import ANA, FakeChannel, FakePlatform
 from tests.bot.messaging.test_dispatcher import Counter, actions
 from tests.bot.platform_rig import rig

@@ -7,10 +7,10 @@ from bot.commands.person import COMMANDS, CommandReply
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
 from engine.errors import NothingToUndo
+from storage.kinds import ConsentChoice
 from storage.learning import versions
 from storage.people import consent as steps
 from storage.people import people
-from storage.tables import ConsentChoice
 from tests.bot.conftest import Heed, StartHeed
 
 ANA = Author("http", "ana", "ana")

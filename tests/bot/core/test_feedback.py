@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.core.feedback import ASK_WORSE, WORSE, FeedbackRecord, ideal_text, is_regression, record
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
-from storage.tables import FeedbackKind
+from storage.kinds import FeedbackKind
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from bot.events import Author
 from engine.requests import Sampling
 from storage.conversations import completions
 from storage.errors import CompletionNotFound, IdempotencyConflict
+from storage.kinds import FeedbackKind, FeedbackStatus
 from storage.learning import feedback, updates
-from storage.tables import Completion, Feedback, FeedbackKind, FeedbackStatus
+from storage.tables import Completion, Feedback
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.fake_engine import EMOJI
 from tests.patience import PATIENCE_S

@@ -5,7 +5,8 @@ import pytest
 from bot.core.feedback import WORSE
 from bot.core.probation import SAID_SO, why_worse
 from engine.config import VersionConfig
-from storage.tables import Feedback, FeedbackKind
+from storage.kinds import FeedbackKind
+from storage.tables import Feedback
 
 ANSWERS = ("a", "b", "c")
 

@@ -3,8 +3,9 @@
 import pytest
 
 from bot.core import version_text
+from storage.kinds import FeedbackKind, VersionState
 from storage.learning.versions import Lineage
-from storage.tables import AdapterVersion, Feedback, FeedbackKind, UpdateRun, VersionState
+from storage.tables import AdapterVersion, Feedback, UpdateRun
 
 
 def version(number: int, parent: int, state: VersionState = VersionState.ACCEPTED) -> AdapterVersion:

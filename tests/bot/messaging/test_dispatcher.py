@@ -24,9 +24,9 @@ from bot.messaging.feedback_handler import NOT_THE_NEWEST
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
 from storage.conversations import chats, completions
+from storage.kinds import ConsentChoice, FeedbackStatus
 from storage.learning import feedback as stored
 from storage.people import consent
-from storage.tables import ConsentChoice, FeedbackStatus
 from tests.bot.fake_channel import ANA, BEN, GROUP, HOME, FakeChannel, FakePlatform, Shown
 from tests.bot.fake_engine import EMOJI
 from tests.bot.platform_rig import Rig, rig

@@ -16,7 +16,8 @@ from bot.messaging.live_view import CURSOR
 from engine.errors import EngineRestarting, PromptTooLongError
 from storage.conversations import completions, inbox, message_roles, outbox
 from storage.errors import DatabaseLost
-from storage.tables import Inbox, OutboxState
+from storage.kinds import OutboxState
+from storage.tables import Inbox
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform
 from tests.bot.platform_rig import Rig, rig
 from tests.patience import until

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bot.channel import Button, File, Post
 from bot.events import Place
 from bot.messaging.outbox_item import NONCE_BYTES, OutboxItem, chat_of
-from storage.tables import OutboxState
+from storage.kinds import OutboxState
 from tests.storage import rows
 
 TOPIC = Place("telegram", "-100/7", is_private=False)

@@ -8,8 +8,8 @@ import pytest
 from engine.adapter_ref import TENSORS_FILE, ZERO_ADAPTER
 from storage.database import Session
 from storage.errors import PersonNotFound
+from storage.kinds import NoteState, VersionState
 from storage.learning import versions
-from storage.tables import NoteState, VersionState
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

@@ -16,8 +16,8 @@ from engine.adapters.zip_format import FORMAT, MANIFEST_FILE, AdapterPackage
 from engine.config import VersionConfig
 from engine.errors import AdapterLoadError, AdapterRefused, BatchNotKept
 from storage.errors import VersionNotFound, VersionStateError
+from storage.kinds import FeedbackStatus, VersionState
 from storage.learning import updates
-from storage.tables import FeedbackStatus, VersionState
 from tests import adapter_zips
 from tests.engine.live import Live
 

@@ -13,9 +13,10 @@ from engine.errors import NothingToUndo
 from engine.requests import UndoResult
 from storage.database import Database, Session
 from storage.errors import NoteNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, notes, updates, versions
 from storage.people import people
-from storage.tables import Feedback, FeedbackStatus, NoteState, UpdateRun, VersionState
+from storage.tables import Feedback, UpdateRun
 from tests.engine.rows import BASE_MODEL, noted, opened, person, rebuilt, taught
 from tests.storage.conftest import Store
 from tests.storage.new_data_dir import copy_to

@@ -24,19 +24,10 @@ from engine.consolidation.teacher_endpoint import Draft
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import BetterState, ConsentChoice, FeedbackStatus, NoteState
 from storage.learning import better_answers, feedback, notes
 from storage.people import consent
-from storage.tables import (
-    BetterAnswer,
-    BetterState,
-    Completion,
-    Consent,
-    ConsentChoice,
-    Feedback,
-    FeedbackStatus,
-    Note,
-    NoteState,
-)
+from storage.tables import BetterAnswer, Completion, Consent, Feedback, Note
 from tests.contract.teacher_server import MODEL, Fault, TeacherServer
 from tests.engine.live import Live
 from tests.engine.rows import completion, opened, person, said

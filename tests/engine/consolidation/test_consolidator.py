@@ -16,8 +16,9 @@ from engine.consolidation.consolidator import Consolidator
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
 from storage.conversations import completions
+from storage.kinds import FeedbackStatus, VersionState
 from storage.learning import feedback, signals, updates, versions
-from storage.tables import Feedback, FeedbackStatus, UpdateRun, VersionState
+from storage.tables import Feedback, UpdateRun
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

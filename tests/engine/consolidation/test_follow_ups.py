@@ -13,9 +13,10 @@ from engine.consolidation.material import Material, Signal, gather, weight_of
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import chats, completions
 from storage.database import Session
+from storage.kinds import ConsentChoice, FeedbackStatus
 from storage.learning import feedback, signals
 from storage.people import consent
-from storage.tables import Completion, Consent, ConsentChoice, Feedback, FeedbackStatus
+from storage.tables import Completion, Consent, Feedback
 from tests.engine.live import Live
 from tests.engine.rows import completion, opened, person
 

@@ -14,8 +14,9 @@ from engine.consolidation.material import DISLIKED, Material, gather, steps_of, 
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import FeedbackStatus, NoteState
 from storage.learning import feedback, notes, signals
-from storage.tables import Chat, Completion, Feedback, FeedbackStatus, NoteState
+from storage.tables import Chat, Completion, Feedback
 from tests.engine.rows import completion, opened, person, said, taught
 
 T = TypeVar("T")

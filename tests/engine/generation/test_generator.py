@@ -5,7 +5,7 @@ import pytest
 from engine.errors import PromptTooLongError
 from engine.requests import Delta, GenerateRequest, Sampling
 from storage.errors import PersonNotFound
-from storage.tables import FeedbackKind, NoteState
+from storage.kinds import FeedbackKind, NoteState
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

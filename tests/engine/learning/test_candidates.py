@@ -15,8 +15,9 @@ from engine.learning.candidates import Candidates
 from engine.sample import Sample
 from storage.errors import VersionPruned
 from storage.files import atomic
+from storage.kinds import VersionState
 from storage.learning import updates, versions
-from storage.tables import UpdateRun, VersionState
+from storage.tables import UpdateRun
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

@@ -13,9 +13,9 @@ from engine.adapters.training_batch import BATCH_FILE
 from engine.learning.learner import is_standing
 from storage.conversations import completions
 from storage.files import atomic
+from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
-from storage.tables import FeedbackStatus, NoteState, VersionState
 from tests.engine.live import Live
 from tests.engine.rows import completion
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.tables import NoteState
+from storage.kinds import NoteState
 from tests.engine.live import Live
 
 QUESTION = "Tell me about the koala"

@@ -9,8 +9,9 @@ import pytest
 from engine.host.trainer_client import Trained
 from engine.learning import update_log
 from storage.database import Database, Session
+from storage.kinds import VersionState
 from storage.learning import updates, versions
-from storage.tables import UpdateRun, VersionState
+from storage.tables import UpdateRun
 from tests.engine.rows import opened, person
 
 

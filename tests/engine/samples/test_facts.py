@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from engine.samples.facts import Facts, questions_in_turn
+from storage.kinds import FeedbackKind, NoteState
 from storage.learning import feedback
-from storage.tables import Feedback, FeedbackKind, Note, NoteState
+from storage.tables import Feedback, Note
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

@@ -10,7 +10,8 @@ from engine.sample import Sample
 from engine.samples import lessons
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import Rollout
-from storage.tables import Completion, Feedback, FeedbackKind
+from storage.kinds import FeedbackKind
+from storage.tables import Completion, Feedback
 
 CHAT = [
     {"role": "system", "content": "You are kind."},

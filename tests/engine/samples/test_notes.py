@@ -20,7 +20,8 @@ from engine.samples.notes import (
     prompt_notes,
 )
 from engine.samples.rollouts import Rollout
-from storage.tables import Note, NoteState
+from storage.kinds import NoteState
+from storage.tables import Note
 
 CONFIG = NoteConfig(min_gain=0.5, held_share=0.75, inert_effect=0.02, moving_effect=0.05)
 gains = st.lists(st.floats(-20, 20), min_size=1, max_size=8)

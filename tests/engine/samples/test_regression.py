@@ -8,8 +8,9 @@ from engine.prompts.hindsight import Hindsight
 from engine.samples.regression import find, regression_samples
 from storage.conversations import completions
 from storage.database import Session
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback
-from storage.tables import Completion, FeedbackStatus
+from storage.tables import Completion
 from tests.engine.rows import completion, opened, person, said, taught
 
 CONFIG = GateConfig(num_watched=4, max_watched_tokens=16)

@@ -20,12 +20,12 @@ from storage.conversations import completions
 from storage.database import Database
 from storage.errors import AlreadyWritten, DatabaseMissing, SnapshotErased
 from storage.files import atomic
+from storage.kinds import VersionState
 from storage.learning import versions
 from storage.people import people, personal_data
 from storage.people.erasure import forget_person
 from storage.sql import sqlite
 from storage.sql.sqlite import BACKUP_FOLDER, FILE_NAME
-from storage.tables import VersionState
 from tests.patience import PATIENCE_S, until
 from tests.storage import rows
 from tests.storage.taught import prune, teach

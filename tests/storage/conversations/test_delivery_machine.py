@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlmodel import Session, select
 
 from storage.conversations import inbox, outbox
-from storage.tables import Inbox, Outbox, OutboxState
+from storage.kinds import OutboxState
+from storage.tables import Inbox, Outbox
 from tests.storage import rows
 from tests.storage.conftest import Store, fast_folder
 from tests.storage.new_data_dir import copy_to

@@ -3,7 +3,8 @@
 from sqlmodel import select
 
 from storage.conversations import outbox
-from storage.tables import Outbox, OutboxState
+from storage.kinds import OutboxState
+from storage.tables import Outbox
 from tests.storage import rows
 from tests.storage.conftest import Store
 

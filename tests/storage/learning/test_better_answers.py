@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from storage.kinds import BetterState
 from storage.learning import better_answers
-from storage.tables import BetterAnswer, BetterState
+from storage.tables import BetterAnswer
 from tests.storage.conftest import Store
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from storage.conversations import completions
 from storage.errors import CompletionNotFound, FeedbackNotFound, IdempotencyConflict
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback
-from storage.tables import Feedback, FeedbackStatus
+from storage.tables import Feedback
 from tests.storage import rows
 from tests.storage.conftest import Store
 

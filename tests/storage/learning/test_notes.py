@@ -3,8 +3,9 @@
 import pytest
 
 from storage.errors import FeedbackNotFound, NoteNotFound
+from storage.kinds import NoteState
 from storage.learning import feedback, notes
-from storage.tables import Note, NoteState
+from storage.tables import Note
 from tests.storage import rows
 from tests.storage.conftest import Store
 

@@ -1,10 +1,11 @@
 """storage.learning.serving_state: what people are answered with, many at once."""
 
 from storage.database import Database
+from storage.kinds import NoteState
 from storage.learning import notes, versions
 from storage.learning.serving_state import serving_states
 from storage.people import people
-from storage.tables import Note, NoteState
+from storage.tables import Note
 
 
 async def test_each_gets_their_own_version_and_notes(database: Database) -> None:

@@ -6,9 +6,10 @@ import pytest
 from sqlmodel import Session
 
 from storage.conversations import chats, completions
+from storage.kinds import FeedbackStatus
 from storage.learning import feedback, signals, updates
 from storage.people import people
-from storage.tables import Completion, Feedback, FeedbackStatus, UpdateRun
+from storage.tables import Completion, Feedback, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 

@@ -3,9 +3,10 @@
 import pytest
 
 from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.kinds import VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
-from storage.tables import AdapterVersion, UpdateRun, VersionState
+from storage.tables import AdapterVersion, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 

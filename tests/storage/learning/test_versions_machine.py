@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from storage.errors import VersionNotFound, VersionStateError
+from storage.kinds import VersionState
 from storage.learning import versions
 from storage.people import people
-from storage.tables import VersionState
 from tests.storage.conftest import Store, fast_folder
 from tests.storage.new_data_dir import copy_to
 

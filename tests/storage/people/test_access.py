@@ -1,7 +1,8 @@
 """Who was let in or shut out, and who waits with a code."""
 
+from storage.kinds import AccessState
 from storage.people import access
-from storage.tables import AccessState, Pairing
+from storage.tables import Pairing
 from tests.storage.conftest import Store
 
 

@@ -4,9 +4,10 @@ import pytest
 from sqlmodel import Session
 
 from storage.errors import PersonNotFound
+from storage.kinds import ConsentChoice
 from storage.learning import feedback, updates, versions
 from storage.people import consent, people
-from storage.tables import Consent, ConsentChoice, UpdateRun
+from storage.tables import Consent, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 

@@ -6,21 +6,11 @@ from sqlmodel import Session
 
 from storage.conversations import chats, completions, inbox, outbox
 from storage.errors import PersonNotFound
+from storage.kinds import AccessState, ConsentChoice, FeedbackKind, NoteState
 from storage.learning import better_answers, feedback, notes, updates, versions
 from storage.people import access, consent, people
 from storage.reports import admin_views
-from storage.tables import (
-    AccessState,
-    Completion,
-    Consent,
-    ConsentChoice,
-    FeedbackKind,
-    Identity,
-    NoteState,
-    Pairing,
-    PlatformMessage,
-    UpdateRun,
-)
+from storage.tables import Completion, Consent, Identity, Pairing, PlatformMessage, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 

@@ -3,8 +3,9 @@
 from sqlmodel import SQLModel
 
 from storage.conversations import message_roles
+from storage.kinds import AccessState
 from storage.people import access, api_keys, personal_data
-from storage.tables import AccessState, ApiKey, MessageRole, Pairing
+from storage.tables import ApiKey, MessageRole, Pairing
 from tests.storage.conftest import Store
 from tests.storage.people.test_people import fill
 

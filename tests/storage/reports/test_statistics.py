@@ -4,10 +4,11 @@ import pytest
 from sqlmodel import Session
 
 from storage.conversations import chats, completions
+from storage.kinds import FeedbackKind, FeedbackStatus
 from storage.learning import feedback, updates, versions
 from storage.people import people
 from storage.reports import statistics
-from storage.tables import FeedbackKind, FeedbackStatus, UpdateRun
+from storage.tables import UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
 

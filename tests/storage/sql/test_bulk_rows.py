@@ -4,9 +4,10 @@ import pytest
 
 from storage.conversations import inbox, outbox
 from storage.errors import ConstraintViolated
+from storage.kinds import OutboxState
 from storage.people import people
 from storage.sql import bulk_rows as whole
-from storage.tables import Identity, Inbox, MessageRole, Outbox, OutboxState
+from storage.tables import Identity, Inbox, MessageRole, Outbox
 from tests.storage import rows
 from tests.storage.conftest import Store
 

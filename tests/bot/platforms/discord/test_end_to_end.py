@@ -19,8 +19,8 @@ from bot.platforms.discord.interactions import EPHEMERAL
 from bot.platforms.discord.messages import LIMITS
 from engine.config import EngineConfig
 from storage.database import Database
+from storage.kinds import AccessState
 from storage.people import access, people
-from storage.tables import AccessState
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
 from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
