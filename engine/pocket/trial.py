@@ -29,8 +29,8 @@ from engine.samples.rollouts import Rollout
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import plan_batches
 from engine.training.lora_slot import LoraShape
-from engine.training.model import load_base, load_training_model
-from engine.training.training_update import TrainingUpdate, open_slot
+from engine.training.model import load_base, load_training_model, open_slot
+from engine.training.training_update import TrainingUpdate
 
 Messages = list[dict[str, str]]
 MAX_TOKENS = 128

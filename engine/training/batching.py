@@ -1,8 +1,7 @@
 """Micro-batches: samples of similar length, padded to one width.
 
-Owns the padding. Invariants: token ids are used exactly as given; a response token is predicted
-from the position before it, so the last prompt token's row belongs to the response and the last response token's does
-not; padding is on the right, where a causal model cannot see it.
+Owns the padding. Invariants: token ids are used exactly as given; a response token is predicted from the position
+before it, so the last prompt token's row belongs to the response and the last response token's does not; padding is on the right, where a causal model cannot see it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +13,14 @@ from torch import Tensor
 from engine.config import LearnConfig
 from engine.sample import Context, Sample
 
-WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and few shapes come again
+WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
 
 
 @dataclass(frozen=True)
 class Batch:
     """Right-padded sequences and their response positions. Axes: ids [B, L], everything else [N]."""
 
-    samples: list[int]  # which samples, in the order of their rows
+    samples: list[int]  # the samples' numbers, in the order of their rows
     input_ids_BL: Tensor
     rows_N: Tensor  # flat index into B * L of the position that predicts each response token
     token_ids_N: Tensor  # the response tokens
@@ -29,7 +28,7 @@ class Batch:
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
-    """Raises ValueError when nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
+    """Raise ValueError if nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
     if not any(s.weight > 0 and s.is_taught for s in samples):
         raise ValueError("an update needs a correction or counterfactual sample with a weight above 0")
     for sample in samples:
@@ -42,7 +41,7 @@ def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
 def plan_batches(
     samples: Sequence[Sample], indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
 ) -> list[Batch]:
-    """Groups samples of similar length; padded size stays within `budget_tokens`, but one sample always fits."""
+    """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits."""
     lengths = {i: _padded(samples[i].length(context)) for i in indices}
     groups: list[list[int]] = []
     for i in sorted(lengths, key=lengths.__getitem__):

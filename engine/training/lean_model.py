@@ -1,7 +1,7 @@
-"""The training forward for small Qwen3 models on a CPU: what Hugging Face and PEFT compute, at less than half the cost.
+"""The training forward for small Qwen3 models on a CPU, at less than half the cost of Hugging Face and PEFT.
 
 On a model of one or two million parameters a module tree spends as long between the matrix products as in them, and
-a correction is learned while somebody waits. So base weight and LoRA product are added up once per step, and every
+a correction is learned while a person waits. So base weight and LoRA product are added up once per step, and every
 linear layer is then one product; query, key and value are one, gate and up are one; the last layer's wide parts are
 computed at response positions only. Invariants: float32 throughout; base weights are never changed; equal to Hugging
 Face with PEFT to rounding (a test compares values and gradients).
@@ -18,6 +18,7 @@ from engine.training.batching import Batch
 from engine.training.lean_ops import (
     FusedLoRA,
     HeadLayout,
+    HeadNorm,
     LoRAPart,
     PositionTables,
     lora_linear,
@@ -35,12 +36,12 @@ FUSED = {
     "down": ("mlp.down_proj",),
 }
 PEFT_PREFIX = "base_model.model.model."
-ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: few shapes, that come again
+ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
 SHORT = 256  # tokens up to which attention keeps its probabilities instead of using the flash kernel
 
 
 def can_compute(config: Any) -> bool:
-    """Whether this forward is the one of a Hugging Face configuration."""
+    """Return True if this forward computes the model of a Hugging Face configuration."""
     return bool(
         config.model_type == "qwen3"
         and not config.attention_bias
@@ -58,7 +59,7 @@ class Layer:
     parts: dict[str, list[tuple[str, int]]]  # PEFT module name and outputs of each part of a fused weight
     input_norm: Tensor
     post_norm: Tensor
-    qk_norm: Tensor  # [H + K, 1, 1, D]: the norm weights of query and key heads
+    qk_norm: HeadNorm
 
 
 @dataclass
@@ -71,11 +72,24 @@ class Adapted:
     weights: list[dict[str, Tensor]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class LayerProducts:
+    """The linear products of one layer, with a slot's LoRA or without."""
+
+    weights: dict[str, Tensor]  # by the names of FUSED, the LoRA product merged in
+    loras: dict[str, FusedLoRA | None]
+    anchor: Tensor
+
+    def linear(self, name: str, x: Tensor) -> Tensor:
+        """Return the product of a fused layer, axes [M, N]."""
+        return lora_linear(x, self.anchor, self.weights[name], self.loras[name])
+
+
 class LeanModel:
-    """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftModel`."""
+    """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
 
     def __init__(self, base: nn.Module, base_name: str) -> None:
-        """`base` is a Hugging Face Qwen3 model in float32; its tensors are copied into the fused layout."""
+        """Copy the tensors of `base`, a Hugging Face Qwen3 model in float32, into the fused layout."""
         config = base.config
         self.base_name = base_name
         self._eps = float(config.rms_norm_eps)
@@ -106,12 +120,12 @@ class LeanModel:
             parts,
             state[f"{prefix}input_layernorm.weight"],
             state[f"{prefix}post_attention_layernorm.weight"],
-            torch.stack(norms)[:, None, None],
+            HeadNorm(torch.stack(norms)[:, None, None], self._eps),
         )
 
     @property
     def device(self) -> torch.device:
-        """Where the model computes."""
+        """The device of the model."""
         return self._embedding.device
 
     @property
@@ -120,18 +134,18 @@ class LeanModel:
         return len(self._head)
 
     def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
-        """The slot of this shape and role, made on first use."""
+        """Return the slot of this shape and role, made on first use."""
         if (shape, role) not in self._slots:
             slot = LoraSlot(shape, self._sizes(shape), self.base_name, self.device)
             self._slots[shape, role] = Adapted(slot, [_fuse(slot, layer) for layer in self._layers])
         return self._slots[shape, role].slot
 
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
-        """The base model written as an adapter of rank 1: every value zero."""
+        """Return the base model as an adapter of rank 1: every value zero."""
         return self.slot(LoraShape(1, 1, target_modules)).export()
 
     def _sizes(self, shape: LoraShape) -> dict[str, tuple[int, int]]:
-        """A of all parts of a fused layer lie together, so that together they are one matrix."""
+        """Return the size of each tensor; A of all parts of a fused layer lie together, as one matrix."""
         sizes: dict[str, tuple[int, int]] = {}
         for layer in self._layers:
             for name, weight in layer.fused.items():
@@ -143,27 +157,24 @@ class LeanModel:
     # -- forward -----------------------------------------------------------------------------------------------------
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
-        weights, loras, anchor = self._merged(slot)
+        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
+        products = self._products(slot)
         rows = _filled(batch.rows_N)
         x = self._embedding[batch.input_ids_BL].flatten(0, 1)
         for i, layer in enumerate(self._layers):
             is_last = i == len(self._layers) - 1
-            x = self._one_layer(
-                x, batch.input_ids_BL.shape, layer, weights[i], loras[i], anchor, rows if is_last else None
-            )
+            x = self._one_layer(x, batch.input_ids_BL.shape, layer, products[i], rows if is_last else None)
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
-        """Next-token logits, axes [N, V]."""
+        """Return the next-token logits, axes [N, V]."""
         padding = -len(hidden_NH) % ROW_MULTIPLE
         padded = nn.functional.pad(hidden_NH, (0, 0, 0, padding))
         return lora_linear(padded, padded, self._head, None)[: len(hidden_NH)]
 
-    def _merged(self, slot: LoraSlot | None) -> tuple[list[dict[str, Tensor]], list[dict[str, Any]], Tensor]:
+    def _products(self, slot: LoraSlot | None) -> list[LayerProducts]:
         if slot is None:
-            nothing: list[dict[str, Any]] = [dict.fromkeys(FUSED) for _ in self._layers]
-            return [layer.fused for layer in self._layers], nothing, self._embedding
+            return [LayerProducts(layer.fused, dict.fromkeys(FUSED), self._embedding) for layer in self._layers]
         adapted = next(a for a in self._slots.values() if a.slot is slot)
         if adapted.revision != slot.revision:
             with torch.no_grad():
@@ -172,40 +183,36 @@ class LeanModel:
                     for layer, lora in zip(self._layers, adapted.loras, strict=True)
                 ]
             adapted.revision = slot.revision
-        return adapted.weights, adapted.loras, slot.flat
+        return [
+            LayerProducts(weights, loras, slot.flat)
+            for weights, loras in zip(adapted.weights, adapted.loras, strict=True)
+        ]
 
     def _one_layer(
-        self,
-        x: Tensor,
-        shape: torch.Size,
-        layer: Layer,
-        weights: dict[str, Tensor],
-        loras: dict[str, FusedLoRA | None],
-        anchor: Tensor,
-        rows: Tensor | None,
+        self, x: Tensor, shape: torch.Size, layer: Layer, products: LayerProducts, rows: Tensor | None
     ) -> Tensor:
         normed = rms_norm(x, layer.input_norm, self._eps)
-        attended = self._attention(lora_linear(normed, anchor, weights["qkv"], loras["qkv"]), layer, shape)
+        attended = self._attention(products.linear("qkv", normed), layer, shape)
         if rows is not None:
             attended, x = attended.index_select(0, rows), x.index_select(0, rows)
-        x = x + lora_linear(attended, anchor, weights["out"], loras["out"])
+        x = x + products.linear("out", attended)
         normed = rms_norm(x, layer.post_norm, self._eps)
-        activated = swiglu(lora_linear(normed, anchor, weights["gate_up"], loras["gate_up"]))
-        return x + lora_linear(activated, anchor, weights["down"], loras["down"])
+        activated = swiglu(products.linear("gate_up", normed))
+        return x + products.linear("down", activated)
 
     def _attention(self, qkv: Tensor, layer: Layer, shape: torch.Size) -> Tensor:
         tables = self._table(shape[1])
         if shape[1] <= SHORT:
-            return normed_attention(qkv, shape, self._heads, layer.qk_norm, self._eps, tables)
+            return normed_attention(qkv, shape, self._heads, layer.qk_norm, tables)
         heads = self._heads
         qk, v = qkv.view(*shape, -1, heads.size).transpose(1, 2).split([heads.num_normed, heads.num_kv], dim=1)
-        qk = rotary(rms_norm(qk, layer.qk_norm.squeeze(1), self._eps), tables.cos, tables.sin)
+        qk = rotary(rms_norm(qk, layer.qk_norm.weight.squeeze(1), layer.qk_norm.eps), tables.cos, tables.sin)
         q, k = qk.split([heads.num_heads, heads.num_kv], dim=1)
         out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
         return out.transpose(1, 2).reshape(shape.numel(), -1)
 
     def _table(self, length: int) -> PositionTables:
-        """Kept for the lengths in use."""
+        """Return the tables of a length, kept while it is in use."""
         if length not in self._tables:
             if len(self._tables) >= SHORT:
                 self._tables.clear()
@@ -216,7 +223,7 @@ class LeanModel:
 
 
 def _filled(rows_N: Tensor) -> Tensor:
-    """The rows, and the first one again until their number is a multiple of ROW_MULTIPLE."""
+    """Repeat the first row until the number of rows is a multiple of ROW_MULTIPLE."""
     return torch.cat([rows_N, rows_N[:1].expand(-len(rows_N) % ROW_MULTIPLE)])
 
 
@@ -242,7 +249,7 @@ def _fuse(slot: LoraSlot, layer: Layer) -> dict[str, FusedLoRA | None]:
 
 
 def _fuse_one(slot: LoraSlot, parts: list[tuple[str, int]]) -> FusedLoRA | None:
-    """Views of the slot's values for one fused layer; None when no part of it has LoRA."""
+    """Return views of the slot's values for one fused layer, or None if no part of it has LoRA."""
     found: list[LoRAPart] = []
     names: list[str] = []
     first, rank = 0, slot.shape.rank
@@ -259,7 +266,7 @@ def _fuse_one(slot: LoraSlot, parts: list[tuple[str, int]]) -> FusedLoRA | None:
 
 
 def _stacked(tensors: dict[str, Tensor], names: list[str]) -> Tensor:
-    """Tensors that lie one behind the other in memory, seen as one matrix."""
+    """Return tensors that lie one behind the other in memory as one matrix."""
     first = tensors[names[0]]
     rows, columns = first.shape
     return first.as_strided((rows * len(names), columns), (columns, 1))

@@ -1,4 +1,4 @@
-"""Differentiable operations of the lean forward, each with its hand-written way back.
+"""Differentiable operations of the lean forward, each with its hand-written backward pass.
 
 Invariants: float32; frozen weights get no gradient; `lora_linear` writes the gradients of A and B straight into the
 slot instead of handing them to autograd, which would copy each of them.
@@ -18,7 +18,7 @@ once_differentiable: Callable[[Backward], Backward] = function.once_differentiab
 
 @dataclass
 class LoRAPart:
-    """One linear layer inside a fused one: its LoRA tensors and where it lies."""
+    """One linear layer inside a fused one: its LoRA tensors and its rows."""
 
     outputs: slice  # rows of the fused weight
     ranks: slice  # rows of the fused A
@@ -36,14 +36,14 @@ class FusedLoRA:
     scaling: float
 
     def merged(self, weight: Tensor) -> Tensor:
-        """W + s B A, a new tensor of W's shape."""
+        """Return W + s B A as a new tensor of W's shape."""
         out = weight.clone()
         for part in self.parts:
             out[part.outputs].addmm_(part.lora_b, self.lora_a[part.ranks], alpha=self.scaling)
         return out
 
     def add_gradients(self, x: Tensor, grad_y: Tensor) -> None:
-        """In place: dB += s dY^T (x A^T) and dA += s (dY B)^T x, part by part."""
+        """Add dB += s dY^T (x A^T) and dA += s (dY B)^T x, part by part. In place: the slot's gradients."""
         shrunk = x @ self.lora_a.t()
         grad_shrunk = torch.empty_like(shrunk)
         for part in self.parts:
@@ -54,7 +54,7 @@ class FusedLoRA:
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """x W^T by oneDNN, axes [M, K] and [N, K].
+    """Return x W^T by oneDNN, axes [M, K] and [N, K].
 
     torch.nn.functional.linear takes MKL for float32, which is half as fast on processors that are not Intel's.
     """
@@ -127,7 +127,7 @@ class _SwiGLU(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """How the columns of a fused query-key-value product are cut into heads of `size`."""
+    """The heads, of `size` columns each, in a fused query-key-value product."""
 
     num_heads: int
     num_kv: int
@@ -144,11 +144,11 @@ class HeadLayout:
         return self.num_heads // self.num_kv
 
     def by_head(self, x: Tensor, shape: torch.Size) -> Tensor:
-        """[B L, heads D] -> [heads, B, L, D], contiguous: then every group of heads is one block of memory."""
+        """Reorder [B L, heads D] to [heads, B, L, D], contiguous: each group of heads is one block of memory."""
         return x.view(*shape, -1, self.size).permute(2, 0, 1, 3).contiguous()
 
     def by_token(self, x: Tensor) -> Tensor:
-        """[heads, B, L, D] -> [B L, heads D]."""
+        """Reorder [heads, B, L, D] to [B L, heads D]."""
         return x.permute(1, 2, 0, 3).reshape(x.shape[1] * x.shape[2], -1)
 
 
@@ -161,22 +161,30 @@ class PositionTables:
     bias: Tensor
 
 
+@dataclass(frozen=True)
+class HeadNorm:
+    """The RMS norm of query and key heads."""
+
+    weight: Tensor  # [H + K, 1, 1, D]
+    eps: float
+
+
 class _NormedAttention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, qkv: Tensor, shape: torch.Size, heads: HeadLayout, weight: Tensor, eps: float, tables: PositionTables
+        ctx: Any, qkv: Tensor, shape: torch.Size, heads: HeadLayout, norm: HeadNorm, tables: PositionTables
     ) -> Tensor:
         by_head = heads.by_head(qkv, shape)
         qk, v = by_head[: heads.num_normed], by_head[heads.num_normed :]
-        scale = qk.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
+        scale = qk.square().mean(-1, keepdim=True).add_(norm.eps).rsqrt_()
         normed = qk * scale
-        rotated = _rotate(normed * weight, tables.cos, tables.sin)
+        rotated = _rotate(normed * norm.weight, tables.cos, tables.sin)
         q, k, v = _batches(rotated, v, heads)
         factor = heads.size**-0.5
         probabilities = torch.baddbmm(tables.bias, q, k.transpose(1, 2), alpha=factor).softmax(-1)
         out = probabilities @ v
         ctx.heads, ctx.shape, ctx.tables, ctx.factor = heads, shape, tables, factor
-        ctx.save_for_backward(q, k, v, probabilities, out, normed, scale, weight)
+        ctx.save_for_backward(q, k, v, probabilities, out, normed, scale, norm.weight)
         return heads.by_token(out.view(heads.num_heads, *shape, heads.size))
 
     @staticmethod
@@ -193,11 +201,11 @@ class _NormedAttention(torch.autograd.Function):
         grad_qk = _rotate(torch.cat([grad_q, grad_k]), ctx.tables.cos, -ctx.tables.sin).mul_(weight)
         mean = (grad_qk * normed).mean(-1, keepdim=True)
         grad_qk.addcmul_(normed, mean, value=-1).mul_(scale)
-        return heads.by_token(torch.cat([grad_qk, grad_v])), None, None, None, None, None
+        return heads.by_token(torch.cat([grad_qk, grad_v])), None, None, None, None
 
 
 def _batches(rotated: Tensor, v: Tensor, heads: HeadLayout) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value with one batch entry per query head and sequence: axes [H B, L, D]."""
+    """Return query, key and value with one batch entry per query head and sequence: axes [H B, L, D]."""
     q, k = rotated[: heads.num_heads], rotated[heads.num_heads :]
     if heads.repeats > 1:
         k, v = (part.repeat_interleave(heads.repeats, dim=0) for part in (k, v))
@@ -205,47 +213,46 @@ def _batches(rotated: Tensor, v: Tensor, heads: HeadLayout) -> tuple[Tensor, Ten
 
 
 def _shared(grad: Tensor, heads: HeadLayout) -> Tensor:
-    """What all query heads of a group send back to their one key or value head."""
+    """Sum the gradients of all query heads of a group into those of their one key or value head."""
     return grad if heads.repeats == 1 else grad.unflatten(0, (heads.num_kv, heads.repeats)).sum(1)
 
 
 def lora_linear(x: Tensor, anchor: Tensor, weight: Tensor, lora: FusedLoRA | None) -> Tensor:
-    """y = x W'^T, axes [M, N], with W' = W + s B A given merged; on the way back dX = dY W' and A, B get theirs.
+    """Return y = x W'^T, axes [M, N], with W' = W + s B A given merged. Backward: dX = dY W', and A and B get theirs.
 
-    `anchor` requires a gradient wherever the slot does, so that autograd comes here also where x (the embedding)
-    does not. In place, on the way back: the slot's gradients.
+    `anchor` requires a gradient whenever the slot does, so that autograd comes here even if x (the embedding) does
+    not. In place, in the backward pass: the slot's gradients.
     """
     result: Tensor = _LoRALinear.apply(x, anchor, weight, lora)
     return result
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean x^2 + eps) * w along the last axis."""
+    """Return x / sqrt(mean x^2 + eps) * w along the last axis."""
     result: Tensor = _RMSNorm.apply(x, weight, eps)
     return result
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """(a, b) -> (a cos - b sin, b cos + a sin) for the two halves a, b of the last axis."""
+    """Rotate (a, b) to (a cos - b sin, b cos + a sin) for the two halves a, b of the last axis."""
     result: Tensor = _Rotary.apply(x, cos, sin)
     return result
 
 
 def swiglu(gate_up: Tensor) -> Tensor:
-    """silu(g) u for the two halves g, u of the last axis."""
+    """Return silu(g) u for the two halves g, u of the last axis."""
     result: Tensor = _SwiGLU.apply(gate_up)
     return result
 
 
 def normed_attention(
-    qkv: Tensor, shape: torch.Size, heads: HeadLayout, weight: Tensor, eps: float, tables: PositionTables
+    qkv: Tensor, shape: torch.Size, heads: HeadLayout, norm: HeadNorm, tables: PositionTables
 ) -> Tensor:
-    """Qwen3's attention of a fused product [B L, (H + 2 K) D] -> [B L, H D]: norm of query and key, rotation, softmax.
+    """Apply Qwen3's attention to a fused product, [B L, (H + 2 K) D] -> [B L, H D]: norm, rotation, softmax.
 
-    `weight` [H + K, 1, 1, D] are the norms' weights. Keeps the probabilities, [H B, L, L], for the way back: quicker
-    than a flash kernel while sequences are short.
+    Keeps the probabilities, [H B, L, L], for the backward pass: quicker than a flash kernel for short sequences.
     """
-    result: Tensor = _NormedAttention.apply(qkv, shape, heads, weight, eps, tables)
+    result: Tensor = _NormedAttention.apply(qkv, shape, heads, norm, tables)
     return result
 
 

@@ -1,7 +1,7 @@
 """The trainable values of one adapter: one flat buffer of float32, cut into PEFT's tensors.
 
 Invariants: `parameters` and `grads` are views of `flat` and `grad`, by the names of the PEFT file format, in a fixed
-order; whatever changes the values changes `revision`.
+order; every change of the values changes `revision`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from engine.training.adapter_tensors import AdapterTensors
 
 @dataclass(frozen=True)
 class LoraShape:
-    """What decides the tensors of an adapter: rank, scaling and the linear layers it sits on."""
+    """The rank, the scaling and the linear layers of an adapter."""
 
     rank: int
     alpha: int
@@ -34,7 +34,7 @@ class LoraShape:
         return f"r{self.rank}a{self.alpha}-{'-'.join(self.target_modules)}"
 
     def config(self, base_model: str) -> dict[str, Any]:
-        """The content of adapter_config.json, as PEFT and vLLM read it."""
+        """Return the content of adapter_config.json, as PEFT and vLLM read it."""
         return {
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
@@ -53,17 +53,17 @@ class LoraShape:
 
     @classmethod
     def of(cls, config: dict[str, Any]) -> "LoraShape":
-        """The shape of an adapter_config.json."""
+        """Read the shape from the content of an adapter_config.json."""
         return cls(int(config["r"]), int(config["lora_alpha"]), tuple(sorted(config["target_modules"])))
 
 
 class LoraSlot:
-    """Values and gradients of one adapter, and the forward pass's place for them."""
+    """The values and gradients of one adapter, which a forward pass reads."""
 
     def __init__(
         self, shape: LoraShape, sizes: dict[str, tuple[int, int]], base_model: str, device: torch.device
     ) -> None:
-        """`sizes`: shape of each tensor by its name in PEFT's file format, in the order they lie in `flat`."""
+        """Make a slot of zeros. `sizes`: each tensor's shape by its PEFT file name, in the order of `flat`."""
         self.shape = shape
         self.config = shape.config(base_model)
         numels = [rows * columns for rows, columns in sizes.values()]
@@ -76,17 +76,17 @@ class LoraSlot:
         self.grads = self.views(self.grad)
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """`flat` cut into the named tensors, without copying."""
+        """Cut `flat` into the named tensors, without copying."""
         parts = flat.split(self._numels)
         return {name: part.view(size) for part, (name, size) in zip(parts, self._sizes.items(), strict=True)}
 
     @property
     def revision(self) -> int:
-        """Grows with every change of the values."""
+        """A number that grows with every change of the values."""
         return int(self.flat._version)
 
     def load_fresh(self, seed: int) -> None:
-        """In place: A Kaiming-uniform (sqrt 5) from `seed`, B zero, so the adapter starts as the base model."""
+        """Set A Kaiming-uniform (sqrt 5) from `seed` and B zero, so the adapter starts as the base model. In place."""
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             self.flat.zero_()
@@ -96,7 +96,7 @@ class LoraSlot:
                     parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
 
     def load(self, adapter: AdapterTensors) -> None:
-        """In place: takes the values of `adapter`. Raises ValueError when the names differ."""
+        """Copy the values of `adapter`. In place. Raises ValueError if the names differ."""
         if set(adapter.tensors) != set(self.parameters):
             raise ValueError("the adapter sits on other modules than its configuration says")
         with torch.no_grad():
@@ -104,19 +104,19 @@ class LoraSlot:
                 parameter.copy_(adapter.tensors[name])
 
     def fade(self, share: float) -> None:
-        """In place: B times `share`, and with it everything the adapter adds to the base model."""
+        """Multiply B by `share`, and with it everything the adapter adds to the base model. In place."""
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 if ".lora_B." in name:
                     parameter.mul_(share)
 
     def export(self) -> AdapterTensors:
-        """A copy of the values in PEFT's file format, on the CPU."""
+        """Return a copy of the values in PEFT's file format, on the CPU."""
         return AdapterTensors(self.config, self.views(self.flat.detach().cpu().clone()))
 
     @contextmanager
     def holding(self, flat: Tensor) -> Iterator[None]:
-        """For the duration of the block the slot computes with the values `flat` (an average, a snapshot)."""
+        """Compute with the values `flat` (an average, a snapshot) for the duration of the block."""
         kept = self.flat.detach().clone()
         with torch.no_grad():
             self.flat.copy_(flat)

@@ -1,7 +1,7 @@
-"""What a candidate and the version before it say at the positions an update has in hand, for `engine.gates.candidate`.
+"""Metrics of a candidate and of the version before it, for the gates (`engine.gates.candidate`).
 
-Owns a few numbers per response position, taken from distributions that the update computes anyway: before the first
-step and after the last one, in the same order. Notation as in `engine.gates.candidate`. Invariant: nothing kept here
+Owns a few numbers per response position of an update, taken from distributions that it computes anyway: before the
+first step and after the last one, in the same order. Notation as in `engine.gates.candidate`. Invariant: nothing kept here
 carries a gradient or a distribution over the vocabulary.
 """
 
@@ -15,15 +15,32 @@ from engine.gates.texts import self_rouge_l
 from engine.sample import Sample
 from engine.training import sdpo
 
-MARGIN_LIMIT = 3.0  # nats: 20 to 1; a token that is surer than that is not better held
-ENTROPY_FLOOR = 0.05  # nats per token: where the teacher is as sure as that there is no variety to lose
+MARGIN_LIMIT = 3.0  # nats: 20 to 1; being surer of a token than that holds it no better
+ENTROPY_FLOOR = 0.05  # nats per token: if the teacher is that sure there is no variety to lose
 ROUGE_ANSWERS = 4  # compared with each other, pair by pair
 ROUGE_TOKENS = 64  # of each
 
 
 @dataclass
-class _Look:
-    """What was read in one pass; every list has one tensor per chunk, axis [N] each."""
+class Measured:
+    """The report of one update, besides its weights."""
+
+    steps: int = 0
+    divergence_before: float | None = None  # nats per token, correction and counterfactual samples
+    divergence_after: float | None = None
+    anchor_divergence_after: float | None = None  # nats per token, anchor samples
+    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
+    importance: dict[str, float] = field(default_factory=dict)
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    agreement: list[float] = field(default_factory=list)  # per step: nats at the stop_quantile of taught positions
+    figures: dict[str, float | None] = field(default_factory=dict)  # named as in `engine.gates.candidate.Measurements`
+    is_finite: bool = True
+
+
+@dataclass
+class _Pass:
+    """The values of one pass; every list has one tensor per chunk, axis [N] each."""
 
     owners: list[Tensor] = field(default_factory=list)
     tokens: list[Tensor] = field(default_factory=list)  # y
@@ -41,13 +58,13 @@ class PositionMetrics:
     """One update's figures, position by position."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
-        """`samples`: those of the update, in its numbering."""
+        """Prepare for the samples of an update, in its numbering."""
         self._samples = samples
-        self._before = _Look()
-        self._after = _Look()
+        self._before = _Pass()
+        self._after = _Pass()
 
     def before(self, owners_N: Tensor, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor) -> None:
-        """Some positions under the version before (log-probabilities), and under the teacher."""
+        """Add positions of the version before and of the teacher, as log-probabilities."""
         self._before.divergence.append(sdpo.forward_kl(student_NV, teacher_NV))
         preferred_N = teacher_NV.argmax(-1)
         self._before.owners.append(owners_N)
@@ -56,7 +73,7 @@ class PositionMetrics:
         _student(self._before, student_NV, tokens_N, preferred_N)
 
     def after(self, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor) -> None:
-        """The same positions in the same order under the candidate."""
+        """Add the same positions of the candidate, in the same order."""
         seen = sum(map(len, self._after.choice))
         preferred_N = torch.cat(self._before.preferred)[seen : seen + len(tokens_N)]
         _student(self._after, student_NV, tokens_N, preferred_N)
@@ -66,7 +83,7 @@ class PositionMetrics:
         self._after.teacher_logp_token.append(sdpo.token_logprobs(teacher_NV, tokens_N))
 
     def figures(self) -> dict[str, float | None]:
-        """The measured fields of `engine.gates.candidate.Measurements`; empty where the candidate was not looked at."""
+        """Return the measured fields of `engine.gates.candidate.Measurements`; empty without a candidate."""
         if not self._after.choice:
             return {}
         found = _Figures(self._samples, _joined(self._before), _joined(self._after))
@@ -85,19 +102,19 @@ class PositionMetrics:
         }
 
 
-def _student(look: _Look, student_NV: Tensor, tokens_N: Tensor, preferred_N: Tensor) -> None:
-    look.choice.append(student_NV.argmax(-1))
-    look.logp_token.append(sdpo.token_logprobs(student_NV, tokens_N))
-    look.logp_preferred.append(sdpo.token_logprobs(student_NV, preferred_N))
+def _student(seen: _Pass, student_NV: Tensor, tokens_N: Tensor, preferred_N: Tensor) -> None:
+    seen.choice.append(student_NV.argmax(-1))
+    seen.logp_token.append(sdpo.token_logprobs(student_NV, tokens_N))
+    seen.logp_preferred.append(sdpo.token_logprobs(student_NV, preferred_N))
 
 
 def _entropy(logprobs_NV: Tensor) -> Tensor:
-    """H = -sum_v p log p in nats, axis [N]."""
+    """Return H = -sum_v p log p in nats, axis [N]."""
     return torch.special.entr(logprobs_NV.exp()).sum(-1)
 
 
-def _joined(look: _Look) -> dict[str, Tensor]:
-    return {name: torch.cat(parts) for name, parts in vars(look).items() if parts}
+def _joined(seen: _Pass) -> dict[str, Tensor]:
+    return {name: torch.cat(parts) for name, parts in vars(seen).items() if parts}
 
 
 class _Figures:
@@ -108,34 +125,34 @@ class _Figures:
         self._differs = before["preferred"] != before["tokens"]  # t* != y
 
     def margins(self) -> tuple[float | None, float | None]:
-        """mean_t [log p(t*) - log p(y)] over the corrected answers where t* != y, before and after."""
+        """Return mean_t [log p(t*) - log p(y)] over the corrected answers at t* != y, before and after."""
         at = self._of("correction") & self._differs
         if not bool(at.any()):
             return None, None
-        before, after = (float((look["logp_preferred"] - look["logp_token"])[at].mean()) for look in (self._b, self._a))
+        before, after = (float((seen["logp_preferred"] - seen["logp_token"])[at].mean()) for seen in (self._b, self._a))
         return before, after
 
     def earlier_drop(self) -> float | None:
-        """The worst fall of such a margin, each token's cut at +-MARGIN_LIMIT, among the earlier corrections."""
+        """Return the worst fall of such a margin among the earlier corrections, each token's cut at +-MARGIN_LIMIT."""
         before, after = (
-            (look["logp_preferred"] - look["logp_token"]).clamp(-MARGIN_LIMIT, MARGIN_LIMIT)
-            for look in (self._b, self._a)
+            (seen["logp_preferred"] - seen["logp_token"]).clamp(-MARGIN_LIMIT, MARGIN_LIMIT)
+            for seen in (self._b, self._a)
         )
         return self._worst("earlier", self._differs, before - after)
 
     def gold_drop(self) -> float | None:
-        """The worst mean fall of log p(y) among the gold answers, where t* = y."""
+        """Return the worst mean fall of log p(y) among the gold answers, at t* = y."""
         return self._worst("gold", ~self._differs, self._b["logp_token"] - self._a["logp_token"])
 
     def unasked(self) -> tuple[float, float]:
-        """mean_t max(0, KL(q || p1) - KL(q || p0)), over all trained answers and in the worst of them."""
+        """Return mean_t max(0, KL(q || p1) - KL(q || p0)) over all trained answers, and in the worst of them."""
         rise_N = (self._a["divergence"] - self._b["divergence"]).clamp(min=0)
         trained = [self._b["owners"] == i for i, s in enumerate(self._samples) if not s.is_held_out]
         everywhere = torch.stack(trained).any(0)
         return float(rise_N[everywhere].mean()), max(float(rise_N[at].mean()) for at in trained)
 
     def entropy_ratio(self) -> float | None:
-        """(mean_t H(p1) + h) / (mean_t H(q) + h) over what was taught, h = ENTROPY_FLOOR."""
+        """Return (mean_t H(p1) + h) / (mean_t H(q) + h) over the taught samples, h = ENTROPY_FLOOR."""
         at = self._of("correction", "counterfactual")
         if not bool(at.any()):
             return None
@@ -143,12 +160,12 @@ class _Figures:
         return (own + ENTROPY_FLOOR) / (teacher + ENTROPY_FLOOR)
 
     def self_rouge(self) -> float | None:
-        """How alike the candidate's likeliest tokens are along the base's answers to different neutral prompts."""
+        """Return the self-ROUGE-L of the candidate's likeliest tokens along the base's answers to neutral prompts."""
         owners = [i for i, s in enumerate(self._samples) if s.is_anchor][:ROUGE_ANSWERS]
         return self_rouge_l([self._a["choice"][self._b["owners"] == i][:ROUGE_TOKENS].tolist() for i in owners])
 
     def drift(self) -> float | None:
-        """|mean_t log p1(y) - mean_t log base(y)| on neutral prompts."""
+        """Return |mean_t log p1(y) - mean_t log base(y)| on neutral prompts."""
         at = self._of("anchor")
         if not bool(at.any()):
             return None

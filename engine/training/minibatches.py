@@ -1,9 +1,9 @@
-"""What each step trains the student on: mini-batches of the samples, cut into micro-batches.
+"""The mini-batches that each step trains the student on, cut into micro-batches.
 
-Owns the order of the samples, what each position counts and its importance weight. The first step takes every sample,
-for what it finds is what is reported of before; later ones take a mini-batch each: many rough steps get further than
-few exact ones of the same work (ADR 10). Invariants: an epoch holds every sample once, in a new order; what is not
-taught is spread evenly over its mini-batches, and each of them teaches something.
+Owns the order of the samples, the weight of each position and its importance weight. The first step takes every
+sample, because its figures are the report on the version before; later ones take a mini-batch each: many rough steps
+get further than few exact ones of the same work (ADR 10). Invariants: an epoch holds every sample once, in a new
+order; samples that are not taught are spread evenly over its mini-batches, and each of them teaches something.
 
 Coefficients, over the samples i of one step with R_i response positions: c_i = weight_i, for anchors times
 anchor_weight; a position counts c_i / (R_i sum c).
@@ -28,10 +28,10 @@ class StudentBatch:
     """A micro-batch of the student with everything its loss needs; axis [N] unless said."""
 
     batch: Batch
-    weights_N: Tensor  # what a position counts
+    weights_N: Tensor  # the weight of a position
     kl_weights_N: Tensor  # the same, zero on anchors
-    behaviour_N: Tensor  # vLLM's log-probabilities, NaN where none are stored
-    temperature_N: Tensor  # what each position was sampled at
+    behaviour_N: Tensor  # vLLM's log-probabilities, NaN for tokens without any
+    temperature_N: Tensor  # at which each position was sampled
     importance_N: Tensor  # truncated importance weights; measured in the first step, 1 until then
     rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
 
@@ -40,7 +40,7 @@ class MiniBatches:
     """The samples an update trains on, step by step."""
 
     def __init__(self, samples: Sequence[Sample], learn: LearnConfig, device: torch.device) -> None:
-        """Watched samples are never among them."""
+        """Cut the samples of an update; those that are only measured are left out."""
         self._samples = samples
         self._learn = learn
         self._device = device
@@ -48,7 +48,7 @@ class MiniBatches:
         self.all = self._batches(self.indices, {})
 
     def steps(self) -> Iterator[list[StudentBatch]]:
-        """The micro-batches of one step after another: everything, then mini-batches without end."""
+        """Yield the micro-batches of one step after another: all samples, then mini-batches without end."""
         yield self.all
         measured = {i: b.importance_N[b.batch.owners_N == i] for b in self.all for i in b.batch.samples}
         rng = random.Random(self._learn.seed)
@@ -86,7 +86,7 @@ class MiniBatches:
         )
 
     def _spread(self, samples: Sequence[Sample], values: Sequence[float]) -> Tensor:
-        """One value per sample, repeated for each of its response positions."""
+        """Repeat one value per sample for each of its response positions."""
         spread = [value for s, value in zip(samples, values, strict=True) for _ in s.response_ids]
         return torch.tensor(spread, device=self._device)
 
@@ -96,9 +96,9 @@ class MiniBatches:
     # -- importance weights ------------------------------------------------------------------------------------------
 
     def weigh(self, student: StudentBatch, chunk: slice, trainer_N: Tensor, own: dict[int, Tensor]) -> None:
-        """Sets the importance weights of a chunk from the trainer's log-probabilities of its tokens.
+        """Set the importance weights of a chunk from the trainer's log-probabilities of its tokens. In place.
 
-        `own`: by sample, those under the prompt it was sampled with, where that differs from the student's.
+        `own`: by sample, those under the prompt it was sampled with, if it differs from the student's.
         """
         trainer = trainer_N.clone()
         for i, logprobs in own.items():
@@ -112,7 +112,7 @@ class MiniBatches:
         student.importance_N[chunk] = sdpo.importance_weights(trainer, stored, self._learn.is_clip)
 
     def importance_summary(self) -> dict[str, float]:
-        """Over positions with stored log-probabilities: how far trainer and vLLM are apart, and what was clipped."""
+        """Summarise how far trainer and vLLM are apart, over positions with stored log-probabilities."""
         weights = torch.cat([s.importance_N[~s.behaviour_N.isnan()] for s in self.all])
         if not len(weights):
             return {}

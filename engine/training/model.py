@@ -1,4 +1,4 @@
-"""What the trainer computes with: forward passes of the frozen base model, with or without a LoRA slot.
+"""The trainer's models: forward passes of the frozen base model, with or without a LoRA slot.
 
 Two implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.peft_model` (Hugging
 Face and PEFT) for every other model and for GPUs. Invariant: both give the same numbers to rounding.
@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from engine.config import LearnConfig
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
@@ -26,27 +27,27 @@ class TrainingModel(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the model computes."""
+        """The device of the model."""
 
     @property
     def vocab_size(self) -> int:
         """Rows of the output matrix."""
 
     def slot(self, shape: LoraShape, role: Role = "train") -> LoraSlot:
-        """The slot of this shape and role, made on first use: scoring never touches the values being trained."""
+        """Return the slot of this shape and role, made on first use. Scoring never touches the values being trained."""
 
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
-        """The base model written as an adapter of rank 1: every value zero."""
+        """Return the base model as an adapter of rank 1: every value zero."""
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
+        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
-        """Next-token logits, float32, axes [N, V]."""
+        """Return the next-token logits, float32, axes [N, V]."""
 
 
 def load_training_model(folder: Path, base_name: str) -> TrainingModel:
-    """The trainer's own float32 copy of the model, in the implementation that suits it. Blocking."""
+    """Load the trainer's own float32 copy of the model, in the implementation that suits it. Blocking."""
     from engine.training import lean_model
 
     base = load_base(folder)
@@ -59,10 +60,23 @@ def load_training_model(folder: Path, base_name: str) -> TrainingModel:
 
 
 def load_base(folder: Path) -> Any:
-    """The Hugging Face model of a folder, float32, frozen. Blocking."""
+    """Load the Hugging Face model of a folder, float32, frozen. Blocking."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     base: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
     return base.requires_grad_(requires_grad=False).eval()
+
+
+def open_slot(
+    model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
+) -> LoraSlot:
+    """Return a slot with the parent's values, or a fresh adapter. Raises ValueError if they do not fit."""
+    if parent is None:
+        slot = model.slot(LoraShape(learn.lora_rank, learn.lora_alpha, tuple(sorted(learn.target_modules))), role)
+        slot.load_fresh(learn.seed)
+        return slot
+    slot = model.slot(LoraShape.of(parent.config), role)
+    slot.load(parent)
+    return slot

@@ -1,4 +1,4 @@
-"""The training forward by Hugging Face and PEFT: any architecture vLLM serves with LoRA, on a CPU or a GPU.
+"""The training forward by Hugging Face and PEFT: any architecture that vLLM serves with LoRA, on a CPU or a GPU.
 
 Owns the PEFT model; its LoRA parameters are views of the slots' flat buffers. Invariants: base parameters never
 require a gradient and are never changed; with no slot active the output is the base model's.
@@ -21,7 +21,7 @@ class PeftTrainingModel:
     """Forward passes with or without a LoRA slot."""
 
     def __init__(self, base: nn.Module, base_name: str) -> None:
-        """`base` is a Hugging Face causal model with frozen parameters. In place: PEFT wraps its linear layers."""
+        """Take a Hugging Face causal model with frozen parameters. In place: PEFT wraps its linear layers."""
         self.base_name = base_name
         self.base = base
         self._peft: PeftModel | None = None
@@ -31,7 +31,7 @@ class PeftTrainingModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the model computes."""
+        """The device of the model."""
         device: torch.device = next(self.base.parameters()).device
         return device
 
@@ -41,13 +41,13 @@ class PeftTrainingModel:
         return int(self.base.get_output_embeddings().weight.shape[0])
 
     def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
-        """The slot of this shape and role, made on first use."""
+        """Return the slot of this shape and role, made on first use."""
         if (shape, role) not in self._slots:
             self._slots[shape, role] = self._make_slot(shape, f"{role}-{shape.name}")
         return self._slots[shape, role]
 
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
-        """The base model written as an adapter of rank 1: every value zero."""
+        """Return the base model as an adapter of rank 1: every value zero."""
         return self.slot(LoraShape(1, 1, target_modules)).export()
 
     def _make_slot(self, shape: LoraShape, name: str) -> LoraSlot:
@@ -82,13 +82,13 @@ class PeftTrainingModel:
         return self._peft
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Last hidden states at the response positions, axes [N, H]; gradients reach the slot if they are enabled."""
+        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
         with self._using(slot):
             out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
         return out.flatten(0, 1).index_select(0, batch.rows_N)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
-        """Next-token logits, float32, axes [N, V]."""
+        """Return the next-token logits, float32, axes [N, V]."""
         logits: Tensor = self.base.get_output_embeddings()(hidden_NH)
         return logits.float()
 

@@ -18,11 +18,13 @@ MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger tha
 
 
 def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None) -> list[dict[str, Any]]:
-    """One record per sample: student_logprobs and teacher_logprobs of the response, divergence KL(q || p) per token,
-    the entropies of both, in nats per token, preferred_logprobs (the student's, of the tokens the teacher likes best)
-    and is_preferred (whether y has those).
+    """Score samples: the log-probabilities of each response under student and teacher, and their differences.
 
-    The student is `adapter` (None: the base); the teacher is the base, or also `adapter` where `teacher` is "current".
+    A record has student_logprobs, teacher_logprobs, the divergence KL(q || p) and the entropies of both in nats per
+    token, preferred_logprobs (the student's, of the tokens the teacher likes best) and is_preferred (True for the
+    tokens of y that are those).
+
+    The student is `adapter` (None: the base); the teacher is the base, or also `adapter` if the sample's `teacher` is "current".
     """
     slot = _slot(model, adapter)
     student = _logprobs(model, samples, "student", range(len(samples)), slot)
@@ -66,6 +68,6 @@ def _record(sample: Sample, student: torch.Tensor, teacher: torch.Tensor) -> dic
 
 
 def _entropy(logprobs_RV: torch.Tensor) -> float:
-    """Mean over the positions of -sum_v p(v) log p(v); a token that cannot come counts zero."""
+    """Return the mean over the positions of -sum_v p(v) log p(v); an impossible token counts zero."""
     terms = logprobs_RV.exp() * logprobs_RV
     return -float(torch.where(logprobs_RV == -torch.inf, torch.zeros_like(terms), terms).sum(-1).mean())

@@ -3,7 +3,7 @@
 Notation: p is the student's next-token distribution, q the teacher's; the teacher saw more (notes, feedback) and is
 always detached. Every function takes log-probabilities over the vocabulary, float32, axes [N, V] (N response
 positions of any number of samples, V the vocabulary or the kept part of it), and returns nats per position, axis [N].
-Every divergence is zero where p = q and never negative; minimising it moves the student towards the teacher.
+Every divergence is zero if p = q and never negative; minimising it moves the student towards the teacher.
 Invariants: no function reads a global, changes an argument, or lets a gradient reach the teacher.
 """
 
@@ -17,21 +17,21 @@ MASS_LIMIT = -1e-7  # log of the largest mass top-k may hold, so that the tail b
 
 
 def forward_kl(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:
-    """KL(q || p) = sum_v q(v) (log q(v) - log p(v)): the mean-seeking direction.
+    """Return KL(q || p) = sum_v q(v) (log q(v) - log p(v)): the mean-seeking direction.
 
-    Its gradient on the student's logits is p - q, which does not vanish where a confident student is wrong.
+    Its gradient on the student's logits is p - q, which does not vanish if a confident student is wrong.
     """
     teacher = teacher_logprobs_NV.detach()
     return _kl(teacher, student_logprobs_NV)
 
 
 def reverse_kl(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:
-    """KL(p || q) = sum_v p(v) (log p(v) - log q(v)): SDPO's own direction (arXiv 2601.20802, section 3)."""
+    """Return KL(p || q) = sum_v p(v) (log p(v) - log q(v)): SDPO's own direction (arXiv 2601.20802, section 3)."""
     return _kl(student_logprobs_NV, teacher_logprobs_NV.detach())
 
 
 def jensen_shannon(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor, alpha: float) -> Tensor:
-    """a KL(q || m) + (1 - a) KL(p || m) with m = a q + (1 - a) p, 0 < a < 1 (GKD, arXiv 2306.13649).
+    """Return a KL(q || m) + (1 - a) KL(p || m) with m = a q + (1 - a) p, 0 < a < 1 (GKD, arXiv 2306.13649).
 
     Its size vanishes towards a = 0 and a = 1 (the KLs are its limits after dividing by a (1 - a)): name those.
     """
@@ -42,7 +42,7 @@ def jensen_shannon(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor, alp
 
 
 def sampled_token(student_logprobs_N: Tensor, teacher_logprobs_N: Tensor) -> Tensor:
-    """(log p(y) - log q(y)), detached, times log p(y): the one-sample estimator of the reverse KL's gradient.
+    """Return (log p(y) - log q(y)), detached, times log p(y): the one-sample estimator of the reverse KL's gradient.
 
     Arguments are the log-probabilities of the sampled token y, axis [N]. As a loss the coefficient is student
     minus teacher; as an advantage it would be teacher minus student. Its value is not a divergence, its gradient is.
@@ -54,7 +54,7 @@ def sampled_token(student_logprobs_N: Tensor, teacher_logprobs_N: Tensor) -> Ten
 def top_k_logprobs(
     student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor, k: int, *, has_tail: bool
 ) -> tuple[Tensor, Tensor]:
-    """Both distributions on the student's k likeliest tokens: axes [N, k + 1] with a tail bucket, else [N, k].
+    """Return both distributions on the student's k likeliest tokens: axes [N, k + 1] with a tail bucket, else [N, k].
 
     The tail bucket holds 1 - (kept mass); without it both are renormalised to the kept tokens.
     """
@@ -67,7 +67,7 @@ def top_k_logprobs(
 
 
 def importance_weights(trainer_logprobs_N: Tensor, behaviour_logprobs_N: Tensor, clip: float) -> Tensor:
-    """min(exp(log p_trainer(y) - log p_vllm(y)), clip), detached: truncated importance sampling.
+    """Return min(exp(log p_trainer(y) - log p_vllm(y)), clip), detached: truncated importance sampling.
 
     Both are log-probabilities of the stored tokens given the stored prompt, axis [N]; the exponent is clamped to
     +-20 nats first (reference code of arXiv 2601.20802).
@@ -85,7 +85,7 @@ def divergence(
     top_k: int | None = None,
     has_tail: bool = True,
 ) -> Tensor:
-    """The configured divergence, axis [N].
+    """Return the configured divergence, axis [N].
 
     `sampled_token` is reported as the reverse KL that it estimates, `hard_label` as the forward KL it sharpens.
     """
@@ -101,17 +101,17 @@ def divergence(
 
 
 def hard_label(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:
-    """-log p_student(argmax p_teacher), axis [N]: plain supervised fine-tuning on what the teacher would say."""
+    """Return -log p_student(argmax p_teacher), axis [N]: supervised fine-tuning on the teacher's choice."""
     return -token_logprobs(student_logprobs_NV, teacher_logprobs_NV.detach().argmax(-1))
 
 
 def token_logprobs(logprobs_NV: Tensor, token_ids_N: Tensor) -> Tensor:
-    """log p of one token per position, axis [N]."""
+    """Return log p of one token per position, axis [N]."""
     return logprobs_NV.gather(-1, token_ids_N.unsqueeze(-1)).squeeze(-1)
 
 
 def at_temperature(logprobs_NV: Tensor, temperature_N: Tensor) -> Tensor:
-    """Log-probabilities after dividing the logits by a temperature per position; 0 is greedy and counts as 1."""
+    """Divide the logits by a temperature per position and return log-probabilities; 0 is greedy and counts as 1."""
     divisor = torch.where(temperature_N > 0, temperature_N, torch.ones_like(temperature_N))
     if bool((divisor == 1).all()):
         return logprobs_NV
@@ -119,12 +119,12 @@ def at_temperature(logprobs_NV: Tensor, temperature_N: Tensor) -> Tensor:
 
 
 def mix_logits(reference_logits_NV: Tensor, student_logits_NV: Tensor, mix: float) -> Tensor:
-    """(1 - mix) reference + mix student, on logits, detached: the trust-region teacher (arXiv 2601.20802)."""
+    """Return (1 - mix) reference + mix student, on logits, detached: the trust-region teacher (arXiv 2601.20802)."""
     return torch.lerp(reference_logits_NV.detach(), student_logits_NV.detach(), mix)
 
 
 def _kl(p_logprobs: Tensor, q_logprobs: Tensor) -> Tensor:
-    """KL(p || q) along the last axis; terms with p = 0 count zero, also where both logs are -inf."""
+    """Return KL(p || q) along the last axis; terms with p = 0 count zero, even if both logs are -inf."""
     terms = p_logprobs.exp() * (p_logprobs - q_logprobs)
     return torch.where(p_logprobs == -torch.inf, torch.zeros_like(terms), terms).sum(-1)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 
 def share_weights(folder: Path, served: nn.Module) -> nn.Module:
-    """The Hugging Face model of `folder` on the tensors of vLLM's `served`. Raises ValueError if one is missing."""
+    """Build the Hugging Face model of `folder` on vLLM's tensors. Raises ValueError if one is missing."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = AutoConfig.from_pretrained(folder)
@@ -36,7 +36,7 @@ def share_weights(folder: Path, served: nn.Module) -> nn.Module:
 def hugging_face_views(
     model: nn.Module, weights: dict[str, Tensor], packed: dict[str, list[str]]
 ) -> Iterator[tuple[str, Tensor]]:
-    """Name and view for every parameter of `model`, from vLLM's `weights` and its map of packed layers.
+    """Yield name and view for every parameter of `model`, from vLLM's `weights` and its map of packed layers.
 
     A LoRA-wrapped layer has its weights under `base_layer`; an embedding may have more rows than the vocabulary.
     """
@@ -64,7 +64,7 @@ def _set_parameter(model: nn.Module, name: str, value: Tensor) -> None:
 
 
 def _make_buffers(model: nn.Module, config: Any, device: torch.device) -> None:
-    """In place: rotary embeddings hold computed buffers, which a model made without memory lacks."""
+    """Compute the buffers of rotary embeddings, which a model made without memory lacks. In place."""
     for path, module in list(model.named_modules()):
         if hasattr(module, "inv_freq"):
             parent, _, name = path.rpartition(".")

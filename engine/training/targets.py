@@ -1,6 +1,6 @@
-"""What a fixed distribution says at every response position of every sample.
+"""The distributions of a teacher or a reference at every response position of every sample.
 
-Owns the kept values: log-probabilities over the whole vocabulary where they fit, else the hidden states they are
+Owns the kept values: log-probabilities over the whole vocabulary if they fit, else the hidden states they are
 projected from again. Invariant: nothing kept here carries a gradient.
 """
 
@@ -19,17 +19,17 @@ class Targets:
     """Values by sample, each with axes [R, V] or [R, H] for its R response positions."""
 
     def __init__(self, model: TrainingModel, num_positions: int, *, must_be_logprobs: bool = False) -> None:
-        """`num_positions`: response tokens of all samples, which decides what is kept."""
+        """Choose what to keep by `num_positions`, the response tokens of all samples."""
         self._model = model
         self._is_hidden = num_positions * model.vocab_size > KEPT_ELEMENTS and not must_be_logprobs
         self._values: dict[int, Tensor] = {}
 
     def put_hidden(self, batch: Batch, hidden_NH: Tensor) -> None:
-        """Keeps what follows from one forward pass's hidden states."""
+        """Store the distributions of one forward pass's hidden states."""
         self._put(batch, hidden_NH.detach() if self._is_hidden else self._project(hidden_NH))
 
     def put_logits(self, batch: Batch, logits_NV: Tensor) -> None:
-        """Keeps the distribution of these logits. Only with `must_be_logprobs`."""
+        """Store the distributions of these logits. Only with `must_be_logprobs`."""
         self._put(batch, logits_NV.detach().log_softmax(-1))
 
     def _put(self, batch: Batch, values: Tensor) -> None:
@@ -37,11 +37,11 @@ class Targets:
             self._values[i] = values[batch.owners_N == i]
 
     def rows(self, samples: Sequence[int]) -> Tensor:
-        """The kept values of these samples, one after another."""
+        """Return the kept values of these samples, one after another."""
         return torch.cat([self._values[i] for i in samples])
 
     def logprobs(self, rows: Tensor) -> Tensor:
-        """Log-probabilities, axes [N, V], of values that came from `rows`."""
+        """Return the log-probabilities, axes [N, V], of values that came from `rows`."""
         return self._project(rows) if self._is_hidden else rows
 
     def _project(self, hidden_NH: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ until its time is used up, so that the caller decides how long decoding waits. I
 unless a state is given, and takes the learning rate of the request; the teacher never carries a gradient; a value
 that is not a number ends the update and marks it not finite. What is measured before the first step is measured on
 the whole parent; the first step then goes on from a share of it (shrink and perturb, Ash and Adams, arXiv
-1910.08475), because what many updates have broken in passing nobody would ever repair.
+1910.08475), because the damage that many updates do in passing would never be repaired.
 
 Loss of a step, over its samples i with response positions t and coefficients c_i (`engine.training.minibatches`):
 
@@ -19,7 +19,6 @@ import copy
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
@@ -31,35 +30,16 @@ from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch, check_samples, plan_batches
-from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.training.measuring import PositionMetrics
+from engine.training.lora_slot import LoraSlot
+from engine.training.measuring import Measured, PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
-from engine.training.model import Role, TrainingModel
+from engine.training.model import TrainingModel, open_slot
 from engine.training.targets import Targets
 
 OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]
 
 CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
-
-
-@dataclass
-class Measured:
-    """What one update reports besides its weights."""
-
-    steps: int = 0
-    divergence_before: float | None = None  # nats per token, correction and counterfactual samples
-    divergence_after: float | None = None
-    anchor_divergence_after: float | None = None  # nats per token, anchor samples
-    heat: list[list[float]] = field(default_factory=list)  # [token id, log p_teacher - log p_student]
-    importance: dict[str, float] = field(default_factory=dict)
-    phases_ms: dict[str, float] = field(default_factory=dict)
-    losses: list[float] = field(default_factory=list)
-    agreement: list[float] = field(default_factory=list)  # per step: nats at the stop_quantile of taught positions
-    figures: dict[str, float | None] = field(
-        default_factory=dict
-    )  # by the names of `engine.gates.candidate.Measurements`
-    is_finite: bool = True
 
 
 class TrainingUpdate:
@@ -74,9 +54,9 @@ class TrainingUpdate:
         optimizer_state: OptimizerState | None = None,
         teacher: TrainingModel | None = None,
     ) -> None:
-        """`parent` None starts a fresh adapter from `learn.seed`; `optimizer_state` is what made the parent.
+        """Start an update. `parent` None means a fresh adapter; `optimizer_state` is the state that made the parent.
 
-        `teacher` is the "external" one. Raises ValueError on unusable samples, and where that one is wanted and None.
+        `teacher` is the "external" one. Raises ValueError on unusable samples, or if it is wanted and None.
         """
         check_samples(samples, learn)
         self.model = model
@@ -101,8 +81,8 @@ class TrainingUpdate:
         self._make_targets()
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
-        self._watched = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
-        self._readings = PositionMetrics(samples)
+        self._held_out = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
+        self._metrics = PositionMetrics(samples)
         self._divergence_S = torch.zeros(len(samples), device=model.device)  # summed over positions
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
         self._is_agreed = False
@@ -123,7 +103,7 @@ class TrainingUpdate:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do."""
+        """Return True if the update has ended."""
         return self.phase == "finished"
 
     @property
@@ -133,11 +113,11 @@ class TrainingUpdate:
 
     @property
     def optimizer_state(self) -> OptimizerState:
-        """What another update can go on with (`learn.keeps_optimizer`)."""
+        """The optimizer's state, for an update that goes on with it (`learn.keeps_optimizer`)."""
         return copy.deepcopy(self._optimizer.state_dict())
 
     def advance(self, budget_s: float) -> None:
-        """Works until one more piece would probably go past `budget_s`; always does at least one."""
+        """Work until one more piece would probably go past `budget_s`; do at least one."""
         started, longest_s = time.perf_counter(), 0.0
         while not self.is_done:
             longest_s = max(longest_s, self._one_piece())
@@ -157,7 +137,7 @@ class TrainingUpdate:
     def _work(self) -> Iterator[Phase]:
         yield from self._fixed_targets()
         yield from self._behaviour_pass()
-        yield from self._watch_before()
+        yield from self._measure_before()
         for batches in islice(self._student.steps(), self.learn.steps):
             yield from self._moving_targets({i for student in batches for i in student.batch.samples})
             yield from self._step(batches)
@@ -166,7 +146,7 @@ class TrainingUpdate:
         yield from self._final_pass()
 
     def _fixed_targets(self) -> Iterator[Phase]:
-        """Base model and parent adapter do not change during the update: asked once."""
+        """Ask the teachers that do not change during the update, once: base model and parent adapter."""
         yield from self._ask("teacher", "base", "teacher", None)
         yield from self._ask("teacher", "current", "teacher", self.slot)
         yield from self._ask_external()
@@ -180,7 +160,7 @@ class TrainingUpdate:
                 yield "teacher"
 
     def _moving_targets(self, samples: set[int]) -> Iterator[Phase]:
-        """Teachers that follow the student are asked before every step, about its samples."""
+        """Ask the teachers that follow the student, before every step, about its samples."""
         for batch in self._plan(samples.intersection(self._taught_by("ema")), "teacher"):
             with self.slot.holding(self._ema_flat):
                 self._targets["teacher"].put_hidden(batch, self._hidden(batch, self.slot))
@@ -195,7 +175,7 @@ class TrainingUpdate:
             yield "teacher"
 
     def _ask_external(self) -> Iterator[Phase]:
-        """Another model with the same tokens; it has no adapter, and its hidden states mean nothing here."""
+        """Ask another model with the same tokens for logits: its hidden states mean nothing here."""
         for batch in self._plan(self._taught_by("external"), "teacher"):
             assert self._external is not None  # `_make_targets` has looked
             with torch.no_grad():
@@ -222,11 +202,11 @@ class TrainingUpdate:
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
 
-    def _watch_before(self) -> Iterator[Phase]:
-        """What the version before says where nothing is trained; everything else is read in the first step."""
-        for batch in self._watched:
+    def _measure_before(self) -> Iterator[Phase]:
+        """Measure the version before on samples that are not trained; the others are measured in the first step."""
+        for batch in self._held_out:
             for tokens, logprobs, teacher, chunk in self._pairs(batch):
-                self._readings.before(batch.owners_N[chunk], tokens, logprobs, teacher)
+                self._metrics.before(batch.owners_N[chunk], tokens, logprobs, teacher)
             yield "teacher"
 
     def _step(self, batches: list[StudentBatch]) -> Iterator[Phase]:
@@ -247,18 +227,18 @@ class TrainingUpdate:
             self.measured.divergence_after = self.measured.divergence_before
             return
         self._divergence_S.zero_()
-        for batch in (*self._watched, *(student.batch for student in self._student.all)):
+        for batch in (*self._held_out, *(student.batch for student in self._student.all)):
             self._measure(batch)
             yield "final"
         self.measured.divergence_after = self._mean_divergence(self._taught())
         anchors = [i for i, s in enumerate(self.samples) if s.is_anchor]
         self.measured.anchor_divergence_after = self._mean_divergence(anchors) if anchors else None
-        self.measured.figures = self._readings.figures()
+        self.measured.figures = self._metrics.figures()
 
     # -- one step ----------------------------------------------------------------------------------------------------
 
     def _forward_backward(self, student: StudentBatch) -> Tensor:
-        """Adds this micro-batch's gradient; returns its part of the loss, detached.
+        """Add this micro-batch's gradient. Return its part of the loss, detached.
 
         The vocabulary is projected in chunks, each with its own backward into the hidden states, so that logits of
         a large vocabulary never exist all at once.
@@ -282,13 +262,13 @@ class TrainingUpdate:
         self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence.detach())
         self._divergences.append(divergence.detach()[student.kl_weights_N[chunk] > 0])
         if self.measured.divergence_before is None:
-            self._first_look(student, chunk, logprobs.detach(), teacher)
+            self._measure_first(student, chunk, logprobs.detach(), teacher)
         per_token = self._per_token(divergence, logprobs, teacher, tokens)
         loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
         return loss + self._kl_penalty(student, logprobs, chunk)
 
     def _per_token(self, divergence: Tensor, logprobs: Tensor, teacher: Tensor, tokens: Tensor) -> Tensor:
-        """What is differentiated: the divergence itself, or what stands for it."""
+        """Return the value to differentiate: the divergence itself, or an estimator of it."""
         if self.learn.divergence == "sampled_token":
             return sdpo.sampled_token(sdpo.token_logprobs(logprobs, tokens), sdpo.token_logprobs(teacher, tokens))
         if self.learn.divergence == "hard_label":
@@ -303,10 +283,10 @@ class TrainingUpdate:
                 penalty = penalty + weight * (kl * student.kl_weights_N[chunk]).sum()
         return penalty
 
-    def _first_look(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
-        """Before anything is trained: importance weights of these positions, and the correction's heat."""
+    def _measure_first(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
+        """Compute the importance weights of these positions and the correction's heat, before anything is trained."""
         tokens = student.batch.token_ids_N[chunk]
-        self._readings.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
+        self._metrics.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
         chosen = sdpo.token_logprobs(logprobs, tokens)
         at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
         self._student.weigh(student, chunk, at_sampling, self._own_behaviour)
@@ -326,7 +306,7 @@ class TrainingUpdate:
         self.measured.is_finite = math.isfinite(loss)
 
     def _apply_gradient(self) -> None:
-        """Clips, steps, moves the average; a gradient or weight that is not a number ends the update."""
+        """Clip, step and move the average. A gradient or weight that is not a number ends the update."""
         grad = self.slot.grad
         norm = float(grad.norm())
         if not math.isfinite(norm):
@@ -346,10 +326,10 @@ class TrainingUpdate:
     def _measure(self, batch: Batch) -> None:
         for tokens, logprobs, teacher, chunk in self._pairs(batch):
             self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
-            self._readings.after(tokens, logprobs, teacher)
+            self._metrics.after(tokens, logprobs, teacher)
 
     def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
-        """Tokens, student's and teacher's log-probabilities of a batch, chunk by chunk; without gradients."""
+        """Yield tokens, student's and teacher's log-probabilities of a batch, chunk by chunk, without gradients."""
         hidden = self._hidden(batch, self.slot)
         rows = self._targets["teacher"].rows(batch.samples)
         for chunk in self._chunks(len(hidden)):
@@ -396,25 +376,12 @@ class TrainingUpdate:
 
     @property
     def _corrected(self) -> int:
-        """The sample whose heat is shown: the first correction, -1 without one."""
+        """The number of the sample whose heat is shown: the first correction, -1 without one."""
         return next((i for i, s in enumerate(self.samples) if s.kind == "correction"), -1)
 
     def _is_over(self) -> bool:
         return not self.measured.is_finite or self._is_agreed
 
     def _mean_divergence(self, samples: list[int]) -> float:
-        """Nats per response token over these samples."""
+        """Return the mean divergence over these samples, in nats per response token."""
         return float(self._divergence_S[samples].sum()) / sum(len(self.samples[i].response_ids) for i in samples)
-
-
-def open_slot(
-    model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
-) -> LoraSlot:
-    """The slot for an update, holding the parent's values or a fresh adapter. Raises ValueError if they do not fit."""
-    if parent is None:
-        slot = model.slot(LoraShape(learn.lora_rank, learn.lora_alpha, tuple(sorted(learn.target_modules))), role)
-        slot.load_fresh(learn.seed)
-        return slot
-    slot = model.slot(LoraShape.of(parent.config), role)
-    slot.load(parent)
-    return slot

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from engine.training.lean_ops import (
     FusedLoRA,
     HeadLayout,
+    HeadNorm,
     LoRAPart,
     PositionTables,
     linear,
@@ -93,7 +94,7 @@ def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, 
         return out.transpose(1, 2).reshape(batch * length, -1)
 
     qkv = seeded(batch * length, (num_heads + 2 * num_kv) * size)
-    assert_same(lambda x: normed_attention(x, shape, heads, weight, 1e-6, tables), reference, qkv)
+    assert_same(lambda x: normed_attention(x, shape, heads, HeadNorm(weight, 1e-6), tables), reference, qkv)
 
 
 def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
