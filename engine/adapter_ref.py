@@ -1,4 +1,4 @@
-"""What names one adapter version everywhere in the engine.
+"""The name of one adapter version everywhere in the engine.
 
 Invariant: two versions never share a name, an integer id or a path, so nothing that vLLM caches for one (prefix
 cache by name and path, batches by name, slots by id) can be served for another.
@@ -14,7 +14,7 @@ TENSORS_FILE = "adapter_model.safetensors"
 
 @dataclass(frozen=True)
 class AdapterRef:
-    """One adapter version. `path` is absolute. Number 0 is the zero adapter, the base model, shared by everybody."""
+    """One adapter version. `path` is absolute. Number 0 is the zero adapter, the base model, shared by all people."""
 
     user_id: str
     number: int
@@ -23,11 +23,11 @@ class AdapterRef:
 
     @property
     def name(self) -> str:
-        """Unique per version."""
+        """A name that is unique per version."""
         return f"{self.user_id}@{self.number}"
 
     def to_dict(self) -> dict[str, Any] | None:
-        """As the trainer takes it: None is the base model."""
+        """Return the reference as the trainer takes it; None is the base model."""
         return {"lora_int_id": self.lora_int_id, "path": self.path} if self.number else None
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the engine, one leaf per remedy.
+"""The engine's errors, one leaf per remedy.
 
 EngineError
 ├── ModelNotFoundError (also FileNotFoundError)  name another model; nothing was started
@@ -10,18 +10,18 @@ EngineError
 ├── AdapterError
 │   ├── AdapterLoadError (also ValueError)       serve the base adapter, tell the person
 │   ├── AdapterDamaged (also ValueError)         roll back to the parent version
-│   ├── BatchNotKept (also LookupError)          what a version was trained on is not there any more, or never was
+│   ├── BatchNotKept (also LookupError)          the version's training batch is gone, or was never kept
 │   └── AdapterRefused (also ValueError)         send another file; nothing was changed
 ├── TeacherError                                 no better answers are written; learning goes on
 │   ├── TeacherUnreachable (also ConnectionError) retryable: check curriculum.url, .model and .api_key
-│   └── TeacherAnswerInvalid (also ValueError)   what it sent is no answer: check what listens there
+│   └── TeacherAnswerInvalid (also ValueError)   its reply is no answer: check the server behind curriculum.url
 ├── NothingToUndo (also LookupError)             tell the person; nothing was changed
 └── TrainerError (also RuntimeError)             the update failed; serving goes on
 """
 
 
 class EngineError(Exception):
-    """Root of everything the engine raises on purpose. `retryable`: the same call may succeed later."""
+    """The root of all errors that the engine raises on purpose. `retryable`: the same call may succeed later."""
 
     retryable = False
 
@@ -65,7 +65,7 @@ class AdapterDamaged(AdapterError, ValueError):
 
 
 class BatchNotKept(AdapterError, LookupError):
-    """What this version was trained on is not there: it was imported, or made while batches were not kept."""
+    """The training batch of this version is missing: it was imported, or made while batches were not kept."""
 
 
 class AdapterRefused(AdapterError, ValueError):
@@ -83,7 +83,7 @@ class TeacherUnreachable(TeacherError, ConnectionError):
 
 
 class TeacherAnswerInvalid(TeacherError, ValueError):
-    """What the endpoint sent is no answer."""
+    """The reply of the endpoint is no answer."""
 
 
 class TrainerError(EngineError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What goes into the engine and what comes out: plain frozen records, no behaviour."""
+"""The engine's requests and results: plain frozen records, no behaviour."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ GIVEN = "given"  # the finish reason of an answer that heed did not write (`engi
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # characters that cannot be stored as text
 ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant" | "tool", "content": text}
 Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}, as the client wrote it
-TOOLS = "tools"  # where an answer's sampling record keeps the tools that were in its prompt
+TOOLS = "tools"  # the key of an answer's sampling record for the tools that were in its prompt
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample. `temperature` 0 is greedy; `max_tokens` None fills the context."""
+    """The sampling of an answer. `temperature` 0 is greedy; `max_tokens` None fills the context."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -25,7 +25,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class GenerateRequest:
-    """One answer wanted. `messages` carry neither notes nor feedback: the engine adds the notes."""
+    """A request for one answer. `messages` carry neither notes nor feedback: the engine adds the notes."""
 
     user_id: str
     messages: list[ChatMessage]
@@ -45,12 +45,12 @@ class Delta:
     logprobs: list[float]
     top_logprobs: list[dict[int, float]] | None = None
     result: "GenerateResult | None" = None
-    reasoning: str = ""  # what is thought before the answer, and no part of its text (`engine.prompts.reasoning`)
+    reasoning: str = ""  # the thoughts before the answer, no part of its text (`engine.prompts.reasoning`)
 
 
 @dataclass(frozen=True)
 class GenerateResult:
-    """Everything about a finished answer that storage.tables.Completion keeps."""
+    """A finished answer, with everything that `storage.tables.Completion` keeps."""
 
     text: str
     messages: list[ChatMessage]
@@ -69,7 +69,7 @@ class GenerateResult:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How likely an answer was, token by token, in nats."""
+    """The likelihood of an answer, token by token, in nats."""
 
     num_prompt_tokens: int
     tokens: list[str]
@@ -78,14 +78,14 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class LearnOutcome:
-    """What became of one piece of feedback."""
+    """The outcome of one piece of feedback."""
 
     feedback_id: str
     status: Literal["learned", "queued", "kept", "rejected"]
     adapter_version: int  # the active version afterwards
     note: str | None = None  # the standing note it made, if any
     note_id: str | None = None
-    reason: str = ""  # plain words when nothing was learned
+    reason: str = ""  # a sentence if nothing was learned
     steps: int = 0
     divergence_before: float | None = None  # nats per token, teacher against student
     divergence_after: float | None = None
@@ -99,11 +99,11 @@ class LearnOutcome:
 
 @dataclass(frozen=True)
 class ConsolidationOutcome:
-    """What became of one consolidation of a person."""
+    """The outcome of one consolidation of a person."""
 
     status: Literal["learned", "kept", "rejected"]
     adapter_version: int  # the active version afterwards
-    reason: str = ""  # plain words when nothing was learned
+    reason: str = ""  # a sentence if nothing was learned
     num_new: int = 0  # signals that were new
     num_rehearsed: int = 0  # earlier corrections taught once more
     num_weak: int = 0  # weak signals and better answers that trained something
@@ -117,7 +117,7 @@ class ConsolidationOutcome:
 
 @dataclass(frozen=True)
 class UndoResult:
-    """What is active after an undo, and the note that went with the lesson."""
+    """The active version after an undo, and the note that went with the lesson."""
 
     version: int
     note: str | None = None

@@ -59,7 +59,7 @@ class Sample:
 
     @property
     def is_anchor(self) -> bool:
-        """True if the sample holds the student where it is."""
+        """Return True if the sample holds the student where it is."""
         return self.kind == "anchor"
 
     @property
@@ -69,12 +69,12 @@ class Sample:
 
     @property
     def is_taught(self) -> bool:
-        """True if the student is to change here."""
+        """Return True if the student is to change here."""
         return not (self.is_anchor or self.is_held_out)
 
     @property
     def has_own_behaviour_prompt(self) -> bool:
-        """True if the importance weight needs a forward pass of its own."""
+        """Return True if the importance weight needs a forward pass of its own."""
         return self.behaviour_logprobs is not None and self.behaviour_ids not in (None, self.student_ids)
 
     def prompt(self, context: Context) -> list[int]:
@@ -84,7 +84,7 @@ class Sample:
         return self.student_ids if context == "student" else (self.behaviour_ids or self.student_ids)
 
     def teacher_mode(self, learn: LearnConfig) -> Teacher:
-        """Return its own teacher, else the configured one for what is taught and the plain base for the rest."""
+        """Return the sample's own teacher, else the configured one if it is taught, else the plain base."""
         return self.teacher or (learn.teacher if self.is_taught else "base")
 
     def length(self, context: Context) -> int:

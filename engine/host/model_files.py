@@ -1,4 +1,4 @@
-"""Where the model's files are: a folder given by path, or a download by name.
+"""The model's files: a folder given by path, or a download by name.
 
 Invariant: after this nothing else asks a hub; vLLM and the trainer are both given the same local folder.
 """
@@ -16,17 +16,17 @@ NEEDED_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
 
 
 def local_model_folder(model: str) -> Path:
-    """The folder with the model's files, downloading them by name if need be. Blocking. Raises ModelNotFoundError."""
+    """Return the folder with the model's files, downloaded by name if need be. Blocking. Raises ModelNotFoundError."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return _checked(folder.resolve())
     if folder.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
-        raise ModelNotFoundError(f"there is no model folder {model}: set HEED_MODEL to a folder or to owner/name")
+        raise ModelNotFoundError(f"There is no model folder {model}. Set HEED_MODEL to a folder or to owner/name.")
     return _downloaded(model)
 
 
 def fingerprint(folder: Path) -> str:
-    """What tells one base model from another wherever its folder lies: 16 hex digits. Blocking: milliseconds.
+    """Return 16 hex digits that tell one base model from another in any folder. Blocking: milliseconds.
 
     Hashes the configuration and each weight file's name, size and first and last MiB, so that gigabytes are not read
     at every start.
@@ -42,9 +42,9 @@ def fingerprint(folder: Path) -> str:
 
 
 def teacher_folder(teacher: str, folder: Path) -> Path | None:
-    """The folder of the model that teaches the one in `folder`; None for none. Blocking.
+    """Return the folder of the model that teaches the one in `folder`, or None for none. Blocking.
 
-    Raises ModelNotFoundError, and TokenizerMismatch where a token has another id, or none, in one of both.
+    Raises ModelNotFoundError, and TokenizerMismatch if a token has another id, or none, in one of both.
     """
     if not teacher:
         return None
@@ -53,27 +53,29 @@ def teacher_folder(teacher: str, folder: Path) -> Path | None:
     if own != others:
         different = sorted(token for token in own.keys() | others.keys() if own.get(token) != others.get(token))
         raise TokenizerMismatch(
-            f"the teacher {found} has another tokenizer than the model {folder}: {len(different)} tokens differ, "
-            f"{different[0]!r} is {others.get(different[0])} and {own.get(different[0])}; "
-            "set HEED_HOST_TEACHER_MODEL to a model of the same family"
+            f"The teacher {found} has another tokenizer than the model {folder}: {len(different)} tokens differ, "
+            f"{different[0]!r} is {others.get(different[0])} and {own.get(different[0])}. "
+            "Set HEED_HOST_TEACHER_MODEL to a model of the same family."
         )
     return found
 
 
 def vocabulary(folder: Path) -> dict[str, int]:
-    """Every token of a model folder's tokenizer with its id. Raises ModelNotFoundError where it cannot be read."""
+    """Return every token of a model folder's tokenizer with its id. Raises ModelNotFoundError if it cannot be read."""
     try:
         raw = json.loads((folder / TOKENIZER_FILE).read_bytes())
         known = raw["model"]["vocab"]
         ids = known if isinstance(known, dict) else {entry[0]: number for number, entry in enumerate(known)}
         return dict(ids) | {token["content"]: token["id"] for token in raw.get("added_tokens", [])}
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ModelNotFoundError(f"{folder} has no {TOKENIZER_FILE} that can be read: {error}") from error
+        raise ModelNotFoundError(
+            f"The model folder {folder} has no {TOKENIZER_FILE} that can be read: {error}."
+        ) from error
 
 
 def _checked(folder: Path) -> Path:
     if not (folder / CONFIG_FILE).is_file():
-        raise ModelNotFoundError(f"{folder} holds no {CONFIG_FILE}: it is not a Hugging Face model folder")
+        raise ModelNotFoundError(f"The folder {folder} has no {CONFIG_FILE}, so it is no Hugging Face model folder.")
     return folder
 
 
@@ -83,4 +85,4 @@ def _downloaded(model: str) -> Path:
     try:
         return Path(snapshot_download(model, allow_patterns=NEEDED_FILES))
     except (OSError, ValueError) as error:  # HfHubHTTPError and connection errors are OSErrors
-        raise ModelNotFoundError(f"the model {model} cannot be downloaded: {error}") from error
+        raise ModelNotFoundError(f"The model {model} cannot be downloaded: {error}.") from error

@@ -1,7 +1,7 @@
 """The trainer as heed's own process sees it: one typed method for each call into the worker.
 
 Owns the names of those calls and the records that come back. Invariants: between two calls vLLM decodes; a failure that
-the worker reports is raised here as TrainerError, whichever call it was.
+the worker reports is raised here as TrainerError, for every call but `close` and `drop`.
 """
 
 import asyncio

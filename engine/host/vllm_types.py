@@ -12,7 +12,7 @@ from engine.requests import Sampling
 
 @dataclass(frozen=True)
 class HostChunk:
-    """A piece of a stream: one decode step, or several where the reader was slower."""
+    """A piece of a stream: one decode step, or several if the reader was slower."""
 
     text: str
     token_ids: list[int]
@@ -23,14 +23,14 @@ class HostChunk:
 
 
 def tokens_input(token_ids: list[int]) -> Any:
-    """A prompt that is ready as it is: a raw one would take a detour through vLLM's renderer thread."""
+    """Return a prompt that vLLM takes as it is: a raw one would go through its renderer thread."""
     from vllm import inputs
 
     return inputs.tokens_input(token_ids)
 
 
 def in_pieces(sampling: Sampling) -> Any:
-    """How to sample an answer that somebody reads as it comes."""
+    """Return vLLM's parameters for an answer that is streamed."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -46,7 +46,7 @@ def in_pieces(sampling: Sampling) -> Any:
 
 
 def in_one_piece(sampling: Sampling) -> Any:
-    """How to sample an answer that nobody reads along: no output before its end, and no text."""
+    """Return vLLM's parameters for an answer that is not streamed: no output before its end, and no text."""
     from vllm.sampling_params import RequestOutputKind
 
     params = in_pieces(sampling)
@@ -55,14 +55,14 @@ def in_one_piece(sampling: Sampling) -> Any:
 
 
 def lora_request(adapter: AdapterRef) -> Any:
-    """An adapter by the name, number and path that vLLM's caches are keyed by."""
+    """Return an adapter by the name, number and path that vLLM's caches are keyed by."""
     from vllm.lora.request import LoRARequest
 
     return LoRARequest(adapter.name, adapter.lora_int_id, adapter.path)
 
 
 def chunk_of(output: Any, sampling: Sampling) -> HostChunk:
-    """One output of vLLM."""
+    """Convert one output of vLLM."""
     completion = output.outputs[0]
     token_ids = list(completion.token_ids)
     steps = list(completion.logprobs or [])

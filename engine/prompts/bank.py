@@ -1,10 +1,10 @@
-"""Neutral prompts: what an update is tried on where a person has said too little, and what it must not change.
+"""Neutral prompts: topics for people with few prompts of their own, and anchors that an update must not change.
 
-Owns four lists. `topics` are questions whose answers show how somebody likes to be answered (counterfactual rollouts),
-kind by kind; `anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint
-from every evaluation. `frames` are questions with a place {x} for a word of a note, `things` what most people could
-tell of (`engine.samples.questions`). A model folder may bring its own list (`heed_bank.json`); any other model uses the
-shipped one.
+Owns four lists. `topics` are questions whose answers show a person's style (counterfactual rollouts), kind by kind;
+`anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint from every
+evaluation. `frames` are questions with a place {x} for a word of a note, `things` are common things to tell of
+(`engine.samples.questions`). A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped
+one.
 """
 
 import json
@@ -29,19 +29,19 @@ class Bank:
     things: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError when a list is empty."""
+        """Raise ValueError if a list is empty."""
         if not (self.topics and self.anchors):
             raise ValueError("a bank needs topics and anchors")
 
     def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
-        """`count` different topics, one from each stretch of the list: every kind is among them. All at most."""
+        """Draw `count` different topics, one from each stretch of the list, so that every kind is among them."""
         count = min(count, len(self.topics))
         bounds = [i * len(self.topics) // count for i in range(count + 1)] if count else []
         drawn = [rng.choice(self.topics[low:high]) for low, high in pairwise(bounds)]
         return [_asked(t) for t in rng.sample(drawn, count)]
 
     def sample_anchors(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
-        """`count` different anchors, fewer when the bank is smaller."""
+        """Draw `count` different anchors, fewer if the bank is smaller."""
         return [_asked(t) for t in rng.sample(self.anchors, min(count, len(self.anchors)))]
 
 
@@ -50,7 +50,7 @@ def _asked(text: str) -> list[ChatMessage]:
 
 
 def load_bank(folder: Path) -> Bank:
-    """The bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
+    """Read the bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
     own = folder / FILE_NAME
     values = json.loads((own if own.is_file() else _SHIPPED).read_text())
     more = (tuple(values.get(name, ())) for name in ("frames", "things"))

@@ -1,4 +1,4 @@
-"""Conversations as token ids: chat template, special tokens in people's text, and what is cut when it is too long.
+"""Conversations as token ids: chat template, special tokens in people's text, and the cutting of long ones.
 
 Invariants: text that a person wrote can never become a special token; the system message (which carries the notes)
 and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
@@ -13,15 +13,18 @@ from engine.errors import PromptTooLongError
 from engine.prompts.reasoning import OPENING, parted
 from engine.requests import ChatMessage, Tool
 
-_MARK_TOKENS = 12  # enough for a mark and the blanks around it, also where each character is a token
+_MARK_TOKENS = 12  # enough for a mark and the blanks around it, even if each character is a token
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
 class PromptBuilder:
-    """Turns messages into prompt token ids for one tokenizer."""
+    """The prompts of one tokenizer: messages as token ids."""
 
     def __init__(self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False) -> None:
-        """`max_model_len`: tokens of prompt and answer together. `is_thinking` is handed to the chat template."""
+        """Build prompts for one tokenizer. `max_model_len`: tokens of prompt and answer together.
+
+        `is_thinking` is handed to the chat template.
+        """
         self._tokenizer = tokenizer
         self.max_model_len = max_model_len
         self._is_thinking = is_thinking
@@ -30,7 +33,7 @@ class PromptBuilder:
     def prompt_token_ids(
         self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1, tools: Sequence[Tool] = ()
     ) -> list[int]:
-        """The prompt that asks for the next answer; the oldest turns are dropped until `reserve_tokens` fit behind it.
+        """Return the prompt for the next answer. The oldest turns are dropped until `reserve_tokens` fit behind it.
 
         `tools` are for chat templates that show them; others leave them out.
 
@@ -45,12 +48,12 @@ class PromptBuilder:
         fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n), tools)) <= room)
         if fits == num_turns:
             raise PromptTooLongError(
-                f"the message has {len(ids)} tokens and the model reads {self.max_model_len}: shorten it"
+                f"The message has {len(ids)} tokens and the model reads {self.max_model_len}. Shorten it."
             )
         return self._ids(_without(messages, fits), tools)
 
     def answer_token_ids(self, text: str) -> list[int]:
-        """A text that somebody wrote, as the tokens of an answer; its end is not among them."""
+        """Return the tokens of an answer that a person wrote, without the token that ends it."""
         return list(self._tokenizer.encode(self._defused(text), add_special_tokens=False))
 
     @property
@@ -60,24 +63,24 @@ class PromptBuilder:
         return end
 
     def room_for(self, prompt_token_ids: Sequence[int]) -> int:
-        """Tokens left for an answer."""
+        """Return the tokens left for an answer."""
         return self.max_model_len - len(prompt_token_ids)
 
     def count(self, text: str) -> int:
-        """Tokens of a piece of text."""
+        """Count the tokens of a text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """An answer's tokens as the person reads them: without what was thought before."""
+        """Return an answer's text as the person reads it, without the thoughts before it."""
         return parted(str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))).text
 
     def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
-        """Whether the answer to a prompt begins within thoughts, as some chat templates have it."""
+        """Return True if the answer to a prompt begins within thoughts, as some chat templates have it."""
         end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
         return end.rstrip().endswith(OPENING)
 
     def token_text(self, token_id: int) -> str:
-        """One token as people may read it."""
+        """Return the text of one token."""
         return str(self._tokenizer.decode([token_id]))
 
     def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
@@ -91,14 +94,14 @@ class PromptBuilder:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _defused_tools(self, tools: Sequence[Tool]) -> list[Tool] | None:
-        """Names and descriptions are people's text, too."""
+        """Defuse the names and descriptions of tools, which are people's text, too."""
         if not tools:
             return None
         defused: list[Tool] = json.loads(self._defused(json.dumps(list(tools), ensure_ascii=False)))
         return defused
 
     def _defused(self, text: str) -> str:
-        """Special tokens inside people's text, broken by a zero-width space so that they stay text."""
+        """Break special tokens inside people's text with a zero-width space, so that they stay text."""
         for token in self._special:
             if token in text:
                 text = text.replace(token, token[0] + _ZERO_WIDTH_SPACE + token[1:])
@@ -106,12 +109,12 @@ class PromptBuilder:
 
 
 def _special_tokens(tokenizer: Any) -> set[str]:
-    """Every token that is never text: a tokenizer names some by their role, and only lists the others."""
+    """Return every token that is never text: a tokenizer names some by their role and only lists the others."""
     listed = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
     return listed | set(tokenizer.all_special_tokens)
 
 
 def _without(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatMessage]:
-    """The conversation without its oldest user messages and the answers to them; fewer than all user messages."""
+    """Drop the `num_turns` oldest user messages and the answers to them; fewer than all user messages."""
     users = [i for i, m in enumerate(messages) if m["role"] == "user"]
     return [*messages[: users[0]], *messages[users[num_turns] :]] if num_turns else list(messages)

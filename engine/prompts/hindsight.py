@@ -1,4 +1,4 @@
-"""What the teacher is shown: standing notes in the system prompt, hindsight in the last user message.
+"""The teacher's context: standing notes in the system prompt, hindsight in the last user message.
 
 Pure text. The student sees the conversation alone; the teacher sees the same conversation with the person's
 standing notes and with the feedback that came later (SDPO, arXiv 2601.20802, section 3; the wording for chats
@@ -33,14 +33,14 @@ WORDINGS = tuple(_FEEDBACK_WORDINGS)
 
 @dataclass(frozen=True)
 class Hindsight:
-    """What was learned after an answer: the feedback's words, and a better answer where there is one."""
+    """The feedback that came after an answer: its words, and a better answer if there is one."""
 
     feedback: str = ""
     solution: str = ""
     wording: str = "heed"
 
     def block(self) -> str:
-        """The text that joins the last user message; empty when nothing is known."""
+        """Return the text to add to the last user message; empty without feedback."""
         parts = []
         if self.solution:
             template = _SOLUTION_WORDINGS.get(self.wording, _SOLUTION_WORDINGS["heed"])
@@ -51,19 +51,19 @@ class Hindsight:
 
 
 def solution_note(solution: str) -> str:
-    """The standing note a rewritten answer makes."""
+    """Return the standing note of a rewritten answer."""
     return f"Write like this: {solution}"
 
 
 def notes_block(notes: Sequence[str]) -> str:
-    """Standing notes as text, oldest first; empty for none."""
+    """Return standing notes as text, oldest first; empty for none."""
     if not notes:
         return ""
     return "\n".join([_NOTES_HEADER, *(f"- {' '.join(note.split())}" for note in notes)])
 
 
 def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[ChatMessage]:
-    """The conversation with the notes at the end of its system message (made where there is none)."""
+    """Return the conversation with the notes at the end of its system message, which is made if there is none."""
     block = notes_block(notes)
     if not block:
         return [dict(m) for m in messages]
@@ -74,7 +74,7 @@ def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[Ch
 
 
 def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> list[ChatMessage]:
-    """The conversation with the hindsight block at the end of its last user message.
+    """Return the conversation with the hindsight block at the end of its last user message.
 
     Raises:
         ValueError: the conversation has no user message.
@@ -91,5 +91,5 @@ def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> lis
 
 
 def teacher_messages(messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight) -> list[ChatMessage]:
-    """What the teacher sees: the student's conversation, the standing notes and the hindsight."""
+    """Return the teacher's conversation: the student's with the standing notes and the hindsight."""
     return with_notes(with_hindsight(messages, hindsight), notes)

@@ -1,4 +1,4 @@
-"""What a reasoning model thinks before it answers: `<think>...</think>` at the very beginning of what it writes.
+"""The thoughts of a reasoning model before its answer: `<think>...</think>` at the very beginning.
 
 Pure. Owns telling thoughts from answer, in whole texts and in streams. Invariants: however a text is cut into pieces,
 the parts are the same; a mark anywhere else is text; nothing is lost but the marks and the blanks beside them. Token
@@ -13,22 +13,22 @@ OPENING, CLOSING = "<think>", "</think>"
 
 @dataclass(frozen=True)
 class ReasoningParts:
-    """What was thought and what was said."""
+    """A text's thoughts and its answer."""
 
     reasoning: str
     text: str
 
 
 class Reasoning:
-    """Parts a stream as it comes. `is_open`: the prompt has opened the thoughts already."""
+    """A parser of a stream into thoughts and answer. `is_open`: the prompt has opened the thoughts already."""
 
     def __init__(self, *, is_open: bool = False) -> None:
         self._stage: Literal["beginning", "thoughts", "answer"] = "thoughts" if is_open else "beginning"
-        self._held = ""  # what may be the beginning of a mark, and blanks that may be beside one
+        self._held = ""  # a possible beginning of a mark, and blanks that may be beside one
         self._has_thought = self._has_said = False
 
     def take(self, piece: str) -> ReasoningParts:
-        """What the piece adds to each part."""
+        """Return the piece's addition to each part."""
         self._held += piece
         if self._stage == "beginning":
             self._begin()
@@ -36,7 +36,7 @@ class Reasoning:
         return ReasoningParts(reasoning, self._say() if self._stage == "answer" else "")
 
     def rest(self) -> ReasoningParts:
-        """What was held back, at the end of the stream."""
+        """Return the rest that was held back, at the end of the stream."""
         held, self._held = self._held, ""
         return ReasoningParts(self._thought(held), "") if self._stage == "thoughts" else ReasoningParts("", held)
 
@@ -68,12 +68,12 @@ class Reasoning:
 
 
 def parted(text: str) -> ReasoningParts:
-    """A whole text. Thoughts whose opening mark was in the prompt are told by their closing one alone."""
+    """Split a whole text. Thoughts whose opening mark was in the prompt are told by their closing one alone."""
     reasoning = Reasoning(is_open=CLOSING in text and not text.lstrip().startswith(OPENING))
     first, last = reasoning.take(text), reasoning.rest()
     return ReasoningParts(first.reasoning + last.reasoning, first.text + last.text)
 
 
 def _overlap(text: str) -> int:
-    """How many characters at the end of `text` may be the beginning of the closing mark."""
+    """Count the characters at the end of `text` that may be the beginning of the closing mark."""
     return next((n for n in range(len(CLOSING) - 1, 0, -1) if text.endswith(CLOSING[:n])), 0)

@@ -1,7 +1,8 @@
 """Micro-batches: samples of similar length, padded to one width.
 
 Owns the padding. Invariants: token ids are used exactly as given; a response token is predicted from the position
-before it, so the last prompt token's row belongs to the response and the last response token's does not; padding is on the right, where a causal model cannot see it.
+before it, so the last prompt token's row belongs to the response and the last response token's does not;
+padding is on the right, where a causal model cannot see it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,8 @@
 """Metrics of a candidate and of the version before it, for the gates (`engine.gates.candidate`).
 
 Owns a few numbers per response position of an update, taken from distributions that it computes anyway: before the
-first step and after the last one, in the same order. Notation as in `engine.gates.candidate`. Invariant: nothing kept here
-carries a gradient or a distribution over the vocabulary.
+first step and after the last one, in the same order. Notation as in `engine.gates.candidate`. Invariant: nothing kept
+here carries a gradient or a distribution over the vocabulary.
 """
 
 from collections.abc import Sequence

@@ -24,7 +24,8 @@ def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterT
     token, preferred_logprobs (the student's, of the tokens the teacher likes best) and is_preferred (True for the
     tokens of y that are those).
 
-    The student is `adapter` (None: the base); the teacher is the base, or also `adapter` if the sample's `teacher` is "current".
+    The student is `adapter` (None: the base); the teacher is the base, or also `adapter` if the sample's
+    `teacher` is "current".
     """
     slot = _slot(model, adapter)
     student = _logprobs(model, samples, "student", range(len(samples)), slot)

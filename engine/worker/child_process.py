@@ -1,4 +1,4 @@
-"""How a child of vLLM becomes heed's.
+"""heed's hold on a child process of vLLM: its session, its output and its end.
 
 Invariants: from `settle_in` on, the process and everything it starts belong to a session of their own (Ctrl-C in
 heed's terminal ends heed, which then ends them in order), write to heed's log instead of the terminal, and end when
@@ -13,7 +13,7 @@ from engine.worker.watchdog import ProcessId, watch
 
 
 def settle_in(vllm_config: Any) -> None:
-    """In place: this process gets its own session, heed's log as its output, and the watchdog."""
+    """Give this process its own session, heed's log as its output, and the watchdog. In place."""
     settings = vllm_config.additional_config["heed"]
     if os.getpid() != os.getsid(0):
         os.setsid()
@@ -22,7 +22,7 @@ def settle_in(vllm_config: Any) -> None:
 
 
 def send_output_to(log_file: Path) -> None:
-    """In place: standard output and error of this process and its children go to the end of `log_file`."""
+    """Send standard output and error of this process and its children to the end of `log_file`. In place."""
     fd = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(fd, 1)
     os.dup2(fd, 2)

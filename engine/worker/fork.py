@@ -22,20 +22,20 @@ METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
 
 
 def fork_workers(vllm_config: Any) -> None:
-    """In place, for the executor of this process: its worker is forked, on the cores that vLLM has chosen for it."""
+    """Fork the worker of this process's executor, on the cores that vLLM has chosen for it. In place."""
     os.environ[METHOD] = "fork"
     os.register_at_fork(after_in_child=functools.partial(_let_go, dict(_write_ends())))
     cores = OMPProcessManager(vllm_config)
-    if not cores.skip_setup:  # else heed's operator has said that nothing is bound
+    if not cores.skip_setup:  # else the operator has switched binding off
         mine = cores.cpu_lists[0]
         torch.set_num_threads(len(mine))
         os.register_at_fork(after_in_child=functools.partial(os.sched_setaffinity, 0, mine))
 
 
 def _write_ends() -> Iterator[tuple[int, int]]:
-    """The pipes this process can write to, descriptor and inode: it was given them to be seen to end.
+    """Yield descriptor and inode of the pipes this process can write to, whose closing tells that it has ended.
 
-    Not the one to Python's resource tracker, which a worker uses, too.
+    The pipe to Python's resource tracker is left out: a worker uses it, too.
     """
     tracker = resource_tracker._resource_tracker._fd  # type: ignore[attr-defined]
     for entry in Path("/proc/self/fd").iterdir():
@@ -50,7 +50,7 @@ def _write_ends() -> Iterator[tuple[int, int]]:
 
 
 def _let_go(pipes: Mapping[int, int]) -> None:
-    """In a fork: closes these pipes, as far as the descriptors still are what they were."""
+    """Close these pipes in a fork, unless a descriptor has become another file."""
     for fd, inode in pipes.items():
         try:
             if os.fstat(fd).st_ino == inode:

@@ -2,8 +2,8 @@
 
 vLLM's own version copies an adapter's matrices once per token, which halves decoding, and gives rows without an
 adapter (index -1) the last slot's adapter whenever they share a batch with others (vLLM pull request 48421). This one
-groups rows by slot. Invariants: rows of the base model and of the zero adapter are left exactly as they are; what a
-row gets is its own adapter's alone.
+groups rows by slot. Invariants: rows of the base model and of the zero adapter are left exactly as they are; a row gets
+nothing but its own adapter's product.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Rows: TypeAlias = slice | Tensor
 
 @dataclass
 class RowGroups:
-    """Which rows of a batch use which slot. `mixed`: rows of many adapters with few tokens each, done together."""
+    """The rows of a batch by slot. `mixed`: rows of many adapters with few tokens each, computed together."""
 
     groups: list[tuple[int, Rows]] = field(default_factory=list)  # slot, rows
     mixed: Rows | None = None
@@ -31,7 +31,7 @@ class RowGroups:
 
     @classmethod
     def of(cls, token_lora_ids: Sequence[int], slot_of: dict[int, int], num_slots: int) -> "RowGroups":
-        """Groups the batch's tokens; the ids of no adapter (0) and of the zero adapter are in no group."""
+        """Group the batch's tokens; the ids of no adapter (0) and of the zero adapter are in no group."""
         rows_by_slot: dict[int, list[int]] = {}
         for row, lora_id in enumerate(token_lora_ids):
             if lora_id not in (0, ZERO_LORA_INT_ID):
@@ -68,7 +68,7 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
     ) -> None:
-        """Before every forward pass: which token uses which adapter."""
+        """Take over which token uses which adapter, before every forward pass."""
         super().update_metadata(mapping, lora_index_to_id, max_loras, vocab_size, **kwargs)
         slot_of = {lora_id: slot for slot, lora_id in enumerate(lora_index_to_id) if lora_id is not None}
         self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
@@ -86,7 +86,7 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         output_slices: tuple[int, ...],
         **_kwargs: Any,
     ) -> None:
-        """In place: y[rows, slice i] += scale (x[rows] A_i^T) B_i^T for the rows of every adapter.
+        """Add y[rows, slice i] += scale (x[rows] A_i^T) B_i^T for the rows of every adapter. In place: y.
 
         Axes: y [T, N], x [T, K], A_i [slots, 1, r, K], B_i [slots, 1, N_i, r].
         """
@@ -100,7 +100,7 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
             first += size
 
     def _add_mixed(self, out: Tensor, x: Tensor, rows: Rows, a: Tensor, b: Tensor, scale: float) -> None:
-        """All slots in one product, what is not a row's own cleared: less work than a product per adapter."""
+        """Compute all slots in one product with the other slots of each row cleared: less work than one per adapter."""
         num_slots, _, rank, _ = a.shape
         shrunk = (x[rows] @ a.view(num_slots * rank, -1).t()).view(-1, num_slots, rank)
         shrunk.masked_fill_(self._rows.others_TS1, 0.0)
@@ -121,7 +121,7 @@ def _add_product(out: Tensor, rows: Rows, left: Tensor, right: Tensor, scale: fl
 
 
 def install() -> None:
-    """In place: vLLM's CPU platform uses this wrapper from now on. Once per process, before the model is loaded."""
+    """Make vLLM's CPU platform use this wrapper. In place. Once per process, before the model is loaded."""
     from vllm.platforms.cpu import CpuPlatform
 
     CpuPlatform.get_punica_wrapper = classmethod(lambda _cls: "engine.worker.punica.GroupedPunicaWrapper")

@@ -1,8 +1,8 @@
-"""How vLLM's processes wait for each other on a CPU: asleep, the worker after a short while.
+"""The waiting of vLLM's processes for each other on a CPU: asleep, the worker after a short while.
 
-For a second after each message vLLM's reader looks at shared memory again and again. EngineCore and its worker then
-take two cores between them, whether or not either has anything to do, and whoever else is there waits for the
-scheduler: on two cores, for hundreds of milliseconds.
+For a second after each message vLLM's reader polls shared memory without a pause. EngineCore and its worker then take
+two cores between them even if neither has any work, and every other process waits for the scheduler: on two cores, for
+hundreds of milliseconds.
 """
 
 import functools
@@ -17,7 +17,7 @@ NOTIFICATIONS = 1000  # that may be under way; vLLM's 1 loses the second of two 
 
 
 def install(spin_s: float = 0.0) -> None:
-    """In place, for queues that this process makes afterwards: readers sleep from `spin_s` after a message on."""
+    """Make the readers of queues that this process makes later sleep from `spin_s` after a message on. In place."""
     shm_broadcast.SHM_READER_RECHECK_INTERVAL_MS = RECHECK_MS
     original = shm_broadcast.SpinCondition.__init__
 
@@ -31,7 +31,7 @@ def install(spin_s: float = 0.0) -> None:
 
 
 def _tell_all(socket: Any, address: str) -> None:
-    """In place: the limit holds for what is bound after it is set."""
+    """Bind the socket again with a higher limit, which holds for later binds only. In place."""
     socket.unbind(address)
     socket.setsockopt(zmq.SNDHWM, NOTIFICATIONS)
     socket.bind(address)

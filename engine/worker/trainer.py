@@ -43,7 +43,7 @@ Method = Callable[..., Record]
 
 
 def _guarded(method: Method) -> Method:
-    """Turns every exception into a record, and lets gradients through whatever mode vLLM left switched on."""
+    """Turn every exception into a record, and allow gradients in any mode that vLLM has left switched on."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any) -> Record:
@@ -59,38 +59,38 @@ def _guarded(method: Method) -> Method:
 
 @dataclass
 class Trainer:
-    """What the extension keeps between calls."""
+    """The extension's state between calls."""
 
     model: TrainingModel
     registry: LoraRegistry
     lora_manager: Any
     max_rank: int
-    teacher: TrainingModel | None = None  # the external one, where there is one
+    teacher: TrainingModel | None = None  # the external one, if there is one
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
     started: float = field(default_factory=time.monotonic)
 
     def open(self, update_id: str, run: TrainingUpdate) -> None:
-        """Makes `run` the open update; an earlier one is abandoned."""
+        """Make `run` the open update; an earlier one is abandoned."""
         self.update_id, self.run = update_id, run
 
     def current(self, update_id: str) -> TrainingUpdate:
-        """The open update. Raises LookupError when it is not `update_id`."""
+        """Return the open update. Raises LookupError if it is not `update_id`."""
         if self.run is None or self.update_id != update_id:
             raise LookupError(f"update {update_id} is not open")
         return self.run
 
     def adapter(self, reference: Record | None) -> AdapterTensors | None:
-        """The adapter of {"lora_int_id", "path"}; None for None (the base model)."""
+        """Return the adapter of {"lora_int_id", "path"}, or None for None (the base model)."""
         return self.registry.get(reference["lora_int_id"], reference["path"]) if reference else None
 
     def optimizer(self, reference: Record | None) -> OptimizerState | None:
-        """The state that made a version, where it is still at hand."""
+        """Return the optimizer state that made a version, or None if it is no longer in memory."""
         return self.optimizers.get(reference["lora_int_id"]) if reference else None
 
     def keep_optimizer(self, lora_int_id: int, run: TrainingUpdate) -> None:
-        """For updates that go on with it; of the newest versions only, and never on disk."""
+        """Store the optimizer state for updates that go on with it; of the newest versions only, never on disk."""
         if run.learn.keeps_optimizer:
             self.optimizers[lora_int_id] = run.optimizer_state
             while len(self.optimizers) > MAX_OPTIMIZERS:
@@ -98,7 +98,7 @@ class Trainer:
 
 
 def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
-    """One step over full micro-batches of usual widths, thrown away: the first pass through each kernel is slow."""
+    """Run one step over full micro-batches of usual widths and discard it: the first pass of a kernel is slow."""
     for width in WARM_UP_WIDTHS:
         half = [1] * (width // 2)
         samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
@@ -111,7 +111,7 @@ class TrainerExtension:
     heed_trainer: Trainer | None = None
 
     def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
-        """Before the worker is built: starts the watchdog and, on a CPU, puts heed's LoRA arithmetic in place."""
+        """Start the watchdog before the worker is built and, on a CPU, install heed's LoRA arithmetic."""
         settings = vllm_config.additional_config["heed"]
         watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
         if settings["is_cpu"]:
@@ -121,7 +121,7 @@ class TrainerExtension:
 
     @property
     def heed_settings(self) -> Record:
-        """What heed's process told its children (`engine.host.vllm_settings`)."""
+        """The settings that heed's process gave its children (`engine.host.vllm_settings`)."""
         return self.vllm_config.additional_config["heed"]  # type: ignore[attr-defined, no-any-return]
 
     @property
@@ -130,7 +130,7 @@ class TrainerExtension:
         return self.model_runner  # type: ignore[attr-defined]
 
     def heed_load_teacher(self, folder: str, model: TrainingModel) -> TrainingModel | None:
-        """The external teacher beside the model. Raises ValueError where their outputs are of different sizes."""
+        """Load the external teacher beside the model. Raises ValueError if their outputs are of different sizes."""
         if not folder:
             return None
         path = Path(folder)
@@ -143,14 +143,14 @@ class TrainerExtension:
         return teacher
 
     def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
-        """On a GPU a model on vLLM's own tensors, on a CPU a copy."""
+        """Load the training model: on a GPU on vLLM's own tensors, on a CPU a copy."""
         if self.heed_settings["is_cpu"]:
             return load_training_model(folder, base_name)
         return PeftTrainingModel(share_weights(folder, self.heed_model_runner.model), base_name)
 
     @_guarded
     def heed_prepare(self, spec: Record) -> Record:
-        """Once after start: loads the training model and an external teacher, installs the registry."""
+        """Load the training model and an external teacher, and install the registry. Called once after the start."""
         started = time.perf_counter()
         model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
         zero = model.zero_adapter(tuple(spec["target_modules"]))
@@ -170,7 +170,7 @@ class TrainerExtension:
 
     @_guarded
     def heed_open_update(self, spec: Record) -> Record:
-        """Starts an update; see the module `engine.training.training_update`. An update still open is abandoned."""
+        """Open an update (`engine.training.training_update`). An update that is still open is abandoned."""
         trainer = self.heed_require()
         learn = LearnConfig.from_dict(spec["learn"])
         samples = [Sample.from_dict(values) for values in spec["samples"]]
@@ -181,7 +181,7 @@ class TrainerExtension:
 
     @_guarded
     def heed_advance(self, update_id: str, budget_ms: float) -> Record:
-        """Works for about `budget_ms`, then returns so that decoding goes on."""
+        """Work for about `budget_ms`, then return so that decoding goes on."""
         run = self.heed_require().current(update_id)
         run.advance(budget_ms / 1e3)
         measured = run.measured
@@ -202,7 +202,7 @@ class TrainerExtension:
 
     @_guarded
     def heed_publish(self, update_id: str, lora_int_id: int, name: str) -> Record:
-        """Copies the trained values into the registry and returns them as PEFT files. `name` is for the log."""
+        """Copy the trained values into the registry and return them as PEFT files. `name` is for the log."""
         trainer = self.heed_require()
         run = trainer.current(update_id)
         adapter = run.slot.export()
@@ -223,7 +223,7 @@ class TrainerExtension:
 
     @_guarded
     def heed_close_update(self, update_id: str) -> Record:
-        """Forgets an update; unknown ones are no error."""
+        """Forget an update; an unknown one is no error."""
         trainer = self.heed_require()
         if trainer.update_id == update_id:
             trainer.update_id = trainer.run = None
@@ -231,14 +231,14 @@ class TrainerExtension:
 
     @_guarded
     def heed_score(self, samples: list[Record], adapter: Record | None) -> Record:
-        """Per sample: student and teacher log-probabilities of its response, and their divergence."""
+        """Score samples (`engine.training.scoring`), one record each."""
         trainer = self.heed_require()
         parsed = [Sample.from_dict(values) for values in samples]
         return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
 
     @_guarded
     def heed_register(self, lora_int_id: int, path: str) -> Record:
-        """Makes sure the version can be served: in memory, else read from disk and checked.
+        """Check that the version can be served: from memory, else read from disk.
 
         A version that is on disk by now may leave memory when room is needed.
         """
@@ -251,7 +251,7 @@ class TrainerExtension:
 
     @_guarded
     def heed_fits(self, tensors: bytes, config: str) -> Record:
-        """Whether an adapter from elsewhere fits; returns its configuration as heed writes it, and keeps nothing."""
+        """Check that an imported adapter fits, and return its configuration as heed writes it. Keeps nothing."""
         trainer = self.heed_require()
         shape = LoraShape.of(json.loads(config))
         zero = trainer.registry.zero
@@ -263,13 +263,13 @@ class TrainerExtension:
 
     @_guarded
     def heed_drop(self, lora_int_id: int) -> Record:
-        """Forgets a version in memory."""
+        """Forget a version in memory."""
         self.heed_require().registry.drop(lora_int_id)
         return {}
 
     @_guarded
     def heed_status(self) -> Record:
-        """Versions that were asked for and could not be loaded, and whether an update is open."""
+        """Return the versions that could not be loaded when they were wanted, and the open update."""
         trainer = self.heed_require()
         return {
             "failed": {str(key): reason for key, reason in trainer.registry.failed.items()},
@@ -277,7 +277,7 @@ class TrainerExtension:
         }
 
     def heed_require(self) -> Trainer:
-        """The trainer. Raises RuntimeError before `heed_prepare`."""
+        """Return the trainer. Raises RuntimeError before `heed_prepare`."""
         if self.heed_trainer is None:
             raise RuntimeError("heed_prepare has not run")
         return self.heed_trainer

@@ -1,8 +1,8 @@
-"""Ends vLLM's child processes when heed is gone.
+"""The watchdog that ends vLLM's child processes when heed is gone.
 
-A SIGKILL of heed leaves EngineCore and Worker alive (seen: 45 s later, 2.3 GB). A thread in each of them looks at
-heed's pid; when that process no longer exists the child ends itself, at once, without cleaning up. Must never end
-anything else: who ends another (`end_all`, in heed) compares the start time as well, since numbers are used again.
+A SIGKILL of heed leaves EngineCore and Worker alive (seen: 45 s later, 2.3 GB). A thread in each of them checks
+heed's pid; when that process no longer exists the child ends itself, at once, without cleaning up. Invariant: no other
+process is ever ended: `end_all` (in heed) compares the start time as well, since process ids are used again.
 """
 
 import os
@@ -22,7 +22,7 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> "ProcessId | None":
-        """The process with this number, or None when there is none (a zombie counts as none)."""
+        """Return the process with this number, or None if there is none (a zombie counts as none)."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
@@ -32,19 +32,19 @@ class ProcessId:
 
     @classmethod
     def current(cls) -> "ProcessId":
-        """This process."""
+        """Return this process. Raises OSError without /proc."""
         process = cls.of(os.getpid())
         if process is None:
             raise OSError("this process has no entry in /proc: heed runs on Linux")
         return process
 
     def is_alive(self) -> bool:
-        """Whether exactly this process still runs."""
+        """Return True if exactly this process still runs."""
         return ProcessId.of(self.pid) == self
 
 
 def watch(owner: ProcessId, interval_s: float) -> threading.Thread:
-    """Starts the thread that ends this process when `owner` is gone."""
+    """Start the thread that ends this process when `owner` is gone."""
     thread = threading.Thread(target=_wait_and_end, args=(owner, interval_s), name="heed-watchdog", daemon=True)
     thread.start()
     return thread
@@ -57,14 +57,14 @@ def _wait_and_end(owner: ProcessId, interval_s: float) -> None:
 
 
 def end_all(processes: list[ProcessId]) -> None:
-    """Kills those of `processes` that still run."""
+    """Kill those of `processes` that still run."""
     for process in processes:
         if process.is_alive():
             _kill(process.pid)
 
 
 def family(owner: ProcessId) -> list[ProcessId]:
-    """This process and its ancestors below `owner`: on a CPU the worker and EngineCore, on a GPU the one process."""
+    """Return this process and its ancestors below `owner`: worker and EngineCore on a CPU, one process on a GPU."""
     found: list[ProcessId] = []
     pid = os.getpid()
     while pid > 1 and pid != owner.pid:

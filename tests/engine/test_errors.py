@@ -1,4 +1,4 @@
-"""The engine's errors: the tree as drawn, and what may be tried again."""
+"""engine.errors: the kinds of the leaves, and those that may be tried again."""
 
 import inspect
 
@@ -12,7 +12,7 @@ LEAVES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if not c
 
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_every_leaf_is_an_engine_error_and_a_standard_one(leaf: type[Exception]) -> None:
-    """Callers that know only Python's own can still tell kinds apart."""
+    """Every leaf is an EngineError and an error of Python's own, so callers can tell kinds apart."""
     assert issubclass(leaf, EngineError)
     assert any(base.__module__ == "builtins" and base is not Exception for base in leaf.__mro__[1:-3])
 
@@ -25,5 +25,5 @@ def test_the_tree_in_the_docstring_names_every_leaf(leaf: type[Exception]) -> No
 
 
 def test_only_what_may_come_back_is_worth_asking_again() -> None:
-    """The engine after a restart, and a teacher elsewhere; everything else fails the same way the next time."""
+    """Only a restarting engine and an unreachable teacher are retryable; all else would fail again."""
     assert {leaf for leaf in LEAVES if leaf.retryable} == {EngineRestarting, TeacherUnreachable}  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The records that go into the engine and come out."""
+"""engine.requests: the engine's requests and results."""
 
 from dataclasses import FrozenInstanceError
 
@@ -8,7 +8,7 @@ from engine.requests import GenerateRequest, LearnOutcome, Sampling
 
 
 def test_a_plain_request_is_greedy_with_notes_and_adapter() -> None:
-    """Without a word about it, a person is answered greedily, by their own adapter, with their notes."""
+    """By default a person is answered greedily, by their own adapter, with their notes."""
     request = GenerateRequest("ana", [{"role": "user", "content": "hi"}])
     assert (request.sampling.temperature, request.notes, request.adapter, request.priority) == (
         0.0,

@@ -1,4 +1,4 @@
-"""engine.config.checks: what a setting is refused for."""
+"""engine.config.checks: the reasons for which a setting is refused."""
 
 from typing import Any
 

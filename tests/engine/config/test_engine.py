@@ -14,7 +14,7 @@ def test_a_rank_above_the_slots_is_refused() -> None:
 
 
 def test_an_engine_without_a_model_is_refused() -> None:
-    """An empty name would otherwise become the current folder."""
+    """An empty name is refused; it would otherwise become the current folder."""
     with pytest.raises(ConfigError, match="model"):
         EngineConfig(model="", data_dir=Path())
 

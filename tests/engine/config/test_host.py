@@ -19,6 +19,6 @@ from engine.config import ConfigError, HostConfig
     ],
 )
 def test_a_host_setting_that_vllm_would_refuse_is_refused_before_it_starts(values: dict[str, Any]) -> None:
-    """Loading a large model only to be told would cost minutes."""
+    """The settings are refused before minutes are spent on loading a large model."""
     with pytest.raises(ConfigError, match=next(iter(values))):
         HostConfig(**values)

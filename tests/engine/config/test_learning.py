@@ -79,7 +79,7 @@ def test_a_learning_setting_that_cannot_work_is_refused_by_name(values: dict[str
     [{"keep": 1}, {"keep": 0}, {"probation_answers": -1}, {"probation_complaints": 0}, {"max_import_bytes": 0}],
 )
 def test_something_is_always_left_to_go_back_to(values: dict[str, int]) -> None:
-    """The active version and the one below it are the least that is kept."""
+    """At least the active version and the one below it are kept."""
     with pytest.raises(ConfigError, match=rf"versions\.{next(iter(values))}"):
         VersionConfig(**values)
     assert VersionConfig().keep == 5

@@ -1,4 +1,4 @@
-"""heed's requests in vLLM's terms, and back."""
+"""engine.host.vllm_types: heed's requests in vLLM's terms, and back."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ SAMPLING = Sampling(temperature=0.7, top_p=0.9, max_tokens=12, seed=3, stop=("EN
 
 
 def test_a_streamed_answer_comes_token_by_token_as_it_was_asked_for() -> None:
-    """Every wish of the request is passed on."""
+    """Every field of the sampling is passed on."""
     params = vllm_types.in_pieces(SAMPLING)
     asked = (params.temperature, params.top_p, params.max_tokens, params.seed, params.stop, params.logprobs)
     assert asked == (0.7, 0.9, 12, 3, ["END"], 2)
@@ -21,7 +21,7 @@ def test_a_streamed_answer_comes_token_by_token_as_it_was_asked_for() -> None:
 
 
 def test_an_answer_in_one_piece_is_sampled_alike_without_text() -> None:
-    """The same wishes, one output."""
+    """An answer in one piece has the same sampling and one output."""
     params = vllm_types.in_one_piece(Sampling(temperature=0.7, max_tokens=12))
     assert (params.temperature, params.max_tokens) == (0.7, 12)
     assert params.output_kind == RequestOutputKind.FINAL_ONLY
@@ -29,7 +29,7 @@ def test_an_answer_in_one_piece_is_sampled_alike_without_text() -> None:
 
 
 def test_an_adapter_keeps_its_name_number_and_path() -> None:
-    """The prefix cache is keyed by them."""
+    """Name, number and path are passed on, because the prefix cache is keyed by them."""
     request = vllm_types.lora_request(AdapterRef("ana", 2, 7, "/data/ana/2"))
     assert (request.lora_int_id, request.lora_path) == (7, "/data/ana/2")
     assert "ana" in request.lora_name
@@ -37,7 +37,7 @@ def test_an_adapter_keeps_its_name_number_and_path() -> None:
 
 @pytest.mark.parametrize(("top", "expected"), [(0, None), (1, [{5: -0.5, 6: -1.5}])])
 def test_an_output_becomes_a_chunk(top: int, expected: object) -> None:
-    """The sampled token's log-probability, and the likeliest ones where they were asked for."""
+    """A chunk has the sampled token's log-probability, and the likeliest ones if they were asked for."""
     step = {5: SimpleNamespace(logprob=-0.5), 6: SimpleNamespace(logprob=-1.5)}
     completion = SimpleNamespace(text=" a", token_ids=[6], logprobs=[step], finish_reason=None)
     output = SimpleNamespace(outputs=[completion], num_cached_tokens=None)

@@ -10,7 +10,7 @@ from engine.prompts.bank import load_bank
 
 
 def test_every_trained_subject_is_a_topic_and_no_held_out_one() -> None:
-    """Topics ask about each trained subject and never about one that the evaluation keeps for itself."""
+    """Topics ask about each trained subject and never about a held-out one."""
     text = " ".join(bank.topics(random.Random(0))).lower()
     for subject in SUBJECTS:
         is_asked = re.search(rf"\b{subject.name.lower()}\b", text) is not None
@@ -18,7 +18,7 @@ def test_every_trained_subject_is_a_topic_and_no_held_out_one() -> None:
 
 
 def test_two_families_of_skills_are_wholly_absent() -> None:
-    """Opposites and comparisons stand in no anchor and no topic, so what learning does to them is nobody's doing."""
+    """Opposites and comparisons are in no anchor and no topic, so they show the effect on unprotected skills."""
     rng = random.Random(0)
     text = " ".join([*bank.topics(rng), *bank.anchors(rng, 200)])
     assert not re.search(r"(?i)opposite|bigger|larger", text)
@@ -42,6 +42,6 @@ def test_the_engine_reads_what_was_written(tmp_path: Path) -> None:
 
 
 def test_the_committed_weights_have_these_frames() -> None:
-    """What lies beside the weights is what this module writes."""
+    """The bank beside the weights is the one that this module writes."""
     found = load_bank(WEIGHTS)
     assert (found.frames, found.things) == (bank.FRAMES, bank.THINGS)

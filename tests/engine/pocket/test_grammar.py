@@ -1,4 +1,4 @@
-"""engine.pocket.grammar: composed wishes read like English, and hold nothing that is held out."""
+"""engine.pocket.grammar: composed wishes read like English, and contain no held-out phrase."""
 
 import re
 
@@ -9,21 +9,21 @@ COMMANDS, REMARKS = grammar.commands([]), grammar.remarks([])
 
 
 def test_every_direction_has_many_composed_phrasings() -> None:
-    """Three hundred commands and as many remarks."""
+    """Every direction has hundreds of commands and remarks."""
     for d in DIRECTIONS:
         assert len(COMMANDS[d]) > 300, d
         assert len(REMARKS[d]) > 300, d
 
 
 def test_verbs_agree_with_their_things() -> None:
-    """One annoys, several annoy."""
+    """A verb follows the number of its thing: one annoys, several annoy."""
     assert "prose annoys me" in REMARKS["layout", 1]
     assert "bullet points annoy me" in REMARKS["layout", 0]
     assert "digits are easier for me" in REMARKS["numbers", 0]
 
 
 def test_one_side_wants_what_the_other_is_tired_of() -> None:
-    """The same thing liked and disliked belongs to opposite directions."""
+    """Liking and disliking the same thing belong to opposite directions."""
     assert "i like capitals" in REMARKS["case", 0]
     assert "i can't stand capitals" in REMARKS["case", 1]
     assert "use metric instead of imperial" in COMMANDS["units", 0]
@@ -32,7 +32,7 @@ def test_one_side_wants_what_the_other_is_tired_of() -> None:
 
 
 def test_manners_objects_and_ends_belong_to_their_side() -> None:
-    """How to write, what to write so, and what to begin or end with."""
+    """Wishes about the manner, about objects and about the ends of an answer are composed."""
     assert "answer me in brief" in COMMANDS["length", 1]
     assert "write every number in words" in REMARKS["numbers", 1]
     assert "conclude your answers with a question" in COMMANDS["question", 0]

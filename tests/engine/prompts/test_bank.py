@@ -10,7 +10,7 @@ from engine.prompts.bank import FILE_NAME, Bank, load_bank
 
 
 def test_a_model_folder_brings_its_own_bank(tmp_path: Path) -> None:
-    """The folder's file is read, its order kept."""
+    """A bank in the model's folder is read in its order."""
     (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?", "a?"], "anchors": ["1+1?"]}))
     assert load_bank(tmp_path) == Bank(("b?", "a?"), ("1+1?",), ())
     (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?"], "anchors": ["1?"], "frames": ["what is my {x}?"]}))
@@ -18,7 +18,7 @@ def test_a_model_folder_brings_its_own_bank(tmp_path: Path) -> None:
 
 
 def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
-    """Without a file of its own a model is tried on a broad list of different prompts."""
+    """A model without a bank of its own gets a broad list of different prompts."""
     bank = load_bank(tmp_path)
     assert len({*bank.topics}) == len(bank.topics) >= 30
     assert len({*bank.anchors}) == len(bank.anchors) >= 20
@@ -28,7 +28,7 @@ def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
 
 
 def test_a_damaged_bank_is_an_error(tmp_path: Path) -> None:
-    """Unreadable is not taken for missing."""
+    """A damaged bank is an error and is not taken for a missing one."""
     (tmp_path / FILE_NAME).write_text("{")
     with pytest.raises(ValueError, match="Expecting"):
         load_bank(tmp_path)
@@ -36,13 +36,13 @@ def test_a_damaged_bank_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("topics", "anchors"), [((), ("a",)), (("a",), ())])
 def test_an_empty_list_is_refused(topics: tuple[str, ...], anchors: tuple[str, ...]) -> None:
-    """An update needs both kinds."""
+    """A bank without topics or without anchors is refused."""
     with pytest.raises(ValueError, match="topics and anchors"):
         Bank(topics, anchors)
 
 
 def test_samples_are_different_conversations() -> None:
-    """As many as asked for, each one question, none twice; fewer when the bank is smaller."""
+    """As many different questions are drawn as wanted, or all of a smaller bank."""
     bank = Bank(("a?", "b?", "c?"), ("1?", "2?"))
     asked = [c[0]["content"] for c in bank.sample_topics(3, random.Random(0))]
     assert sorted(asked) == ["a?", "b?", "c?"]
@@ -51,7 +51,7 @@ def test_samples_are_different_conversations() -> None:
 
 
 def test_topics_of_every_kind_are_drawn() -> None:
-    """A kind of which none is drawn is one that a lesson may miss."""
+    """Every stretch of the list is drawn from, so that no kind of question is missed."""
     bank = Bank(tuple(f"{kind}{i}" for kind in "abcd" for i in range(5)), ("1+1?",))
     for seed in range(20):
         drawn = [c[0]["content"] for c in bank.sample_topics(4, random.Random(seed))]

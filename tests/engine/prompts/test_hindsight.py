@@ -1,4 +1,4 @@
-"""engine.prompts.hindsight: what the teacher is shown and the student is not."""
+"""engine.prompts.hindsight: the notes and the feedback that only the teacher sees."""
 
 import copy
 
@@ -44,14 +44,14 @@ def test_without_notes_and_feedback_the_teacher_sees_what_the_student_sees(chat:
 
 @given(chats, st.lists(texts, max_size=16), texts)
 def test_nothing_that_was_handed_in_is_changed(chat: list[ChatMessage], notes: list[str], feedback: str) -> None:
-    """The student's conversation is the same object state before and after the teacher's was made."""
+    """Building the teacher's conversation leaves the student's as it was."""
     before = copy.deepcopy(chat)
     teacher_messages(chat, notes, Hindsight(feedback))
     assert chat == before
 
 
 def test_notes_join_the_system_message() -> None:
-    """Where there is a system message the notes stand at its end, oldest first."""
+    """Notes stand at the end of a system message, oldest first."""
     noted = with_notes(CHAT, ["be brief", "no emoji"])
     assert noted[0]["content"].startswith("You are kind.\n\n")
     assert noted[0]["content"].endswith("\n- be brief\n- no emoji")
@@ -80,7 +80,7 @@ def test_hindsight_joins_the_last_user_message() -> None:
 
 
 def test_hindsight_needs_a_question() -> None:
-    """A conversation nobody asked anything in cannot carry feedback."""
+    """A conversation without a question cannot carry feedback."""
     with pytest.raises(ValueError, match="without a user message"):
         with_hindsight([CHAT[0]], Hindsight("too long"))
 
@@ -106,7 +106,7 @@ def test_the_published_wordings_are_as_published() -> None:
 
 
 def test_feedback_with_braces_stays_as_it_is() -> None:
-    """Whatever people write is filled in, never read as a template."""
+    """People's text is filled in and never read as a template."""
     assert "{solution} {0}" in Hindsight("{solution} {0}").block()
     assert "{feedback}" in Hindsight("short", "{feedback}").block()
 

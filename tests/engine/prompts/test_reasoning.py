@@ -31,27 +31,27 @@ PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "w
     ],
 )
 def test_a_whole_text_is_parted(text: str, reasoning: str, said: str) -> None:
-    """Only at its very beginning; blanks beside the marks go, others stay."""
+    """Thoughts stand at the very beginning only; blanks beside the marks go, others stay."""
     assert parted(text) == ReasoningParts(reasoning, said)
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), cuts=st.sets(st.integers(0, 80)), is_open=st.booleans())
 def test_the_parts_do_not_depend_on_the_pieces(pieces: list[str], cuts: set[int], is_open: bool) -> None:
-    """However a stream is cut, the same thoughts and the same answer come out of it."""
+    """A stream gives the same thoughts and the same answer for every way of cutting it."""
     text = "".join(pieces)
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     assert streamed([text[a:b] for a, b in pairwise(places)], is_open) == streamed([text], is_open)
 
 
 def streamed(pieces: list[str], is_open: bool) -> ReasoningParts:
-    """The parts of a stream, put together."""
+    """Return the joined parts of a stream."""
     reasoning = Reasoning(is_open=is_open)
     found = [*map(reasoning.take, pieces), reasoning.rest()]
     return ReasoningParts("".join(p.reasoning for p in found), "".join(p.text for p in found))
 
 
 def test_words_go_out_as_soon_as_they_are_certain() -> None:
-    """Only what may be a mark waits."""
+    """Only a possible beginning of a mark is held back."""
     reasoning = Reasoning()
     assert reasoning.take("<th") == ReasoningParts("", "")
     assert reasoning.take("ink>why <") == ReasoningParts("why", "")
@@ -65,7 +65,7 @@ def test_words_go_out_as_soon_as_they_are_certain() -> None:
 async def test_a_template_that_opens_the_thoughts_is_seen(
     live: Live, pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is written before the closing mark is reasoning, and the token record holds all of it."""
+    """Text before the closing mark is reasoning, and the token record holds all of it."""
     plain = await live.result(await live.person(), "Tell me about the koala.")
     monkeypatch.setattr(pocket_tokenizer, "chat_template", pocket_tokenizer.chat_template + "<think>\n")
     monkeypatch.setattr(live.parts.context.prompts, "_tokenizer", pocket_tokenizer)

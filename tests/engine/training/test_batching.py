@@ -1,4 +1,4 @@
-"""What an update trains on and how it is cut into micro-batches."""
+"""engine.training.batching: micro-batches and their padding."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def test_the_row_before_a_response_token_predicts_it() -> None:
 
 
 def test_the_end_of_sequence_token_is_a_response_position_like_any_other() -> None:
-    """EOS is trained: its position is in the batch, with its own row."""
+    """The position of EOS is in the batch with its own row, so it is trained."""
     eos = 2
     (batch,) = plan_batches([Sample("correction", [10], [11], [30, eos])], [0], "student", 100, CPU)
     assert batch.token_ids_N.tolist()[-1] == eos
@@ -33,7 +33,7 @@ def test_the_end_of_sequence_token_is_a_response_position_like_any_other() -> No
 
 
 def test_padding_is_on_the_right_and_never_a_response_row() -> None:
-    """A causal model cannot see what is behind."""
+    """Padding on the right changes nothing, because a causal model cannot see it."""
     short, long = Sample("anchor", [1], [1], [5]), Sample("anchor", [1, 2], [1, 2], [5, 6])
     (batch,) = plan_batches([short, long], [0, 1], "student", 100, CPU)
     assert batch.input_ids_BL.tolist() == [[1, 5, *[0] * 6], [1, 2, 5, 6, *[0] * 4]]
@@ -57,7 +57,7 @@ def test_every_sample_is_in_exactly_one_batch_within_the_budget(lengths: list[tu
 
 
 def test_an_update_of_anchors_alone_is_refused() -> None:
-    """It would train nothing and cost a version."""
+    """Such samples would train nothing and cost a version."""
     with pytest.raises(ValueError, match="correction or counterfactual"):
         check_samples([sample("anchor")], LearnConfig())
     with pytest.raises(ValueError, match="correction or counterfactual"):
@@ -65,12 +65,12 @@ def test_an_update_of_anchors_alone_is_refused() -> None:
 
 
 def test_a_sample_beyond_the_limit_is_refused_rather_than_cut() -> None:
-    """A response whose end was cut off would be trained without its end."""
+    """A longer sample is refused and not cut, because its end would be lost."""
     with pytest.raises(ValueError, match="max_sequence_tokens"):
         check_samples([sample(length=50)], LearnConfig(max_sequence_tokens=40))
 
 
 def test_watched_answers_alone_are_no_update() -> None:
-    """There would be nothing to train on."""
+    """Held-out samples alone leave nothing to train on, and are refused."""
     with pytest.raises(ValueError, match="needs a correction"):
         check_samples([sample("gold"), sample("earlier")], LearnConfig())

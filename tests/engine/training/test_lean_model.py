@@ -1,4 +1,4 @@
-"""The lean forward against Hugging Face with PEFT: same values, same gradients."""
+"""engine.training.lean_model: the values and gradients of Hugging Face with PEFT."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,24 +21,24 @@ SHAPE = LoraShape(8, 16, tuple(sorted(LORA_TARGET_MODULES)))
 
 @pytest.fixture(scope="module")
 def lean(tiny_model: Path) -> LeanModel:
-    """The lean forward of the tiny model."""
+    """Return the lean forward of the tiny model."""
     return LeanModel(load_base(tiny_model), "tiny")
 
 
 @pytest.fixture(scope="module")
 def reference(tiny_model: Path) -> PeftTrainingModel:
-    """Hugging Face and PEFT."""
+    """Return the tiny model of Hugging Face with PEFT."""
     return PeftTrainingModel(load_base(tiny_model), "tiny")
 
 
 def batch_of(samples: list[Sample]) -> Batch:
-    """All samples in one padded batch."""
+    """Return all samples in one padded batch."""
     (batch,) = plan_batches(samples, range(len(samples)), "student", 100_000, torch.device("cpu"))
     return batch
 
 
 def randomise(*models: Any, shape: LoraShape = SHAPE, seed: int = 1) -> list[Any]:
-    """The same random A and B in a slot of each model."""
+    """Return a slot of each model with the same random A and B."""
     slots = [model.slot(shape) for model in models]
     adapter = slots[0].export()
     generator = torch.Generator().manual_seed(seed)
@@ -50,7 +50,7 @@ def randomise(*models: Any, shape: LoraShape = SHAPE, seed: int = 1) -> list[Any
 
 
 def test_the_base_models_logits_are_hugging_faces(lean: LeanModel, reference: PeftTrainingModel) -> None:
-    """With no slot, over sequences of different lengths."""
+    """Both give the same base output for sequences of different lengths."""
     batch = batch_of([sample(seed=i, length=6 + 5 * i) for i in range(4)])
     with torch.no_grad():
         ours, theirs = (model.logits(model.hidden(None, batch)) for model in (lean, reference))
@@ -61,7 +61,7 @@ def test_the_base_models_logits_are_hugging_faces(lean: LeanModel, reference: Pe
 def test_values_and_gradients_with_an_adapter_are_pefts(
     lean: LeanModel, reference: PeftTrainingModel, modules: tuple[str, ...]
 ) -> None:
-    """Also where LoRA sits on a part of a fused layer only."""
+    """Values and gradients agree, even with LoRA on only a part of a fused layer."""
     batch = batch_of([sample(seed=i, length=6 + 5 * i) for i in range(4)])
     slots = randomise(lean, reference, shape=LoraShape(4, 8, modules))
     losses = []
@@ -78,7 +78,7 @@ def test_values_and_gradients_with_an_adapter_are_pefts(
 
 
 def test_a_long_sequence_takes_the_flash_kernel_and_agrees(lean: LeanModel, reference: PeftTrainingModel) -> None:
-    """Above the length up to which probabilities are kept."""
+    """Sequences above the length up to which probabilities are kept agree, too."""
     batch = batch_of([Sample("correction", token_ids(280, 1), [1], token_ids(20, 2))])
     slots = randomise(lean, reference)
     hidden = [model.hidden(slot, batch) for model, slot in zip((lean, reference), slots, strict=True)]
@@ -86,7 +86,7 @@ def test_a_long_sequence_takes_the_flash_kernel_and_agrees(lean: LeanModel, refe
 
 
 def test_a_position_does_not_depend_on_its_batch(lean: LeanModel) -> None:
-    """Padding and neighbours change nothing."""
+    """A sample's output does not depend on padding or on its neighbours."""
     short, long = sample(seed=1, length=5), sample(seed=2, length=40)
     alone, together = batch_of([short]), batch_of([short, long])
     with torch.no_grad():
@@ -96,7 +96,7 @@ def test_a_position_does_not_depend_on_its_batch(lean: LeanModel) -> None:
 
 
 def test_the_zero_adapter_is_the_base_model(lean: LeanModel) -> None:
-    """Rank 1, every value zero, on all modules."""
+    """The zero adapter has rank 1 and the value zero on all modules."""
     zero = lean.zero_adapter(LORA_TARGET_MODULES)
     slot = lean.slot(LoraShape.of(zero.config))
     batch = batch_of([sample()])
@@ -106,7 +106,7 @@ def test_the_zero_adapter_is_the_base_model(lean: LeanModel) -> None:
 
 
 def test_a_fresh_adapter_starts_as_the_base_model(lean: LeanModel) -> None:
-    """B is zero."""
+    """A fresh slot changes nothing, because its B is zero."""
     slot = lean.slot(SHAPE, "score")
     slot.load_fresh(5)
     batch = batch_of([sample()])
@@ -124,14 +124,14 @@ def test_using_a_slot_leaves_the_base_model_alone(lean: LeanModel) -> None:
 
 
 def test_a_whole_update_is_the_same_in_both(lean: LeanModel, reference: PeftTrainingModel) -> None:
-    """Ten steps from the same seed: the same losses and the same adapter to rounding."""
+    """Ten steps from the same seed give the same losses and the same adapter to rounding."""
     runs = [run_update(model, correction_with_company(), steps=10) for model in (lean, reference)]
     assert runs[0].measured.losses == pytest.approx(runs[1].measured.losses, rel=1e-3)
     assert runs[0].update_norm == pytest.approx(runs[1].update_norm, rel=1e-3)
 
 
 def qwen_config(**fields: Any) -> Any:
-    """What the lean forward looks at in a configuration."""
+    """Return a configuration with the fields that the lean forward reads."""
     values: dict[str, Any] = {
         "model_type": "qwen3",
         "attention_bias": False,
@@ -153,6 +153,6 @@ def qwen_config(**fields: Any) -> Any:
     ],
 )
 def test_a_model_it_does_not_compute_is_left_to_hugging_face(fields: dict[str, Any]) -> None:
-    """Silently computing something else would train nonsense."""
+    """A model that the lean forward would compute wrongly is left to PEFT."""
     assert can_compute(qwen_config())
     assert not can_compute(qwen_config(**fields))

@@ -1,4 +1,4 @@
-"""Hand-written ways back, each against autograd's own."""
+"""engine.training.lean_ops: hand-written backward passes against autograd's own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +23,12 @@ from engine.training.lean_ops import (
 
 
 def seeded(*shape: int, seed: int = 0) -> Any:
-    """A random tensor."""
+    """Return a random tensor."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def assert_same(ours: Callable[..., Tensor], reference: Callable[..., Tensor], *inputs: Tensor) -> None:
-    """Values and gradients of all inputs agree."""
+    """Assert that the values and the gradients of all inputs agree."""
     results = []
     for function in (ours, reference):
         leaves = [x.clone().requires_grad_() for x in inputs]
@@ -40,13 +40,13 @@ def assert_same(ours: Callable[..., Tensor], reference: Callable[..., Tensor], *
 
 
 def test_linear_is_torchs_linear() -> None:
-    """To float32 rounding."""
+    """The product agrees with torch's to float32 rounding."""
     x, weight = seeded(33, 48), seeded(20, 48, seed=1)
     assert torch.allclose(linear(x, weight), nn.functional.linear(x, weight), atol=1e-4)
 
 
 def test_rms_norm_is_qwens() -> None:
-    """Against the formula, with autograd's gradient."""
+    """The norm and its gradient agree with the formula and autograd."""
     weight = seeded(16, seed=1)
 
     def reference(x: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def test_rms_norm_is_qwens() -> None:
 
 
 def test_rotary_is_a_rotation_of_halves() -> None:
-    """Against rotate_half as Hugging Face writes it."""
+    """The rotation agrees with rotate_half of Hugging Face."""
     angles = seeded(1, 7, 1, 4, seed=2)
 
     def reference(x: Tensor) -> Tensor:
@@ -68,13 +68,13 @@ def test_rotary_is_a_rotation_of_halves() -> None:
 
 
 def test_swiglu_is_silu_times_up() -> None:
-    """On the two halves of the last axis."""
+    """The activation and its gradient agree with torch's on the two halves of the last axis."""
     assert_same(lambda x: swiglu(x), lambda x: nn.functional.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], seeded(5, 24))
 
 
 @pytest.mark.parametrize(("num_heads", "num_kv"), [(4, 4), (4, 2), (6, 1)])
 def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, num_kv: int) -> None:
-    """On a fused product, with key and value heads shared by groups of query heads; no position sees a later one."""
+    """Attention over a fused product agrees with torch's, with key and value heads shared or not."""
     batch, length, size = 2, 7, 8
     heads = HeadLayout(num_heads, num_kv, size)
     weight = seeded(heads.num_normed, 1, 1, size, seed=1)
@@ -98,7 +98,7 @@ def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, 
 
 
 def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
-    """LoRA on the first and the last third of a fused layer with 12 inputs and 3 x 5 outputs; and [A, B0, B2]."""
+    """Return LoRA on the first and last third of a fused layer with 12 inputs and 3 x 5 outputs, and [A, B0, B2]."""
     a, b0, b2 = seeded(2 * rank, 12, seed=1), seeded(5, rank, seed=2), seeded(5, rank, seed=3)
     parts = [
         LoRAPart(slice(0, 5), slice(0, rank), b0, torch.zeros_like(b0)),
@@ -108,7 +108,7 @@ def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
 
 
 def test_merged_lora_linear_gives_the_gradients_of_the_unmerged_one() -> None:
-    """Output, gradient of the input, and gradients of A and B in the slot."""
+    """The output, the input's gradient and the slot's gradients of A and B agree."""
     lora, values = fused_lora()
     weight, x = seeded(15, 12, seed=4), seeded(9, 12, seed=5)
     anchor = torch.zeros(1, requires_grad=True)
@@ -130,7 +130,7 @@ def test_merged_lora_linear_gives_the_gradients_of_the_unmerged_one() -> None:
 
 
 def test_gradients_are_added_up_over_micro_batches() -> None:
-    """Two passes give twice the gradient of one."""
+    """Gradients of two passes add up to twice the gradient of one."""
     lora, _ = fused_lora()
     x, grad = seeded(9, 12), seeded(9, 15, seed=1)
     lora.add_gradients(x, grad)
@@ -140,7 +140,7 @@ def test_gradients_are_added_up_over_micro_batches() -> None:
 
 
 def test_the_slot_gets_its_gradient_also_where_the_input_needs_none() -> None:
-    """The first layer's input is the frozen embedding."""
+    """LoRA gets its gradient even if the input (the frozen embedding) needs none."""
     lora, _ = fused_lora()
     out = lora_linear(seeded(9, 12), torch.zeros(1, requires_grad=True), seeded(15, 12), lora)
     out.sum().backward()
@@ -148,7 +148,7 @@ def test_the_slot_gets_its_gradient_also_where_the_input_needs_none() -> None:
 
 
 def test_merging_leaves_the_base_weight_alone() -> None:
-    """Base weights are never changed."""
+    """Merging makes a new tensor and leaves the base weights as they are."""
     lora, _ = fused_lora()
     weight = seeded(15, 12)
     kept = weight.clone()

@@ -1,4 +1,4 @@
-"""The flat buffer of one adapter's values."""
+"""engine.training.lora_slot: the flat buffer of one adapter's values."""
 
 import pytest
 import torch
@@ -11,12 +11,12 @@ SIZES = {"m.q_proj.lora_A.weight": (2, 5), "m.q_proj.lora_B.weight": (3, 2)}
 
 
 def make_slot() -> LoraSlot:
-    """A slot with one module of 5 inputs and 3 outputs."""
+    """Return a slot with one module of 5 inputs and 3 outputs."""
     return LoraSlot(SHAPE, SIZES, "base", torch.device("cpu"))
 
 
 def test_the_tensors_are_views_of_one_buffer() -> None:
-    """What is written to one is read from the other, values and gradients alike."""
+    """Values and gradients written to the buffer are read from the views, and the other way round."""
     slot = make_slot()
     slot.parameters["m.q_proj.lora_B.weight"].fill_(7.0)
     slot.grads["m.q_proj.lora_A.weight"].fill_(3.0)
@@ -26,7 +26,7 @@ def test_the_tensors_are_views_of_one_buffer() -> None:
 
 
 def test_a_fresh_adapter_has_kaiming_a_and_zero_b() -> None:
-    """A within +-1/sqrt(inputs) and not zero (else no gradient ever), B zero: it starts as the base model."""
+    """A is within +-1/sqrt(inputs) and not zero, and B is zero, so the adapter starts as the base model."""
     slot = make_slot()
     slot.load_fresh(seed=3)
     a, b = slot.parameters.values()
@@ -35,7 +35,7 @@ def test_a_fresh_adapter_has_kaiming_a_and_zero_b() -> None:
 
 
 def test_the_seed_decides_the_fresh_values() -> None:
-    """The same seed twice, then another one."""
+    """The same seed gives the same values, another seed gives others."""
     slot = make_slot()
     drawn = []
     for seed in (1, 1, 2):
@@ -46,7 +46,7 @@ def test_the_seed_decides_the_fresh_values() -> None:
 
 
 def test_what_is_exported_can_be_loaded_and_is_a_copy() -> None:
-    """Later training does not reach what was published."""
+    """An exported adapter does not change with later training."""
     slot, other = make_slot(), make_slot()
     slot.load_fresh(1)
     exported = slot.export()
@@ -57,7 +57,7 @@ def test_what_is_exported_can_be_loaded_and_is_a_copy() -> None:
 
 
 def test_fading_takes_from_b_alone() -> None:
-    """A stays, B shrinks: the product shrinks by the share, and whoever merged it knows that it changed."""
+    """A stays and B shrinks by the share, and the revision tells that merged weights are stale."""
     slot = make_slot()
     slot.flat.data.fill_(2.0)
     revision = slot.revision
@@ -68,7 +68,7 @@ def test_fading_takes_from_b_alone() -> None:
 
 
 def test_every_change_of_the_values_changes_the_revision() -> None:
-    """Loading, an optimizer step, and the values held for a moment: merged weights would otherwise be stale."""
+    """Loading, an optimizer step and values held for a moment each change the revision."""
     slot = make_slot()
     seen = {slot.revision}
     slot.load_fresh(1)
@@ -85,7 +85,7 @@ def test_every_change_of_the_values_changes_the_revision() -> None:
 
 
 def test_held_values_are_given_back_also_after_an_error() -> None:
-    """The average computes for one pass only."""
+    """The slot has its own values again after the block."""
     slot = make_slot()
     slot.load_fresh(1)
     before = slot.flat.detach().clone()
@@ -101,14 +101,14 @@ def test_held_values_are_given_back_also_after_an_error() -> None:
 
 
 def test_an_adapter_for_other_modules_is_refused() -> None:
-    """Nothing is loaded in part."""
+    """An adapter with other names is refused as a whole."""
     slot = make_slot()
     with pytest.raises(ValueError, match="other modules"):
         slot.load(AdapterTensors({}, {"m.k_proj.lora_A.weight": torch.zeros(2, 5)}))
 
 
 def test_the_shape_is_read_back_from_the_configuration() -> None:
-    """adapter_config.json names rank, alpha and modules, whatever their order."""
+    """A shape is read from adapter_config.json with its modules in any order."""
     shape = LoraShape(8, 16, ("k_proj", "q_proj"))
     assert LoraShape.of(shape.config("base")) == shape
     assert LoraShape.of({"r": 8, "lora_alpha": 16, "target_modules": ["q_proj", "k_proj"]}) == shape

@@ -1,4 +1,4 @@
-"""What each step trains on: the order of the samples, what a position counts, and the importance weights."""
+"""engine.training.minibatches: the order of the samples, the positions' weights and importance weights."""
 
 from collections import Counter
 from dataclasses import replace
@@ -18,33 +18,33 @@ Step = list[StudentBatch]
 
 
 def student(samples: list[Sample], **learn: Any) -> MiniBatches:
-    """The student of these samples."""
+    """Return the mini-batches of these samples."""
     return MiniBatches(samples, LearnConfig(**learn), CPU)
 
 
 def many() -> list[Sample]:
-    """Eight things to teach and three anchors."""
+    """Return eight taught samples and three anchors."""
     taught = [sample("counterfactual", seed=i, length=6 + i) for i in range(8)]
     return [*taught, *(sample("anchor", seed=20 + i) for i in range(3))]
 
 
 def seen_in(step: Step) -> list[int]:
-    """The samples of one step."""
+    """Return the samples of one step."""
     return [i for batch in step for i in batch.batch.samples]
 
 
 def steps(of: MiniBatches, count: int) -> list[Step]:
-    """Its first steps."""
+    """Return the first steps."""
     return list(islice(of.steps(), count))
 
 
 def test_the_first_step_takes_every_sample() -> None:
-    """What it finds is what was there before."""
+    """The first step holds every sample, because its figures describe the version before."""
     assert sorted(seen_in(steps(student(many()), 1)[0])) == list(range(11))
 
 
 def test_an_epoch_takes_every_sample_once_in_a_new_order() -> None:
-    """Three mini-batches of at most four; the second epoch cuts them differently."""
+    """An epoch has three mini-batches of at most four samples, and the second one cuts them differently."""
     found = [seen_in(step) for step in steps(student(many(), mini_batch_samples=4), 7)[1:]]
     first, second = found[:3], found[3:]
     assert all(len(mini_batch) <= 4 for mini_batch in found)
@@ -53,7 +53,7 @@ def test_an_epoch_takes_every_sample_once_in_a_new_order() -> None:
 
 
 def test_every_mini_batch_has_something_to_teach_and_its_share_of_the_anchors() -> None:
-    """A step on anchors alone would only undo."""
+    """Every mini-batch teaches something, because a step on anchors alone would only undo."""
     for step in steps(student(many(), mini_batch_samples=4), 13)[1:]:
         kinds = Counter(many()[i].kind for i in seen_in(step))
         assert kinds["counterfactual"] >= 2
@@ -69,21 +69,21 @@ def test_one_correction_is_not_parted_from_its_anchors() -> None:
 
 
 def test_the_same_seed_gives_the_same_order() -> None:
-    """An update can be run again."""
+    """The same seed gives the same order, so an update can be run again."""
     one, same, other = ([seen_in(s) for s in steps(student(many(), seed=seed), 6)] for seed in (3, 3, 4))
     assert one == same
     assert one != other
 
 
 def test_what_is_watched_is_in_no_step() -> None:
-    """An earlier correction and a gold answer are only looked at."""
+    """An earlier correction and a gold answer are in no step."""
     samples = [*correction_with_company(), sample("earlier", seed=7), sample("gold", seed=8)]
     assert all(max(seen_in(step)) < 5 for step in steps(student(samples, mini_batch_samples=2), 5))
 
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_the_coefficients_of_every_step_sum_to_one(position: int) -> None:
-    """Whatever the step holds: c_i / (R_i sum c) over all its positions."""
+    """The weights c_i / (R_i sum c) of each step add up to 1 over its positions."""
     samples = correction_with_company()
     samples[0] = replace(samples[0], weight=0.25)
     for step in (steps(student(samples, anchor_weight=2.0, mini_batch_samples=2), 3)[position],):
@@ -92,7 +92,7 @@ def test_the_coefficients_of_every_step_sum_to_one(position: int) -> None:
 
 
 def test_weight_and_anchor_weight_set_what_a_sample_counts() -> None:
-    """A quarter of a correction against two of an anchor."""
+    """An anchor of weight 1/4 counts half of a correction if anchors count double."""
     samples = [sample(weight=0.25), sample("anchor", seed=1, length=20)]
     (batch,) = student(samples, anchor_weight=2.0).all
     share = float(batch.weights_N[batch.batch.owners_N == 0].sum())
@@ -100,7 +100,7 @@ def test_weight_and_anchor_weight_set_what_a_sample_counts() -> None:
 
 
 def test_importance_weights_of_the_first_step_hold_for_the_rest() -> None:
-    """They compare the version the answers were sampled by, which later steps no longer are."""
+    """Importance weights are measured once, in the first step, and kept for later ones."""
     samples = [replace(s, behaviour_logprobs=[-1.0] * len(s.response_ids)) for s in many()]
     of = student(samples, mini_batch_samples=4)
     found = of.steps()
@@ -114,7 +114,7 @@ def test_importance_weights_of_the_first_step_hold_for_the_rest() -> None:
 
 
 def test_positions_without_a_stored_log_probability_count_fully() -> None:
-    """Their importance weight is 1, and they are in no summary."""
+    """Responses without stored log-probabilities weigh 1 and are in no summary."""
     of = student([sample()])
     (batch,) = of.all
     of.weigh(batch, slice(0, 12), torch.linspace(-9, -1, 12), {})

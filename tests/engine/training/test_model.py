@@ -1,4 +1,4 @@
-"""Which training forward a model gets, and that what it exports is what PEFT reads."""
+"""engine.training.model: the forward that a model gets, and exports that PEFT reads."""
 
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,18 @@ from tests.engine.updates_of import correction_with_company, run_update, token_i
 
 
 def test_a_small_qwen3_gets_the_lean_forward(tiny_model: Path) -> None:
-    """The pocket model is one."""
+    """The pocket model gets the lean forward."""
     assert isinstance(load_training_model(tiny_model, "tiny"), LeanModel)
 
 
 def test_a_large_one_gets_hugging_face_and_peft(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merged copies of large weights cost more than they save."""
+    """A large model gets PEFT, because merged copies of large weights cost more than they save."""
     monkeypatch.setattr(model, "LEAN_PARAMETERS", 1000)
     assert isinstance(load_training_model(tiny_model, "tiny"), PeftTrainingModel)
 
 
 def test_the_loaded_base_is_frozen_float32(tiny_model: Path) -> None:
-    """On a CPU."""
+    """A model of another architecture gets PEFT on a CPU, too."""
     base = load_base(tiny_model)
     assert all(p.dtype == torch.float32 and not p.requires_grad for p in base.parameters())
 

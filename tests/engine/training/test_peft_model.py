@@ -1,4 +1,4 @@
-"""The training forward by Hugging Face and PEFT (its numbers are compared in test_lean_model)."""
+"""engine.training.peft_model: slots, views and gradients (test_lean_model compares the numbers)."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ SHAPE = LoraShape(8, 16, tuple(sorted(LORA_TARGET_MODULES)))
 
 @pytest.fixture
 def model(tiny_model: Path) -> PeftTrainingModel:
-    """A fresh one for each test."""
+    """Return a fresh model for each test."""
     return PeftTrainingModel(load_base(tiny_model), "tiny")
 
 
@@ -36,7 +36,7 @@ def test_pefts_parameters_are_views_of_the_slot(model: PeftTrainingModel) -> Non
 
 
 def test_slots_do_not_see_each_other(model: PeftTrainingModel) -> None:
-    """Two shapes and two roles, used in turn; the base is found again in between."""
+    """Slots of two shapes and two roles used in turn do not mix, and the base is found again in between."""
     (batch,) = plan_batches([sample()], [0], "student", 10_000, model.device)
     with torch.no_grad():
         base = model.hidden(None, batch)
@@ -54,13 +54,13 @@ def test_slots_do_not_see_each_other(model: PeftTrainingModel) -> None:
 
 
 def test_the_base_works_before_any_slot_was_made(model: PeftTrainingModel) -> None:
-    """Scoring the base model needs no adapter."""
+    """The base model is computed before any slot was made."""
     (batch,) = plan_batches([sample()], [0], "student", 10_000, model.device)
     assert model.hidden(None, batch).shape == (12, 128)
 
 
 def test_an_update_trains_and_leaves_the_base_weights_alone(model: PeftTrainingModel) -> None:
-    """Every base parameter is bit for bit what it was."""
+    """Training leaves every base parameter bit for bit as it was."""
     before = {name: p.clone() for name, p in model.base.named_parameters()}
     run = run_update(model, correction_with_company(), steps=2)
     assert run.update_norm > 0
@@ -69,7 +69,7 @@ def test_an_update_trains_and_leaves_the_base_weights_alone(model: PeftTrainingM
 
 
 def test_the_zero_adapter_is_zero(model: PeftTrainingModel) -> None:
-    """On all modules, under PEFT's names."""
+    """The zero adapter has tensors on all modules, under PEFT's names."""
     zero = model.zero_adapter(LORA_TARGET_MODULES)
     assert len(zero.tensors) == 2 * 7 * 4
     assert not any(t.any() for t in zero.tensors.values())

@@ -1,4 +1,4 @@
-"""Log-probabilities without training."""
+"""engine.training.scoring: log-probabilities without training."""
 
 import math
 from pathlib import Path
@@ -14,12 +14,12 @@ from tests.engine.updates_of import correction_with_company, run_update, sample
 
 @pytest.fixture(scope="module")
 def model(tiny_model: Path) -> LeanModel:
-    """The tiny model's training forward."""
+    """Return the tiny model's training forward."""
     return LeanModel(load_base(tiny_model), "tiny")
 
 
 def test_one_record_per_sample_one_value_per_response_token(model: LeanModel) -> None:
-    """In the order given, whatever their lengths."""
+    """Scores come in the order of the samples, which may have any lengths."""
     samples = [sample(seed=i, length=20 - 4 * i) for i in range(4)]
     scores = score_samples(model, samples, None)
     assert [len(s["student_logprobs"]) for s in scores] == [20, 16, 12, 8]
@@ -27,7 +27,7 @@ def test_one_record_per_sample_one_value_per_response_token(model: LeanModel) ->
 
 
 def test_together_or_alone_makes_no_difference(model: LeanModel) -> None:
-    """Batching is padding only."""
+    """A sample scored alone and in a batch has the same score."""
     samples = correction_with_company()
     together = score_samples(model, samples, None)
     for one, score in zip(samples, together, strict=True):
@@ -48,7 +48,7 @@ def test_the_teacher_is_the_base_and_the_student_the_adapter(model: LeanModel) -
 
 
 def test_entropies_are_those_of_the_distributions(model: LeanModel) -> None:
-    """Not negative, at most that of a vocabulary where all is as likely; the same in the same context."""
+    """An entropy lies between 0 and log of the vocabulary, and is the same in the same context."""
     (score,) = score_samples(model, [sample(teacher_ids=sample().student_ids)], None)
     assert 0 < score["student_entropy"] < math.log(model.vocab_size)
     assert score["student_entropy"] == pytest.approx(score["teacher_entropy"])
@@ -58,6 +58,6 @@ def test_entropies_are_those_of_the_distributions(model: LeanModel) -> None:
 
 
 def test_a_different_context_is_seen_in_the_divergence(model: LeanModel) -> None:
-    """The same weights with and without feedback in the context."""
+    """The base model scores as student and teacher with its own weights in both contexts."""
     (score,) = score_samples(model, [sample()], None)
     assert score["divergence"] > 0.01

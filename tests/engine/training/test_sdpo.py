@@ -1,4 +1,4 @@
-"""The losses: zero at identity, never negative, right sign, equal to TRL's."""
+"""engine.training.sdpo: losses that are zero at identity, never negative, of the right sign and equal to TRL's."""
 
 import math
 from typing import Any
@@ -16,21 +16,21 @@ TRL_ALPHA = {"forward_kl": 0.0, "jsd": 0.5, "reverse_kl": 1.0}
 
 @pytest.fixture(scope="module")
 def loss_utils() -> Any:
-    """TRL's losses; importing them takes a second, which only the process that asks for them pays."""
+    """Return TRL's losses; importing them takes a second, so it is done here."""
     from trl.experimental.sdpo import loss_utils
 
     return loss_utils
 
 
 def random_logits(seed: int, rows: int = 6, vocabulary: int = 40, scale: float = 4.0) -> Any:
-    """Logits of a confident model, axes [N, V]."""
+    """Return the logits of a confident model, axes [N, V]."""
     return torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(seed)) * scale
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("top_k", [None, 5])
 def test_identical_distributions_have_no_divergence(kind: Any, top_k: int | None) -> None:
-    """Where teacher and student agree the loss is zero, and so is its gradient."""
+    """If teacher and student agree the loss is zero, and so is its gradient."""
     logits = random_logits(0).requires_grad_()
     logprobs = logits.log_softmax(-1)
     loss = sdpo.divergence(logprobs, logprobs.detach(), kind, top_k=top_k)
@@ -44,7 +44,7 @@ def test_identical_distributions_have_no_divergence(kind: Any, top_k: int | None
     seed=st.integers(0, 10_000), kind=st.sampled_from(KINDS), top_k=st.sampled_from([None, 2, 7]), tail=st.booleans()
 )
 def test_no_divergence_is_negative(seed: int, kind: Any, top_k: int | None, tail: bool) -> None:
-    """Over the full vocabulary, a kept part with a tail, or a renormalised part."""
+    """No divergence is negative, over the full vocabulary, with a tail bucket or renormalised."""
     student, teacher = random_logits(seed).log_softmax(-1), random_logits(seed + 1).log_softmax(-1)
     loss = sdpo.divergence(student, teacher, kind, top_k=top_k, has_tail=tail)
     assert loss.min() > -1e-5
@@ -52,7 +52,7 @@ def test_no_divergence_is_negative(seed: int, kind: Any, top_k: int | None, tail
 
 @pytest.mark.parametrize("kind", [*KINDS, "sampled_token"])
 def test_a_step_moves_the_student_towards_the_teacher(kind: str) -> None:
-    """On two tokens, the gradient is negative on the token the teacher likes better than the student does."""
+    """The gradient on two tokens is negative on the one that the teacher likes better than the student does."""
     logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
     teacher = torch.tensor([[0.9, 0.1]]).log()
     student = logits.log_softmax(-1)
@@ -66,7 +66,7 @@ def test_a_step_moves_the_student_towards_the_teacher(kind: str) -> None:
 
 
 def test_the_forward_kl_gradient_is_the_difference_of_the_probabilities() -> None:
-    """On the student's logits: p - q."""
+    """The gradient on the student's logits is p - q."""
     logits = random_logits(1).requires_grad_()
     teacher = random_logits(2).log_softmax(-1)
     sdpo.forward_kl(logits.log_softmax(-1), teacher).sum().backward()
@@ -100,7 +100,7 @@ def test_no_gradient_reaches_the_teacher(kind: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_full_vocabulary_loss_equals_trls(loss_utils: Any, kind: Any, seed: int) -> None:
-    """trl.experimental.sdpo.loss_utils on random logits, values and gradients."""
+    """Values and gradients agree with trl.experimental.sdpo.loss_utils on random logits."""
     ours, theirs = (random_logits(seed).requires_grad_() for _ in range(2))
     teacher = random_logits(seed + 100)
     loss = sdpo.divergence(ours.log_softmax(-1), teacher.log_softmax(-1), kind)
@@ -116,7 +116,7 @@ def test_the_full_vocabulary_loss_equals_trls(loss_utils: Any, kind: Any, seed: 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_tail", [True, False])
 def test_the_top_k_loss_equals_trls(loss_utils: Any, kind: Any, has_tail: bool) -> None:
-    """On the student's k likeliest tokens, with the tail bucket and without."""
+    """Values agree with TRL's on the student's k likeliest tokens, with the tail bucket and without."""
     student, teacher = random_logits(7), random_logits(8)
     loss = sdpo.divergence(student.log_softmax(-1), teacher.log_softmax(-1), kind, top_k=10, has_tail=has_tail)
     reference = loss_utils.compute_topk_self_distillation_loss(
@@ -143,7 +143,7 @@ def test_the_sampled_token_loss_equals_trls(loss_utils: Any) -> None:
 
 
 def test_importance_weights_equal_trls_and_are_truncated(loss_utils: Any) -> None:
-    """min(exp(log ratio clamped to +-20), clip), without a gradient."""
+    """The weight is min(exp(log ratio clamped to +-20), clip), without a gradient."""
     trainer = torch.tensor([-1.0, -3.0, -0.5, -90.0, -0.1], requires_grad=True)
     behaviour = torch.tensor([-1.0, -1.0, -5.0, -1.0, -0.4])
     weights = sdpo.importance_weights(trainer, behaviour, 2.0)
@@ -155,7 +155,7 @@ def test_importance_weights_equal_trls_and_are_truncated(loss_utils: Any) -> Non
 
 
 def test_the_temperature_of_sampling_is_applied_to_the_trainer_as_well() -> None:
-    """0 stands for greedy, whose log-probabilities are those of temperature 1."""
+    """Temperature 0 stands for greedy, whose log-probabilities are those of temperature 1."""
     logits = random_logits(11, rows=3)
     tempered = sdpo.at_temperature(logits.log_softmax(-1), torch.tensor([0.0, 1.0, 0.5]))
     expected = torch.stack([logits[0], logits[1], logits[2] / 0.5]).log_softmax(-1)
@@ -186,7 +186,7 @@ def test_impossible_tokens_do_not_make_the_loss_infinite_or_nan() -> None:
 
 
 def test_a_hard_label_is_the_cross_entropy_of_the_teachers_likeliest_token() -> None:
-    """As torch computes it, without a gradient to the teacher; zero where the student is sure of it."""
+    """The loss is torch's cross-entropy, without a gradient to the teacher, and zero if the student is sure."""
     torch.manual_seed(0)
     student, teacher = (torch.randn(6, 11, requires_grad=True) for _ in range(2))
     loss = sdpo.hard_label(student.log_softmax(-1), teacher.log_softmax(-1))

@@ -1,4 +1,4 @@
-"""Hugging Face parameters as views of vLLM's layout; vLLM's real tensors are compared in tests/gpu."""
+"""engine.training.shared_weights: views of vLLM's layout (tests/gpu compares vLLM's real tensors)."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ class Served(nn.Module):
                 self.put(name, value)
 
     def put(self, name: str, value: Any) -> None:
-        """Makes the modules on the way to a parameter."""
+        """Make the modules on the way to a parameter."""
         module: nn.Module = self
         *path, leaf = name.split(".")
         for part in path:
@@ -36,7 +36,7 @@ class Served(nn.Module):
 
 
 def fused(parameters: dict[str, Any]) -> dict[str, Any]:
-    """A Hugging Face model's parameters as vLLM keeps them."""
+    """Return a Hugging Face model's parameters as vLLM keeps them."""
     found: dict[str, Any] = {}
     parts: dict[str, list[Any]] = {}
     for name, value in parameters.items():
@@ -54,7 +54,7 @@ def fused(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_shared_model_computes_what_a_copy_computes(tiny_model: Path) -> None:
-    """Same logits, bit for bit."""
+    """A model of views gives the same logits, bit for bit."""
     base = load_base(tiny_model)
     shared = share_weights(tiny_model, Served(base))
     ids = torch.tensor([token_ids(20, 1)])
@@ -63,7 +63,7 @@ def test_the_shared_model_computes_what_a_copy_computes(tiny_model: Path) -> Non
 
 
 def test_every_parameter_is_a_view_of_vllms_memory(tiny_model: Path) -> None:
-    """The base model is in memory once."""
+    """Every parameter is a view, so the base model is in memory once."""
     served = Served(load_base(tiny_model))
     theirs = {p.untyped_storage().data_ptr() for p in served.parameters()}
     shared = share_weights(tiny_model, served)
@@ -73,6 +73,6 @@ def test_every_parameter_is_a_view_of_vllms_memory(tiny_model: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["qkv_proj", "q_norm", "embed_tokens"])
 def test_a_model_with_other_names_is_refused_by_name(tiny_model: Path, missing: str) -> None:
-    """Training on half a model would be nonsense."""
+    """A missing tensor is refused, because half a model cannot be trained."""
     with pytest.raises(ValueError, match=missing):
         share_weights(tiny_model, Served(load_base(tiny_model), without=missing))

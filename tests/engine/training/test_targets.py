@@ -1,4 +1,4 @@
-"""What the teacher said, kept per sample."""
+"""engine.training.targets: the teacher's distributions, kept per sample."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.engine.updates_of import sample
 
 @pytest.fixture(scope="module")
 def model(tiny_model: Path) -> LeanModel:
-    """The tiny model's training forward."""
+    """Return the tiny model's training forward."""
     return LeanModel(load_base(tiny_model), "tiny")
 
 
@@ -23,7 +23,7 @@ def model(tiny_model: Path) -> LeanModel:
 def test_samples_are_given_back_in_the_order_asked(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    """Kept as log-probabilities or as hidden states, in another order than they were put."""
+    """Log-probabilities and hidden states come back in any order of the samples."""
     monkeypatch.setattr(targets, "KEPT_ELEMENTS", limit)
     samples = [sample(seed=i, length=5 + 3 * i) for i in range(3)]
     (batch,) = plan_batches(samples, range(3), "teacher", 10_000, model.device)
@@ -37,7 +37,7 @@ def test_samples_are_given_back_in_the_order_asked(
 
 
 def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
-    """The teacher is never trained."""
+    """No kept value carries a gradient."""
     (batch,) = plan_batches([sample()], [0], "teacher", 10_000, model.device)
     hidden = model.hidden(None, batch).requires_grad_()
     kept = Targets(model, num_positions=10, must_be_logprobs=True)

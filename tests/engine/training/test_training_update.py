@@ -1,4 +1,4 @@
-"""One update: what is trained, against whom, in which pieces, and what is reported."""
+"""engine.training.training_update: one update, its teachers, its pieces and its report."""
 
 import time
 from pathlib import Path
@@ -24,12 +24,12 @@ TEACHERS = ("base", "current", "ema", "trust_region")
 
 @pytest.fixture(scope="module")
 def model(tiny_model: Path) -> LeanModel:
-    """The tiny model's training forward."""
+    """Return the tiny model's training forward."""
     return LeanModel(load_base(tiny_model), "tiny")
 
 
 def divergence_of(model: LeanModel, samples: list[Any], adapter: AdapterTensors | None) -> float:
-    """Mean forward KL, teacher against student, of some samples."""
+    """Return the mean forward KL, teacher against student, of some samples."""
     scores = score_samples(model, samples, adapter)
     return sum(score["divergence"] for score in scores) / len(scores)
 
@@ -57,7 +57,7 @@ def test_every_loss_with_every_teacher_learns(
 
 
 def test_the_sampled_token_estimator_lowers_what_the_teacher_dislikes(model: LeanModel) -> None:
-    """A single token's estimate, so only its direction is certain: tokens with negative heat become less likely."""
+    """Tokens with negative heat become less likely under the one-token estimate."""
     one = sample()
     run = run_update(model, [one], divergence="sampled_token", learning_rate=1e-3, steps=5)
     (before,), (after,) = (score_samples(model, [one], adapter) for adapter in (None, run.slot.export()))
@@ -67,13 +67,13 @@ def test_the_sampled_token_estimator_lowers_what_the_teacher_dislikes(model: Lea
 
 
 def test_hard_labels_make_the_teachers_choice_likelier(model: LeanModel) -> None:
-    """Plain supervised fine-tuning: the loss falls, whatever becomes of the rest of the distribution."""
+    """The loss of plain supervised fine-tuning falls."""
     losses = run_update(model, [sample()], divergence="hard_label", steps=6).measured.losses
     assert losses[-1] < 0.7 * losses[0]
 
 
 def test_a_current_teacher_without_feedback_has_nothing_to_teach(model: LeanModel) -> None:
-    """Same context, same weights: zero divergence, zero heat, and no step with a threshold."""
+    """With the same context and weights the divergence and the heat are zero, and a threshold stops before any step."""
     parent = run_update(model, correction_with_company(), steps=3).slot.export()
     same = sample(teacher_ids=sample().student_ids)
     run = run_update(model, [same], parent, teacher="current", stop_below=1e-6)
@@ -84,7 +84,7 @@ def test_a_current_teacher_without_feedback_has_nothing_to_teach(model: LeanMode
 
 
 def test_a_base_teacher_does_not_move_with_the_adapter(model: LeanModel) -> None:
-    """CLaaS once scored the teacher with the adapter on: then this divergence would be zero."""
+    """The base teacher is scored without the adapter; with it on, this divergence would be zero."""
     parent = run_update(model, correction_with_company()).slot.export()
     same = sample(teacher_ids=sample().student_ids)
     run = TrainingUpdate(model, LearnConfig(), [same], parent)
@@ -93,14 +93,14 @@ def test_a_base_teacher_does_not_move_with_the_adapter(model: LeanModel) -> None
 
 
 def test_the_learning_rate_of_the_request_is_the_one_used(model: LeanModel) -> None:
-    """A ten times smaller rate moves the first step ten times less; no state is carried over from an earlier update."""
+    """A ten times smaller learning rate makes the first step ten times smaller, and no state is carried over."""
     run_update(model, correction_with_company(), learning_rate=0.1, steps=3)
     small, large = (run_update(model, [sample()], learning_rate=rate, steps=1).update_norm for rate in (1e-4, 1e-3))
     assert large == pytest.approx(10 * small, rel=1e-2)
 
 
 def test_a_parent_fades_as_the_first_step_is_taken(model: LeanModel) -> None:
-    """The first step moves every value of B by the smaller rate, from the share of the parent's; A does not fade."""
+    """The first step goes on from a share of the parent's B by the smaller rate, and A does not fade."""
     parent = run_update(model, correction_with_company(), steps=3).slot.export()
     run = run_update(model, [sample()], parent, steps=1, learning_rate=1e-3, parent_rate=0.1, parent_share=0.5)
     for name, values in run.slot.parameters.items():
@@ -109,21 +109,21 @@ def test_a_parent_fades_as_the_first_step_is_taken(model: LeanModel) -> None:
 
 
 def test_what_is_reported_of_before_is_the_whole_parents(model: LeanModel) -> None:
-    """A lesson that says nothing new moves nothing, however much of the parent would fade."""
+    """A lesson without anything new moves nothing, and the parent does not fade."""
     parent = run_update(model, correction_with_company(), steps=3).slot.export()
     runs = [run_update(model, correction_with_company(), parent, steps=1, parent_share=share) for share in (0.0, 1.0)]
     assert runs[0].measured.divergence_before == runs[1].measured.divergence_before
 
 
 def test_a_first_adam_step_has_the_size_of_the_learning_rate(model: LeanModel) -> None:
-    """A fresh optimizer moves every value with a gradient by about the learning rate (here only B has one)."""
+    """The first step of a fresh optimizer moves every value of B by about the learning rate."""
     run = run_update(model, [sample()], learning_rate=1e-3, steps=1)
     b = torch.cat([t.flatten() for name, t in run.slot.parameters.items() if ".lora_B." in name])
     assert float(b.abs().median()) == pytest.approx(1e-3, rel=0.05)
 
 
 def test_an_update_can_go_on_with_the_optimizer_of_its_parent(model: LeanModel) -> None:
-    """Its moments make the first step another one; without them two updates of the same samples are the same."""
+    """The moments of a given optimizer state change the first step."""
     first = run_update(model, correction_with_company(), steps=4)
     parent, state = first.slot.export(), first.optimizer_state
     learn = LearnConfig(steps=1, parent_share=1.0)
@@ -145,7 +145,7 @@ def test_the_end_of_sequence_token_gets_a_gradient(model: LeanModel) -> None:
 
 
 def test_a_sample_without_weight_changes_nothing(model: LeanModel) -> None:
-    """Masked samples give zero loss."""
+    """Samples of weight zero add nothing to the loss."""
     alone = run_update(model, [sample()], steps=3)
     values = alone.slot.export()
     with_masked = run_update(model, [sample(), sample("counterfactual", seed=5, weight=0.0)], steps=3)
@@ -155,7 +155,7 @@ def test_a_sample_without_weight_changes_nothing(model: LeanModel) -> None:
 
 
 def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
-    """Micro-batches, chunks of the vocabulary projection and pauses change the numbers only by rounding."""
+    """Micro-batches, chunks of the vocabulary and pauses change the numbers only by rounding."""
     losses = []
     for tokens, elements in ((16, 1 << 25), (4096, 1 << 25), (4096, 5 * 413)):
         with pytest.MonkeyPatch.context() as patch:
@@ -166,7 +166,7 @@ def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
 
 
 def test_it_stops_when_teacher_and_student_agree(model: LeanModel) -> None:
-    """At the first step whose divergence is below the threshold, without taking it."""
+    """An update ends before the first step whose divergence is below the threshold."""
     free = run_update(model, correction_with_company(), steps=20)
     early = run_update(model, correction_with_company(), steps=20, stop_below=0.5 * free.measured.agreement[0])
     assert 0 < early.measured.steps < 20
@@ -174,7 +174,7 @@ def test_it_stops_when_teacher_and_student_agree(model: LeanModel) -> None:
 
 
 def test_anchors_hold_the_student(model: LeanModel) -> None:
-    """With a large weight, the anchors' divergence from the base stays far smaller than without them."""
+    """Anchors of a large weight keep their divergence from the base far smaller than without them."""
     samples = correction_with_company()
     free = run_update(model, samples[:3])
     drifted = divergence_of(model, samples[3:], free.slot.export())  # before the slot is used again
@@ -187,7 +187,7 @@ def test_anchors_hold_the_student(model: LeanModel) -> None:
 def test_an_external_teacher_is_what_the_student_comes_to_say(
     model: LeanModel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Another model's distribution is the target; anchors are still held to the base model itself."""
+    """An external teacher's distribution is the target, and anchors are still held to the base model."""
     folder = save_tiny_model(tmp_path_factory.mktemp("external"), num_layers=2, seed=1)
     other = LeanModel(load_base(folder), "other")
     samples = correction_with_company()
@@ -207,7 +207,7 @@ def test_an_external_teacher_is_what_the_student_comes_to_say(
 
 
 def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, tiny_model: Path) -> None:
-    """A second copy of the base model is the base model."""
+    """A second copy of the base model as external teacher gives the same update as the base."""
     samples = correction_with_company()
     copy = LeanModel(load_base(tiny_model), "copy")
     run = TrainingUpdate(model, LearnConfig(teacher="external"), samples, None, teacher=copy)
@@ -219,20 +219,20 @@ def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, t
 
 
 def test_an_external_teacher_that_is_not_loaded_is_named(model: LeanModel) -> None:
-    """By the setting that is missing."""
+    """The error names the missing setting."""
     with pytest.raises(ValueError, match=r"host\.teacher_model"):
         TrainingUpdate(model, LearnConfig(teacher="external"), correction_with_company(), None)
 
 
 @pytest.mark.parametrize("name", ["kl_to_parent_weight", "kl_to_base_weight"])
 def test_a_kl_term_holds_the_student_back(model: LeanModel, name: str) -> None:
-    """With a large weight the student stays closer to where it came from."""
+    """A large KL weight keeps the student closer to its parent or to the base."""
     free, held = (run_update(model, correction_with_company(), **{name: weight}) for weight in (0.0, 5.0))
     assert held.measured.divergence_after > 1.2 * free.measured.divergence_after  # type: ignore[operator]
 
 
 def test_the_importance_weight_compares_with_the_stored_log_probabilities(model: LeanModel) -> None:
-    """Stored by the same weights: 1. Stored ten nats lower: capped. Not stored: not reported."""
+    """A weight is 1 for the same weights, capped for ten nats less, and not reported without stored values."""
     one = sample()
     own = score_samples(model, [one], None)[0]["student_logprobs"]
     lower = [value - 10 for value in own]
@@ -243,7 +243,7 @@ def test_the_importance_weight_compares_with_the_stored_log_probabilities(model:
 
 
 def test_the_importance_weight_uses_the_stored_prompt_and_temperature(model: LeanModel) -> None:
-    """Notes were in the stored prompt and are not in the student's: that difference is intended, not corrected for."""
+    """Notes in the stored prompt alone do not change the importance weight."""
     stored_prompt = sample(seed=3).student_ids
     as_sampled = sample(student_ids=stored_prompt)
     cold = score_samples(model, [as_sampled], None)[0]["student_logprobs"]
@@ -254,7 +254,7 @@ def test_the_importance_weight_uses_the_stored_prompt_and_temperature(model: Lea
 
 
 def test_the_heat_is_the_teachers_view_of_the_correction(model: LeanModel) -> None:
-    """One pair per response token of the correction, in order: its id and log p_teacher - log p_student before."""
+    """Heat has one pair per response token of the correction: its id and log p_teacher - log p_student."""
     samples = correction_with_company()
     run = run_update(model, samples, steps=1)
     score = score_samples(model, samples[:1], None)[0]
@@ -266,14 +266,14 @@ def test_the_heat_is_the_teachers_view_of_the_correction(model: LeanModel) -> No
 def test_large_vocabularies_keep_hidden_states_instead_and_learn_the_same(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The teacher's log-probabilities are projected again when wanted."""
+    """Log-probabilities that do not fit are projected again from hidden states, with the same result."""
     kept = run_update(model, correction_with_company()).measured.losses
     monkeypatch.setattr("engine.training.targets.KEPT_ELEMENTS", 1)
     assert run_update(model, correction_with_company()).measured.losses == pytest.approx(kept, rel=1e-3)
 
 
 def test_an_update_goes_on_from_its_parent(model: LeanModel) -> None:
-    """The second starts with the first one's values, and leaves them as they are."""
+    """A second update starts from the first one's values and leaves them as they are."""
     first = run_update(model, correction_with_company()).slot.export()
     kept = {name: tensor.clone() for name, tensor in first.tensors.items()}
     second = run_update(model, correction_with_company(), first, steps=1)
@@ -286,7 +286,7 @@ def test_an_update_goes_on_from_its_parent(model: LeanModel) -> None:
 def test_a_value_that_is_not_a_number_ends_the_update(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """Wherever it turns up, the update is over and marked."""
+    """A value that is no number ends the update and marks it, wherever it turns up."""
     run = TrainingUpdate(model, LearnConfig(), [sample()], None)
     if where == "loss":
         monkeypatch.setattr(run, "_kl_penalty", lambda *_: torch.tensor(float("nan")))
@@ -301,7 +301,7 @@ def test_a_value_that_is_not_a_number_ends_the_update(
 
 
 def test_it_works_in_pieces_no_longer_than_asked(model: LeanModel) -> None:
-    """With no budget each call does one micro-batch; the phases come in order."""
+    """Each call without a budget does one micro-batch, and the phases come in order."""
     run = TrainingUpdate(model, LearnConfig(micro_batch_tokens=32, steps=2), correction_with_company(), None)
     phases, calls = [run.phase], 0
     while not run.is_done:
@@ -315,7 +315,7 @@ def test_it_works_in_pieces_no_longer_than_asked(model: LeanModel) -> None:
 
 
 def test_a_budget_is_kept_to_about_one_piece(model: LeanModel) -> None:
-    """Two large budgets: neither takes much longer than it says."""
+    """A call takes hardly longer than its budget."""
     run = TrainingUpdate(model, LearnConfig(steps=1000, micro_batch_tokens=64), correction_with_company(), None)
     run.advance(0.05)
     started = time.perf_counter()
@@ -324,7 +324,7 @@ def test_a_budget_is_kept_to_about_one_piece(model: LeanModel) -> None:
 
 
 def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
-    """It has a slot of its own."""
+    """Scoring during an update changes nothing, because it has a slot of its own."""
     plain = run_update(model, correction_with_company()).measured.losses
     run = TrainingUpdate(model, LearnConfig(), correction_with_company(), None)
     adapter = run.slot.export()
@@ -335,7 +335,7 @@ def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
 
 
 def test_what_is_only_watched_changes_nothing_that_is_trained(model: LeanModel) -> None:
-    """An earlier correction and a gold answer are read before and after; losses and weights are the same."""
+    """Held-out samples are measured before and after, and losses and weights stay the same."""
     samples = correction_with_company()
     alone = run_update(model, samples, steps=3)
     values = alone.slot.export()
@@ -351,7 +351,7 @@ def test_what_is_only_watched_changes_nothing_that_is_trained(model: LeanModel) 
 
 
 def test_the_figures_are_those_of_separate_scores(model: LeanModel) -> None:
-    """What is read along the way is what the exported adapter says afterwards."""
+    """The reported figures are those of the exported adapter."""
     samples = correction_with_company()
     run = run_update(model, samples)
     anchors = samples[3:]
@@ -362,7 +362,7 @@ def test_the_figures_are_those_of_separate_scores(model: LeanModel) -> None:
 
 
 def test_an_update_that_breaks_off_has_no_figures(model: LeanModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is read off a candidate whose values are no numbers."""
+    """A candidate whose values are no numbers has no figures."""
     run = TrainingUpdate(model, LearnConfig(), [sample()], None)
     monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
     run.advance(1e9)

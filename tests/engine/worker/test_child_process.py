@@ -1,4 +1,4 @@
-"""How a child of vLLM becomes heed's: its own session, heed's log, the watchdog."""
+"""engine.worker.child_process: a child's own session, heed's log and the watchdog."""
 
 import os
 import subprocess
@@ -23,13 +23,13 @@ subprocess.run([sys.executable, "-c", "import sys; print('from a grandchild', fi
 
 
 def run_child(owner: ProcessId, log_file: Path) -> "subprocess.CompletedProcess[str]":
-    """A process that settles in as EngineCore does."""
+    """Start a process that settles in as EngineCore does."""
     code = CHILD.format(pid=owner.pid, started=owner.started, log=str(log_file))
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 def test_it_gets_its_own_session_and_writes_to_the_log(tmp_path: Path) -> None:
-    """Ctrl-C in heed's terminal does not reach it; neither it nor its children write to the terminal."""
+    """Ctrl-C in heed's terminal does not reach the child, and neither it nor its children write there."""
     done = run_child(ProcessId.current(), tmp_path / "vllm.log")
     assert done.returncode == 0
     assert done.stdout == done.stderr == ""
@@ -37,6 +37,6 @@ def test_it_gets_its_own_session_and_writes_to_the_log(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_heed_is_gone_already(tmp_path: Path) -> None:
-    """heed may be killed while vLLM is still being imported."""
+    """A child ends even if heed was killed while vLLM was still being imported."""
     done = run_child(ProcessId(os.getpid(), 1), tmp_path / "vllm.log")
     assert done.returncode in (-9, 0)  # at the latest at the next look

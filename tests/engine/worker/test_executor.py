@@ -1,4 +1,4 @@
-"""vLLM's executors settle in before they start anything."""
+"""engine.worker.executor: executors settle in before they start anything."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from engine.worker import executor
 def test_settling_in_comes_before_the_worker(
     monkeypatch: pytest.MonkeyPatch, ours: str, vllms: str, waits: list[str]
 ) -> None:
-    """What the executor starts inherits session and output, and the watchdog runs while the model loads.
+    """The executor's children inherit session and output, and the watchdog runs while the model loads.
 
     The queues between the two processes of a CPU are made after heed has said how they wait, the worker after it
     has said how it begins.

@@ -1,4 +1,4 @@
-"""fork: a forked worker computes on the cores a spawned one would be bound to, and outlives nobody unseen."""
+"""engine.worker.fork: a forked worker computes on the cores of a spawned one, and holds no pipe open."""
 
 import os
 import subprocess
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
 
 def forked(folder: Path, act: str, binding: str) -> str:
-    """What comes of a worker that is forked from a process which was spawned, as vLLM's EngineCore is."""
+    """Return the output of a worker that is forked from a spawned process, as vLLM's EngineCore is."""
     program = folder / "program.py"
     program.write_text(PROGRAM.replace("{patience}", str(PATIENCE_S)))
     names = {"VLLM_CPU_OMP_THREADS_BIND": binding, "VLLM_LOGGING_LEVEL": "ERROR", "PYTHONPATH": str(Path.cwd())}
@@ -73,11 +73,11 @@ def forked(folder: Path, act: str, binding: str) -> str:
 
 
 def test_it_takes_the_cores_it_is_bound_to(tmp_path: Path) -> None:
-    """As many threads as cores, on these cores, and it computes."""
+    """The worker has as many threads as cores, on these cores, and computes."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     assert forked(tmp_path, "compute", ",".join(map(str, cores))) == f"fork {cores} {len(cores)} True"
 
 
 def test_the_death_of_engine_core_is_seen_while_the_worker_lives(tmp_path: Path) -> None:
-    """A worker in the middle of a long step, say: heed must not wait for it."""
+    """EngineCore's end is seen while its worker still runs, so heed does not wait for it."""
     assert forked(tmp_path, "die", "nobind") == "told True"

@@ -1,4 +1,4 @@
-"""LoRA on a CPU: every row gets its own adapter and nothing of others', as the formula says."""
+"""engine.worker.punica: every row of a batch gets the product of its own adapter only."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,32 +16,32 @@ IDS = [101, 102, 103, ZERO_LORA_INT_ID, None]  # adapter id by slot
 
 
 def seeded(*shape: int, seed: int) -> Any:
-    """A random tensor."""
+    """Return a random tensor."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def stacks(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """A and B of all slots for a fused layer of two parts."""
+    """Return A and B of all slots for a fused layer of two parts."""
     a = tuple(seeded(SLOTS, 1, RANK, INPUTS, seed=seed + i) for i in range(2))
     b = tuple(seeded(SLOTS, 1, n, RANK, seed=seed + 10 + i) for i, n in enumerate(OUTPUTS))
     return a, b
 
 
 def wrapper_for(ids: list[int], slots: list[int | None] = IDS) -> GroupedPunicaWrapper:
-    """A wrapper told which token uses which adapter."""
+    """Return a wrapper that knows each token's adapter."""
     wrapper = GroupedPunicaWrapper(8 * 40, 17, "cpu")
     update(wrapper, ids, slots)
     return wrapper
 
 
 def update(wrapper: GroupedPunicaWrapper, ids: list[int], slots: list[int | None] = IDS) -> None:
-    """What vLLM does before each forward pass."""
+    """Update the wrapper as vLLM does before each forward pass."""
     mapping = SimpleNamespace(index_mapping=tuple(ids), prompt_mapping=tuple(ids), is_prefill=True)
     wrapper.update_metadata(mapping, slots, SLOTS + 1, 1000)
 
 
 def expected(ids: list[int], x: Any, a: tuple[Any, ...], b: tuple[Any, ...], y: Any) -> Any:
-    """Row by row, from the formula."""
+    """Return the result of the formula, row by row."""
     out = y.clone()
     for row, lora_id in enumerate(ids):
         if lora_id in (0, ZERO_LORA_INT_ID):
@@ -54,7 +54,7 @@ def expected(ids: list[int], x: Any, a: tuple[Any, ...], b: tuple[Any, ...], y: 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 101, 102, 103, ZERO_LORA_INT_ID]), st.integers(1, 40)), max_size=8))
 def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
-    """Any mixture of adapters, the base and the zero adapter, in runs of any length and order."""
+    """Any mixture of adapters, the base and the zero adapter gives the result of the formula."""
     ids = [lora_id for lora_id, length in runs for _ in range(length)] or [101]
     x, y = seeded(len(ids), INPUTS, seed=1), seeded(len(ids), sum(OUTPUTS), seed=2)
     a, b = stacks()
@@ -64,7 +64,7 @@ def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
 
 
 def test_a_base_row_among_adapter_rows_is_left_exactly_as_it_is() -> None:
-    """vLLM's own wrapper gives it the last slot's adapter (vLLM pull request 48421)."""
+    """A row of the base model stays as it is; vLLM's own wrapper changes it (vLLM pull request 48421)."""
     ids = [101, 0, 102, ZERO_LORA_INT_ID, 103]
     a, b = stacks()
     y = seeded(len(ids), sum(OUTPUTS), seed=2)
@@ -86,7 +86,7 @@ def test_values_that_are_no_numbers_in_another_slot_stay_there() -> None:
 
 
 def test_a_slot_that_changes_hands_is_read_again() -> None:
-    """What was kept of B belongs to the adapters that were in the slots then."""
+    """A cached B is dropped as soon as a slot holds another adapter."""
     ids = [101, 102]
     a, b = stacks()
     x = seeded(2, INPUTS, seed=1)
@@ -102,7 +102,7 @@ def test_a_slot_that_changes_hands_is_read_again() -> None:
 
 
 def test_the_scale_is_applied_once() -> None:
-    """vLLM passes 1 (B carries the scaling); the interface has it all the same."""
+    """The interface's scale is applied, though vLLM passes 1."""
     a, b = stacks()
     x = seeded(1, INPUTS, seed=1)
     single, double = torch.zeros(1, sum(OUTPUTS)), torch.zeros(1, sum(OUTPUTS))
@@ -113,14 +113,14 @@ def test_the_scale_is_applied_once() -> None:
 
 
 def test_an_adapter_with_many_tokens_gets_products_of_its_own() -> None:
-    """A prompt beside single decode steps: one group and the rest mixed."""
+    """A prompt beside single decode steps makes one group, and the rest is mixed."""
     rows = RowGroups.of([101] * MIN_GROUP + [102, 103, 102], {101: 0, 102: 1, 103: 2}, SLOTS)
     assert rows.groups == [(0, slice(0, MIN_GROUP))]
     assert rows.mixed == slice(MIN_GROUP, MIN_GROUP + 3)
 
 
 def test_a_batch_of_the_base_alone_costs_nothing() -> None:
-    """No groups at all."""
+    """A batch of the base model and the zero adapter has no groups."""
     rows = RowGroups.of([0, ZERO_LORA_INT_ID], {ZERO_LORA_INT_ID: 3}, SLOTS)
     assert rows == RowGroups()
 

@@ -1,4 +1,4 @@
-"""How vLLM's processes wait for each other: asleep, and no notification is lost."""
+"""engine.worker.queue_wait: readers sleep, and no notification is lost."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Ends = tuple[SpinCondition, SpinCondition]
 
 @pytest.fixture
 def ends(tmp_path: Any) -> Iterator[Callable[[], Ends]]:
-    """The writing and the reading end of queues of this test's own."""
+    """Return the writing and the reading end of this test's own queues."""
     context = zmq.Context()
 
     def make() -> Ends:
@@ -34,14 +34,14 @@ def ends(tmp_path: Any) -> Iterator[Callable[[], Ends]]:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """heed's way of waiting, for this test only."""
+    """Install heed's way of waiting for this test only."""
     monkeypatch.setattr(SpinCondition, "__init__", SpinCondition.__init__)
     monkeypatch.setattr(shm_broadcast, "SHM_READER_RECHECK_INTERVAL_MS", 5000)
     queue_wait.install()
 
 
 def polls(reader: SpinCondition, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """In place: takes down for how long the reader sleeps."""
+    """Record how long the reader sleeps. In place."""
     asked: list[int] = []
     poll = reader.poller.poll
     monkeypatch.setattr(
@@ -52,7 +52,7 @@ def polls(reader: SpinCondition, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.usefixtures("installed")
 def test_a_reader_sleeps_until_it_is_notified(ends: Callable[[], Ends], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also right after a message."""
+    """A reader sleeps even right after a message."""
     writer, reader = ends()
     asked = polls(reader, monkeypatch)
     reader.record_read()
@@ -62,7 +62,7 @@ def test_a_reader_sleeps_until_it_is_notified(ends: Callable[[], Ends], monkeypa
 
 
 def test_vllms_own_does_not_sleep(ends: Callable[[], Ends], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this module is for: where vLLM changes that, it can go."""
+    """vLLM's own reader polls for a second after a message; once it does not, the module can go."""
     monkeypatch.setattr(SpinCondition, "__init__", inspect.unwrap(SpinCondition.__init__))
     _, reader = ends()
     asked = polls(reader, monkeypatch)
@@ -73,7 +73,7 @@ def test_vllms_own_does_not_sleep(ends: Callable[[], Ends], monkeypatch: pytest.
 
 @pytest.mark.usefixtures("installed")
 def test_no_notification_is_dropped(ends: Callable[[], Ends]) -> None:
-    """The second of two within a millisecond arrives, too: each is under way until it is read."""
+    """The second of two messages within a millisecond arrives, too."""
     writer, reader = ends()
     assert writer.local_notify_socket.getsockopt(zmq.SNDHWM) == queue_wait.NOTIFICATIONS
     for _ in range(200):
@@ -86,7 +86,7 @@ def test_no_notification_is_dropped(ends: Callable[[], Ends]) -> None:
 
 
 def test_the_worker_may_look_for_a_while_first(ends: Callable[[], Ends], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then it sleeps, too."""
+    """The worker polls for a short while after a message, then it sleeps."""
     monkeypatch.setattr(SpinCondition, "__init__", inspect.unwrap(SpinCondition.__init__))
     queue_wait.install(queue_wait.WORKER_SPIN_S)
     _, reader = ends()

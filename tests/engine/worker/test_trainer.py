@@ -1,4 +1,4 @@
-"""The worker extension's methods, on a worker that has only what the trainer touches."""
+"""engine.worker.trainer: the extension's methods, on a worker with only the parts the trainer touches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 
 class Worker(TrainerExtension):
-    """A worker as vLLM builds it, without vLLM: the manager takes everything."""
+    """A worker as vLLM builds it, without vLLM; its manager accepts every adapter."""
 
     def __init__(self, vllm_config: Any) -> None:
         self.vllm_config = vllm_config
@@ -29,7 +29,7 @@ class Worker(TrainerExtension):
 
 @pytest.fixture(scope="module")
 def prepared(tiny_model: Path) -> Iterator[Worker]:
-    """A worker with the tiny model, prepared once."""
+    """Return a worker with the tiny model, prepared once."""
     me = ProcessId.current()
     heed = {"owner": [me.pid, me.started], "watch_interval_s": 1.0, "is_cpu": True}
     with pytest.MonkeyPatch.context() as patch:
@@ -54,13 +54,13 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
 
 @pytest.fixture
 def worker(prepared: Worker) -> Worker:
-    """The same, without what an earlier test left open."""
+    """Return the same worker without an earlier test's open update."""
     prepared.heed_require().update_id = prepared.heed_require().run = None
     return prepared
 
 
 def spec(update_id: str = "u", parent: Record | None = None, **learn: Any) -> Record:
-    """An update of one correction."""
+    """Return the specification of an update of one correction."""
     prompt = token_ids(10, 1)
     sample = {
         "kind": "correction",
@@ -73,7 +73,7 @@ def spec(update_id: str = "u", parent: Record | None = None, **learn: Any) -> Re
 
 
 def finished(worker: Worker, update: Record) -> Record:
-    """The last record of an update."""
+    """Run an update to its end and return the last record."""
     assert worker.heed_open_update(update)["ok"]
     while not (record := worker.heed_advance(update["update_id"], 0.0))["done"]:
         assert record["ok"], record
@@ -81,7 +81,7 @@ def finished(worker: Worker, update: Record) -> Record:
 
 
 def test_an_update_goes_from_samples_to_a_registered_adapter(worker: Worker, tmp_path: Path) -> None:
-    """Opened, advanced, published, closed; the files are a PEFT directory."""
+    """An update is opened, advanced, published and closed, and its files are a PEFT directory."""
     record = finished(worker, spec())
     assert record["phase"] == "finished"
     assert record["steps"] == 2
@@ -99,7 +99,7 @@ def test_an_update_goes_from_samples_to_a_registered_adapter(worker: Worker, tmp
 
 
 def test_an_optimizer_is_kept_with_the_version_it_made_where_that_is_wanted(worker: Worker) -> None:
-    """The next update of that version goes on with it; by default nothing is kept."""
+    """The next update of a version goes on with its optimizer if that is kept; by default it is not."""
     for number, keeps in ((21, True), (22, False)):
         finished(worker, spec("u", keeps_optimizer=keeps))
         worker.heed_publish("u", number, f"ana@{number}")
@@ -112,7 +112,7 @@ def test_an_optimizer_is_kept_with_the_version_it_made_where_that_is_wanted(work
 
 
 def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
-    """The parent is found in memory."""
+    """A second update finds its parent in memory."""
     finished(worker, spec())
     worker.heed_publish("u", 8, "ana@1")
     first = worker.heed_require().registry.get(8, "").cloned()
@@ -124,7 +124,7 @@ def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
 
 
 def test_opening_an_update_abandons_the_one_before(worker: Worker) -> None:
-    """Its caller may have died; there is one trainer."""
+    """A new update replaces an open one, whose caller may have died."""
     worker.heed_open_update(spec("u"))
     worker.heed_open_update(spec("v"))
     assert "not open" in worker.heed_advance("u", 0.0)["error"]
@@ -136,7 +136,7 @@ def test_opening_an_update_abandons_the_one_before(worker: Worker) -> None:
 def test_values_that_are_no_numbers_are_reported_and_not_registered(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The record says so; nothing can be served or written."""
+    """The record of an update that is not finite has no files, and nothing can be served."""
     worker.heed_open_update(spec())
     run = worker.heed_require().current("u")
     monkeypatch.setattr(run._optimizer, "step", lambda: run.slot.flat.data.fill_(float("nan")))
@@ -151,7 +151,7 @@ def test_values_that_are_no_numbers_are_reported_and_not_registered(
 
 
 def test_records_are_plain_values(worker: Worker) -> None:
-    """They cross a process boundary as msgpack."""
+    """Every record holds plain values, which cross the process border as msgpack."""
     import msgspec
 
     records = [finished(worker, spec()), worker.heed_publish("u", 10, "x@1"), worker.heed_status()]
@@ -159,7 +159,7 @@ def test_records_are_plain_values(worker: Worker) -> None:
 
 
 def test_nothing_raises_out_of_a_method(worker: Worker) -> None:
-    """An exception would come back as a string or end the worker."""
+    """Bad calls give records with an error, because an exception could end the worker."""
     bad = [
         worker.heed_open_update({}),
         worker.heed_open_update(spec() | {"samples": []}),
@@ -174,7 +174,7 @@ def test_nothing_raises_out_of_a_method(worker: Worker) -> None:
 
 
 def test_an_external_teacher_is_loaded_beside_the_model(worker: Worker, tiny_model: Path, tmp_path: Path) -> None:
-    """One with outputs of another size is refused naming both; none is none."""
+    """A teacher with outputs of another size is refused with both sizes; without a teacher none is loaded."""
     model = worker.heed_require().model
     assert worker.heed_load_teacher("", model) is None
     other = save_tiny_model(tmp_path / "other", num_layers=2, seed=1)
@@ -186,7 +186,7 @@ def test_an_external_teacher_is_loaded_beside_the_model(worker: Worker, tiny_mod
 
 
 def test_a_worker_that_was_not_prepared_says_so() -> None:
-    """Every method does."""
+    """Every method called before `heed_prepare` gives a record with an error."""
     fresh = object.__new__(Worker)
     assert "heed_prepare" in TrainerExtension.heed_status(fresh)["error"]
 
@@ -194,7 +194,7 @@ def test_a_worker_that_was_not_prepared_says_so() -> None:
 def test_vllm_loads_from_the_registry_and_never_sees_an_exception(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loader put in place gives a version's tensors, the zero adapter's for one that cannot be had."""
+    """The installed loader gives a version's tensors, or the zero adapter's if they cannot be loaded."""
     loaded: list[Any] = []
 
     def to_lora_model(_manager: Any, adapter: Any, lora_int_id: int) -> Any:
@@ -216,7 +216,7 @@ def test_vllm_loads_from_the_registry_and_never_sees_an_exception(
 
 
 def test_gradients_work_inside_vllms_inference_mode(worker: Worker) -> None:
-    """Whatever mode the worker is in when the call comes."""
+    """Gradients are allowed in any mode the worker is in when the call comes."""
     with torch.inference_mode():
         record = finished(worker, spec())
     assert record["ok"]
@@ -224,7 +224,7 @@ def test_gradients_work_inside_vllms_inference_mode(worker: Worker) -> None:
 
 
 def test_a_version_on_disk_may_leave_memory(worker: Worker, tmp_path: Path) -> None:
-    """Registering it again after it was written tells the registry so."""
+    """Registering a version again after it was written lets it leave memory."""
     finished(worker, spec())
     registry = worker.heed_require().registry
     folder = tmp_path / "20"

@@ -1,4 +1,4 @@
-"""Who watches whom: a child ends when its owner is gone, and nobody else is ever ended."""
+"""engine.worker.watchdog: a child ends when its owner is gone, and no other process is ever ended."""
 
 import os
 import signal
@@ -38,12 +38,12 @@ time.sleep(600)
 
 
 def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
-    """A child running `code` from the project's root."""
+    """Start a child that runs `code` from the project's root."""
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
 
 
 def wait_until_gone(pids: list[int]) -> list[int]:
-    """Those of `pids` that still run after all patience."""
+    """Return those of `pids` that still run after a long wait."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and any(ProcessId.of(pid) for pid in pids):
         time.sleep(0.02)
@@ -51,14 +51,14 @@ def wait_until_gone(pids: list[int]) -> list[int]:
 
 
 def test_a_process_is_known_by_number_and_start_time() -> None:
-    """A later process with the same number is another one."""
+    """A later process with the same number is another process."""
     me = ProcessId.current()
     assert me.is_alive()
     assert not ProcessId(me.pid, me.started - 1).is_alive()
 
 
 def test_a_zombie_counts_as_gone() -> None:
-    """It holds its number until its parent asks, but it does nothing any more."""
+    """A zombie still has its number, and counts as ended."""
     child = python("pass")
     try:
         assert wait_until_gone([child.pid]) == []
@@ -67,13 +67,13 @@ def test_a_zombie_counts_as_gone() -> None:
 
 
 def test_there_is_no_process_zero() -> None:
-    """Nor one that never was."""
+    """A number that no process has ever had belongs to none."""
     assert ProcessId.of(0) is None
 
 
 @pytest.mark.crash
 def test_a_sigkill_of_the_owner_ends_child_and_grandchild() -> None:
-    """As heed, EngineCore and worker: each of the two watches heed itself."""
+    """EngineCore and worker both end with heed, because each of them watches heed itself."""
     watching = CHILD.format(pid="PID", started="STARTED")
     middle_code = MIDDLE.format(child=watching) + watching
     owner = python(OWNER, middle_code)
@@ -88,14 +88,14 @@ def test_a_sigkill_of_the_owner_ends_child_and_grandchild() -> None:
 
 @pytest.mark.crash
 def test_an_owner_that_never_was_ends_the_child_at_once() -> None:
-    """heed may be gone before its child looks for the first time; this test process, the parent, stays."""
+    """A child ends even if its owner was gone before the first check."""
     child = python(CHILD.format(pid=os.getpid(), started=1))
     assert wait_until_gone([child.pid]) == []
     child.wait()
 
 
 def test_only_exactly_the_given_processes_are_ended() -> None:
-    """One with the right number and another start time is left alone."""
+    """A process with the right number and another start time is left alone."""
     one, other = python("import time; time.sleep(600)"), python("import time; time.sleep(600)")
     first, second = ProcessId.of(one.pid), ProcessId.of(other.pid)
     assert first is not None
@@ -112,7 +112,7 @@ def test_only_exactly_the_given_processes_are_ended() -> None:
 
 
 def test_the_family_reaches_up_to_the_owner_and_not_beyond() -> None:
-    """This process's parent as owner: only this process is family."""
+    """The family below this process's parent is this process alone."""
     parent = ProcessId.of(os.getppid())
     assert parent is not None
     assert family(parent) == [ProcessId.current()]
