@@ -11,7 +11,7 @@ VLLM_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the ranks vLLM 0.32 can
 class HostConfig:
     """How vLLM is built and watched."""
 
-    max_model_len: int | None = None  # tokens of prompt and answer together; None: what the model was made for
+    max_model_len: int | None = None  # tokens of prompt and answer together; None: the model's own limit
     max_num_seqs: int = 16  # answers decoded at once
     max_num_batched_tokens: int = 2048  # tokens of one forward pass, prefill included
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
@@ -24,7 +24,7 @@ class HostConfig:
     trust_remote_code: bool = False  # code shipped with a model runs only when the operator says so
     start_timeout_s: float = 600.0  # a large model may need minutes to load
     rpc_timeout_s: float = 120.0  # longest single call into the worker; a healthy one takes milliseconds
-    watch_interval_s: float = 1.0  # how often the children look whether their parent still lives
+    watch_interval_s: float = 1.0  # how often the children check that their parent still lives
     max_restarts: int = 5  # within restart_window_s; more means the model cannot run here
     restart_window_s: float = 600.0
     busy_budget_ms: float = 25.0  # longest call into the worker while a stream is being read; one piece may exceed it

@@ -23,9 +23,9 @@ class LearnConfig:
     steps: int = 22  # optimizer steps, the first over all samples (ADR 10)
     mini_batch_samples: int = 4  # samples of every later step (ADR 10)
     learning_rate: float = 1e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
-    parent_rate: float = 0.33  # times learning_rate where an update goes on from a parent (docs/LOG.md)
-    parent_share: float = 0.75  # of its parent's B that an update goes on from: what it broke fades, too
-    schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving where the gradient is mere noise
+    parent_rate: float = 0.33  # times learning_rate if an update goes on from a parent (docs/LOG.md)
+    parent_share: float = 0.75  # of its parent's B that an update goes on from: its damage fades, too
+    schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving on a gradient of mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0  # over all LoRA gradients together
@@ -173,10 +173,10 @@ class NoteConfig:
     """When a standing note leaves the prompt and when a newer one has replaced it (`engine.samples.notes`)."""
 
     max_notes: int = 16  # said at once, in the prompt or to the teacher: as many as the pocket model was made for
-    prompt_share: float = 0.25  # of the context that they may take together; what does not fit waits, newest first
+    prompt_share: float = 0.25  # of the context that they may take together; the rest waits, newest first
     standing_share: float = 0.1  # of the move on the corrected prompt that must show on other prompts too
     probe_rollouts: int = 4  # fresh answers a note is judged on
-    long_probe_rollouts: int = 16  # and those that decide where it fails on so few
+    long_probe_rollouts: int = 16  # and those that decide if it fails on so few
     min_gain: float = 0.5  # nats per answer; a smaller log-likelihood ratio says nothing
     max_gain: float = 5.0  # nats per answer; a larger one says no more
     held_share: float = 0.85  # of the sum of all ratios, the share that must speak for the note (docs/LOG.md)
@@ -200,12 +200,12 @@ class FactConfig:
 
     num_written: int = 4  # questions the model is asked to write about a note
     num_questions: int = 8  # of those, and of those made of its words, that are kept
-    min_gap: float = 0.5  # nats per token that the note must move the answer to a question; what says nothing: < .2
+    min_gap: float = 0.5  # nats per token that the note must move the answer to a question; an empty note: < .2
     max_questions: int = 80  # asked in one consolidation
-    min_steps: int = 100  # of a consolidation that asks for any: one fact alone has to be told from what was not told
+    min_steps: int = 100  # of a consolidation that asks for any: one fact must be told from untold ones
     num_rehearsed: int = 8  # facts that the weights hold, asked for once more in every lesson
-    num_untold: int = 6  # questions for what was never told, on which the student is held to the base
-    passes: float = 12.0  # over the questions of a consolidation, where other samples have `sleep.passes`
+    num_untold: int = 6  # questions about untold facts, on which the student is held to the base
+    passes: float = 12.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
         """Refuse values that would keep nothing."""
@@ -225,7 +225,7 @@ class VersionConfig:
 
     keep: int = 5  # accepted versions of one person whose files stay; the active one and the one below it among them
     max_import_bytes: int = 256 << 20  # of an adapter that comes as a file, unpacked; 87 MB for an 8B model at rank 16
-    keeps_batches: bool = True  # what each version was trained on, beside its files (`engine.adapters.training_batch`)
+    keeps_batches: bool = True  # each version's training batch, beside its files (`engine.adapters.training_batch`)
     probation_answers: int = 10  # first answers of a version whose feedback may take its lesson back; 0: none
     probation_complaints: int = 2  # of those answers disliked without a reason, that take the lesson back
 

@@ -15,12 +15,12 @@ class ConsolidationConfig:
     window: str = "02:00-06:00"  # local time, HH:MM-HH:MM; may wrap midnight (mnemonic)
     min_new: int = 50  # pieces of new feedback that make one due by itself (mnemonic)
     idle_s: float = 60.0  # seconds without any answer before one begins by itself
-    look_every_s: float = 30.0  # how often heed looks whether one is due
+    look_every_s: float = 30.0  # how often heed checks if one is due
     cooldown_s: float = 24 * 3600.0  # after one that failed or was refused (mnemonic)
     max_failures: int = 3  # in a row, after which none begins until the oldest of them has aged (mnemonic)
     failure_age_s: float = 7 * 24 * 3600.0  # after which a failure counts no more (mnemonic)
     num_lessons: int = 24  # corrections of one consolidation, new and earlier: places to be shared
-    new_share: float = 0.7  # of the places for what is new, the rest for earlier corrections (mnemonic's 70/30)
+    new_share: float = 0.7  # of the places for new feedback, the rest for earlier corrections (mnemonic's 70/30)
     max_weak: int = 5  # thumbs down without a reason and dropped answers in one consolidation
     min_gap: float = 0.02  # nats per token that a weak signal must move the teacher, or it trains nothing
     full_gap: float = 0.2  # nats per token from which a weak signal has its whole weight
@@ -67,7 +67,7 @@ class BetterAnswersConfig:
     max_failures: int = 3  # tries at one answer of which none was an answer, after which it is left alone
     gold_preserved: float = 0.9  # EPR of an approved answer from which it is gold (mnemonic)
     poor_preserved: float = 0.7  # EPR below which an answer needs improvement (mnemonic)
-    min_gain: float = 0.5  # nats per answer; less says nothing about whether notes are followed (as note.min_gain)
+    min_gain: float = 0.5  # nats per answer; less is no proof that notes are followed (as note.min_gain)
     weight: float = 0.5  # of a correction's: no person has said that the better answer is right
     url: str = ""  # of an OpenAI-compatible endpoint, up to /v1; empty: the base model is the teacher
     model: str = ""  # its name at the endpoint

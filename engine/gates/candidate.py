@@ -31,7 +31,7 @@ class Measurements:
     earlier_drop: float | None = None  # nats per token, the worst of the earlier corrections looked at
     gold_drop: float | None = None  # nats per token, the worst of the gold answers looked at
     unasked: float | None = None  # nats per token that the candidate went away from the teacher
-    unasked_worst: float | None = None  # the same in the answer where it is largest
+    unasked_worst: float | None = None  # the same in the answer with the most of it
     entropy_ratio: float | None = None  # candidate against teacher
     self_rouge: float | None = None  # ROUGE-L F1 between the candidate's answers to different prompts
     drift: float | None = None  # nats per token on the base model's answers to neutral prompts

@@ -79,7 +79,7 @@ class TrainingUpdate:
         if optimizer_state is not None:
             self._optimizer.load_state_dict(optimizer_state)
         self._make_targets()
-        self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities where the stored prompt differs
+        self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities if the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
         self._held_out = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
         self._metrics = PositionMetrics(samples)

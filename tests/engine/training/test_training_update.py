@@ -286,7 +286,7 @@ def test_an_update_goes_on_from_its_parent(model: LeanModel) -> None:
 def test_a_value_that_is_not_a_number_ends_the_update(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """A value that is no number ends the update and marks it, wherever it turns up."""
+    """A value that is no number in loss, gradient or weights ends the update and marks it."""
     run = TrainingUpdate(model, LearnConfig(), [sample()], None)
     if where == "loss":
         monkeypatch.setattr(run, "_kl_penalty", lambda *_: torch.tensor(float("nan")))
