@@ -30,7 +30,7 @@ def line(outcome: ConsolidationOutcome | None) -> str:
         done = "made again from zero" if outcome.is_rebuild else "consolidated"
         return f"{done}: v{outcome.adapter_version} from {outcome.num_new} new signals{earlier} in {took}"
     if outcome.status == "rejected":
-        return f"not {'made again' if outcome.is_rebuild else 'consolidated'}: {outcome.reason}"
+        return f"Not {'rebuilt' if outcome.is_rebuild else 'consolidated'}. {outcome.reason}"
     return f"nothing to change: {outcome.reason}"
 
 

@@ -22,9 +22,9 @@ from storage.tables import Completion, Note
 ROOM = 1.5  # times a gold answer's tokens that the candidate may take; one that needs more does not end
 _ANSWERS = 200  # newest answers looked through
 REASONS = {
-    "entities kept": "answers you liked would have lost facts",
-    "nothing invented": "answers you liked would have got facts of their own",
-    "form kept": "answers you liked would have lost their form",
+    "entities kept": "Answers you liked would have lost facts.",
+    "nothing invented": "Answers you liked would have gained made-up facts.",
+    "form kept": "Answers you liked would have lost their form.",
 }
 
 

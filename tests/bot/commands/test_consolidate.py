@@ -24,14 +24,14 @@ from tests.bot.conftest import Heed, StartHeed
             ConsolidationOutcome("learned", 3, num_new=1, num_better=4, duration_ms=900),
             "consolidated: v3 from 1 new signals, with 4 answers written better in 0.9 s",
         ),
-        (ConsolidationOutcome("rejected", 2, "answers you liked would have lost facts"),
-         "not consolidated: answers you liked would have lost facts"),
+        (ConsolidationOutcome("rejected", 2, "Answers you liked would have lost facts."),
+         "Not consolidated. Answers you liked would have lost facts."),
         (ConsolidationOutcome("kept", 2, "there is nothing new"), "nothing to change: there is nothing new"),
         (
             ConsolidationOutcome("learned", 4, num_rehearsed=7, duration_ms=900, is_rebuild=True),
             "made again from zero: v4 from 0 new signals and 7 earlier lessons in 0.9 s",
         ),
-        (ConsolidationOutcome("rejected", 2, "it is worse", is_rebuild=True), "not made again: it is worse"),
+        (ConsolidationOutcome("rejected", 2, "It is worse.", is_rebuild=True), "Not rebuilt. It is worse."),
     ],
 )  # fmt: skip
 def test_the_line_says_what_became_of_it(outcome: ConsolidationOutcome | None, words: str) -> None:

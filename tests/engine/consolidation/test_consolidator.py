@@ -159,11 +159,11 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
 
     async def judged(_gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
         seen.append(ref)
-        return Verdict(False, "answers you liked would have lost facts", dict(verdict.checks))
+        return Verdict(False, "Answers you liked would have lost facts.", dict(verdict.checks))
 
     monkeypatch.setattr(consolidator(live)._approved, "judged", judged)
     outcome = await live.engine.consolidate(pupil)
-    assert (outcome.status, outcome.reason) == ("rejected", "answers you liked would have lost facts")
+    assert (outcome.status, outcome.reason) == ("rejected", "Answers you liked would have lost facts.")
     assert len(seen) == 2
     for ref in seen:
         assert (await live.version(pupil, ref.number)).state == VersionState.REJECTED
