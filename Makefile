@@ -18,7 +18,7 @@ BIN := .venv/bin
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-setup: ## make .venv from the lock (again and again: at once where nothing changed)
+setup: ## make .venv from the lock (at once if nothing changed)
 	@command -v $(PYTHON) >/dev/null || { echo "heed: no $(PYTHON) here: install Python 3.11, 3.12 or 3.13"; exit 2; }
 	@$(PYTHON) tools/bootstrap.py --flavour $(FLAVOUR)
 
@@ -49,9 +49,10 @@ check: setup-dev ## lint, formatting, types, architecture
 	@$(BIN)/mypy $(PACKAGES)
 	@$(BIN)/python -m pytest -q tests/test_architecture.py
 
-format: setup-dev ## apply the formatter and the safe fixes
+format: setup-dev ## apply the formatter and the safe fixes, and write docs/MAP.md anew
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+	@$(BIN)/python -m tools.module_map
 
 map: ## write docs/MAP.md anew from the heads of the modules
 	@$(PYTHON) -m tools.module_map

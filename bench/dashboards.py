@@ -1,4 +1,4 @@
-"""How long each dashboard takes to come where much is stored: real database, real pages, over HTTP.
+"""The time each dashboard takes to load with much stored: real database, real pages, over HTTP.
 
 Lists are asked for at their beginning and from somewhere in the middle of the log.
 """

@@ -1,4 +1,4 @@
-"""How long to wait after failures in a row, up to a minute; and work that is tried again while storage is away."""
+"""Waiting times after failures in a row, up to a minute; and work that is tried again while storage is away."""
 
 import asyncio
 import logging

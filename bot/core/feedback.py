@@ -1,15 +1,15 @@
 """Feedback: what a reply, an edit, a reaction, a button or a command says about an answer, as one record.
 
-One pure mapping (DESIGN section 3), shared by every platform; it never touches storage or the engine.
+One pure mapping, shared by every platform; it never touches storage or the engine.
 
     reply, /feedback text            correction          trains at once
     "say it like this: ...", edit    ideal               trains at once
     thumb down with a reason         correction          trains at once
-    thumb down alone                 reaction "-1"       kept, and the person is asked for a reason (see
-    bot.core.probation) "it was better before"           reaction "worse"    the same: it names no wish, so there is
-    nothing to learn thumb up, approve                approval            kept: gold for replay, gates and evaluation
-    another emoji                    reaction            kept, means nothing by itself /note text
-    note                a standing note, in the prompt at once
+    thumb down alone                 reaction "-1"       kept, and the person is asked for a reason
+    "it was better before"           reaction "worse"    the same (bot.core.probation): it names no wish to learn
+    thumb up, approve                approval            kept for rehearsal, gates and evaluation
+    another emoji                    reaction            kept, means nothing by itself
+    /note text                       note                a standing note, in the prompt at once
 """
 
 import re

@@ -1,4 +1,4 @@
-"""From a message to a stored, streamed answer; knows no platform.
+"""The gateway: from a message to a stored, streamed answer; knows no platform.
 
 Invariants: a turn is in storage before the last piece of its answer is handed out (where `generate` is used instead
 of `stream`, its caller stores it together with what else must happen at once); closing the stream early

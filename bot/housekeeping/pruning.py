@@ -1,4 +1,4 @@
-"""Once a day: what heed remembers of updates and posts that are over is dropped.
+"""Once a day: drops the rows of platform updates and posts that are over.
 
 An update that was handled leaves its key, so that a redelivery is recognised, and what was shown leaves its id, so that
 it is shown once. Invariants: neither is dropped before `keep_updates_hours`, nor while an older update waits; what a

@@ -1,4 +1,4 @@
-"""Shows an answer while it is being written: typing, then a draft or a placeholder that is edited.
+"""Streams an answer to a chat platform: typing, then a draft or a placeholder that is edited while it is written.
 
 Invariants: the newest text wins and every older one may be skipped; nothing is shown after `finish` has returned; a
 post that has begun is never given up half-way, because its message would be left behind unknown; anything that the

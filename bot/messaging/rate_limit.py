@@ -1,4 +1,4 @@
-"""How fast one bot may post and edit: a bucket per place, one over all places, and waits the platform asks for.
+"""Rate limits of one bot's posts and edits: a bucket per place, one over all places, and waits the platform asks for.
 
 Invariants: a wait the platform asked for in one place (`park`) holds up that place only; anyone who waits for a place
 goes in the order of asking; a place no one posts in is forgotten. Durations come from a monotonic clock.

@@ -1,4 +1,4 @@
-"""The bots that are switched on, with everything behind them: intake, desk and delivery.
+"""The bots that are switched on, with everything behind them: inbox worker, dispatcher and outbox sender.
 
 Invariants: a channel that cannot start, or fails while it runs, never ends heed: a refused token ends its platform,
 with the reason in its health, anything else is tried again with back-off; nothing is sent on a platform that has not

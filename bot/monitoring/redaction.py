@@ -1,4 +1,4 @@
-"""Keeps secrets out of the log: what was given to `hide` is never part of a record, anyone who writes it.
+"""Keeps secrets out of the log: a text given to `hide` is never part of a record, in any module that logs.
 
 Works where records are made, so that it holds for every logger and handler, also those made later. A message, its
 arguments, a traceback and a stack are all covered. `redact` does the same for a text that is shown elsewhere.

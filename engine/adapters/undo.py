@@ -1,4 +1,4 @@
-"""Going back and forth between a person's versions, notes and feedback together.
+"""Undo and roll back: a person's versions, notes and feedback go back and forth together.
 
 Every function runs inside one transaction, between two updates of the person. Invariant: after it, the lessons in
 force are exactly those on the path from the zero adapter to the active version, plus notes that never had a version;

@@ -1,4 +1,4 @@
-"""How vLLM is built and watched: every default once, with its unit and its source."""
+"""Settings of vLLM and its watching: every default once, with its unit and its source."""
 
 from dataclasses import dataclass
 

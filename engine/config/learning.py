@@ -1,4 +1,4 @@
-"""How one update trains, which candidates become active, and what is kept: every default once, with its source.
+"""Settings of learning: rate, steps, losses, gates, notes, kept versions. Every default once, with its source.
 
 Values marked [learning 0] come from the project's own measurements on models of this kind; the evaluation harness is
 what may move them.

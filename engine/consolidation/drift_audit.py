@@ -1,4 +1,4 @@
-"""Measures how far a person's adapter has drifted, now and then, and keeps what was found where an operator sees it.
+"""Measures how far a person's adapter has drifted, now and then, and keeps the result for the operator.
 
 Owns the measurement and its record; what the figures mean is `engine.gates.drift`'s. Invariants: it changes nothing a
 person is answered with; it runs behind every lesson and gives way to the next one; what it writes is a row of the log

@@ -1,4 +1,4 @@
-"""How good an answer was: gold, in need of improvement, or ambiguous, from what was said of it and from gate scores.
+"""Grades of answers: approved, in need of improvement, or ambiguous, from feedback and from gate scores.
 
 Pure; after mnemonic's classification. Notation: y is the answer, N the standing notes, p the base model.
 

@@ -1,4 +1,4 @@
-"""When an adapter has to be made again from zero, and whether what was made may replace it.
+"""Rebuilds of an adapter from zero: the reasons for one, and the check that the new one may replace the old one.
 
 Owns two comparisons over answers that nothing is trained on, p0 the old version, p1 the new one, both without notes in
 the prompt; q the base model that reads the standing notes; y an answer's tokens; t* the token q likes best:

@@ -1,4 +1,4 @@
-"""When heed consolidates ("sleep"): at night and while no one talks, or when it is asked to.
+"""The schedule of consolidations ("sleep"): at night and while no one talks, or on request.
 
 Owns the decision and what follows a failure; what a consolidation is belongs to `engine.consolidation.consolidator`.
 Invariants: one person has at most one a night that no one asked for, and who waited longest comes first; after a

@@ -1,4 +1,4 @@
-"""Those who asked for a chore and wait for what becomes of it, one future for each person."""
+"""Callers that wait for a background task's result, one future for each person."""
 
 import asyncio
 from typing import Generic, TypeVar

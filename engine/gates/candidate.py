@@ -1,4 +1,4 @@
-"""The gates a candidate must pass to become active: small pure functions, each with its equation, and their verdict.
+"""The gates that accept or refuse a candidate: small pure functions, each with its equation, and their verdict.
 
 Notation: W are LoRA values; p0 the parent, p1 the candidate, both without notes in the prompt; q the teacher, who sees
 the notes and the new feedback; y the old answer's tokens; t* the token the teacher likes best at a position. What is

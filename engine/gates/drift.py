@@ -1,4 +1,4 @@
-"""How far a person's adapter has gone from what it should be: figures over their last answers, with two limits each.
+"""Drift of a person's adapter from the base model with notes: figures over the last answers, with two limits each.
 
 Pure. Notation: p is the active version as it answers now, q the base model that reads the standing notes (without them
 everything a person asked for would count as drift); y_i are the last answers given, x_i the prompts that both have

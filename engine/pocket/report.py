@@ -1,4 +1,4 @@
-"""How well the pocket model follows feedback in its context: `python -m engine.pocket.report [FOLDER]`.
+"""A report on how well the pocket model follows feedback in its context: `python -m engine.pocket.report [FOLDER]`.
 
 Speaks held-out phrasings, held-out names and held-out subjects only. Prints one row per way of telling (next turn,
 system prompt, hindsight, standing note among others) with the share of greedy answers in which the wished preference

@@ -1,4 +1,4 @@
-"""Figures over everybody's rows, for the operator and for limits: counts, times and sizes, never a text.
+"""Figures over all people's rows, for the operator and for limits: counts, times and sizes, never a text.
 
 Times are UTC seconds. A platform is that of the conversation, or the person's own where there was none (`Chat` is
 optional for a completion). Nothing here is a decision.

@@ -16,3 +16,15 @@ def test_a_line_is_the_first_sentence_of_the_head(tmp_path: Path) -> None:
     module = tmp_path / "gate.py"
     module.write_text('"""Checks on a candidate: what may\nanswer. It loads nothing.\n\nMore.\n"""\n', encoding="utf-8")
     assert module_map.first_sentence(module) == "Checks on a candidate: what may answer"
+
+
+def test_a_script_has_its_line() -> None:
+    """The page's scripts are in the map, each with the first sentence of its opening comment."""
+    assert "- `panel.js`: The side panel: the notes, the versions" in module_map.render()
+
+
+def test_a_sentence_may_end_with_a_capital(tmp_path: Path) -> None:
+    """A full stop after an abbreviation such as SVG ends the sentence."""
+    module = tmp_path / "plots.py"
+    module.write_text('"""Points as SVG. Pure."""\n', encoding="utf-8")
+    assert module_map.first_sentence(module) == "Points as SVG"

@@ -1,4 +1,4 @@
-"""The caller of a request, and the checks before heed answers at all.
+"""The caller of a request, and the checks before heed answers at all: API key, scope, host and origin.
 
 With API keys, a key is a person (`user` names one of several people behind the same key). Without keys heed
 listens on loopback only, `user` names a local person, and two checks keep web pages of other sites out: the

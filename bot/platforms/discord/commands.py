@@ -1,4 +1,4 @@
-"""Slash commands: what Discord is told about them, whether that changed, and what completes their argument.
+"""Slash commands on Discord: their registration, a check if it changed, and completions of their arguments.
 
 Discord limits how often commands may be set, so they are compared first and set only where they differ.
 """

@@ -1,4 +1,4 @@
-"""The connection to Discord, kept up: log in, connect, resume after a loss, and start anew where that fails.
+"""The connection to Discord, kept up: log in, connect, resume after a loss, and start anew if that fails.
 
 Owns the client and the socket. A refused token or a switched-off intent ends this platform, with the reason in
 `health`; everything else is tried again with back-off, as sessions a day are counted and too many cost the token.

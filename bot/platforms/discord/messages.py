@@ -1,4 +1,4 @@
-"""Messages as heed shows them on Discord: sent once, edited, never pinging anybody.
+"""Messages as heed shows them on Discord: sent once, edited, without pings.
 
 A message carries its nonce and asks Discord to enforce it, so sending it again within some minutes gives back the
 first one instead of a second.

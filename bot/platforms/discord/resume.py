@@ -1,4 +1,4 @@
-"""How far heed has got in what Discord sends, kept so that the next heed goes on where this one ended.
+"""The resume point of Discord's event stream, kept so that the next heed goes on at the event this one ended with.
 
 Discord replays what came after a number as long as it remembers the session, which is some minutes. That is the only
 way to a press, or to the first words in a private chat no one has spoken in before, that came while heed was down: they

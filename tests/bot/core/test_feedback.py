@@ -33,7 +33,7 @@ from storage.kinds import FeedbackKind
     ],
 )
 def test_each_signal_becomes_its_kind(event: FeedbackEvent, kind: FeedbackKind, text: str) -> None:
-    """The table of DESIGN section 3, row by row."""
+    """Every row of the module's table holds."""
     made = record(event)
     assert (made.kind, made.text) == (kind, text)
 

@@ -1,5 +1,5 @@
-// The dashboards work without this script. It follows the chat page's choice of light or dark, and reloads a live page
-// when heed announces something new. It adds nothing to a page that heed has not rendered.
+// The dashboards' script: follows the chat page's choice of light or dark, and reloads a live page when heed announces
+// something new. The dashboards work without it; it adds nothing to a page that heed has not rendered.
 
 const theme = localStorage.getItem("heed-theme");
 if (theme) document.documentElement.dataset.theme = theme;

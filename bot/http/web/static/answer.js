@@ -1,4 +1,4 @@
-// One answer on the page: its text, its buttons, the boxes to correct and rewrite it, and the results of its lessons.
+// One answer on the page: its text, its buttons (Correct, Rewrite, thumbs), their boxes, and its lessons' results.
 
 import * as api from "/static/api.js";
 import { el, icon, seconds, speak, versionName } from "/static/dom.js";
