@@ -28,6 +28,7 @@ from engine.requests import (
     Likelihood,
     UndoResult,
 )
+from engine.sample import Sample
 from storage.database import Database
 from storage.kinds import FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, notes, signals, updates, versions
@@ -197,7 +198,7 @@ class FakeEngine:
         await self._database.read(lambda s: versions.accepted(s, user_id, version))
         if version > 1:
             raise BatchNotKept(f"what v{version} was trained on was not kept")
-        sample = {"kind": "correction", "student_ids": [1], "teacher_ids": [1], "response_ids": [1]}
+        sample = Sample("correction", student_ids=[1], teacher_ids=[1], response_ids=[1])
         content = training_batch.encode("upd-1", 0, [sample], LearnConfig())
         return training_batch.pack(content, training_batch.Origin("fake", "fake", version, None), str)
 
