@@ -70,7 +70,7 @@ def test_a_sample_beyond_the_limit_is_refused_rather_than_cut() -> None:
         check_samples([sample(length=50)], LearnConfig(max_sequence_tokens=40))
 
 
-def test_watched_answers_alone_are_no_update() -> None:
+def test_held_out_answers_alone_are_no_update() -> None:
     """Held-out samples alone leave nothing to train on, and are refused."""
     with pytest.raises(ValueError, match="needs a correction"):
         check_samples([sample("gold"), sample("earlier")], LearnConfig())

@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
     assert one != other
 
 
-def test_what_is_watched_is_in_no_step() -> None:
+def test_held_out_samples_are_in_no_step() -> None:
     """An earlier correction and a gold answer are in no step."""
     samples = [*correction_with_company(), sample("earlier", seed=7), sample("gold", seed=8)]
     assert all(max(seen_in(step)) < 5 for step in steps(student(samples, mini_batch_samples=2), 5))

@@ -334,7 +334,7 @@ def test_scoring_does_not_disturb_an_open_update(model: LeanModel) -> None:
     assert run.measured.losses == pytest.approx(plain, rel=1e-5)
 
 
-def test_what_is_only_watched_changes_nothing_that_is_trained(model: LeanModel) -> None:
+def test_held_out_samples_change_nothing_that_is_trained(model: LeanModel) -> None:
     """Held-out samples are measured before and after, and losses and weights stay the same."""
     samples = correction_with_company()
     alone = run_update(model, samples, steps=3)
