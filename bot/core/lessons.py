@@ -1,4 +1,4 @@
-"""The learning service: from a piece of feedback to its lesson's result, and undo; knows no platform.
+"""The learning service: from a piece of feedback to its lesson's result; knows no platform.
 
 Invariants: feedback is committed before anything is said about it; an update belongs to heed, not to the
 request that brought it (a client that leaves does not stop it); the same idempotency key gives the same

@@ -1,4 +1,4 @@
-"""Conversations as token ids: chat template, special tokens in people's text, and the cutting of long ones.
+"""Builds prompts: conversations as token ids, by chat template, with special tokens kept out and long ones cut.
 
 Invariants: text that a person wrote can never become a special token; the system message (which carries the notes)
 and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
