@@ -48,13 +48,8 @@ class HeedServer:
 
     @property
     def pid(self) -> int | None:
-        """The process id once started."""
-        return self._process.pid if self._process else None
-
-    @property
-    def is_running(self) -> bool:
-        """True if it has been started and has not ended."""
-        return self._process is not None and self._process.returncode is None
+        """The process id while it runs, otherwise None."""
+        return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self) -> float:
         """Start it; returns the seconds until it was ready. Raises StartFailed with its last words."""
@@ -73,13 +68,13 @@ class HeedServer:
         return time.perf_counter() - started_s
 
     async def stop(self) -> None:
-        """End it and removes its data, unless they have a folder that was given."""
+        """End it and remove its data, unless they stand in a folder that was given."""
         await self.end()
         if not self._is_kept:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:
-        """End it, by force where it does not end in time; its data stays. Returns the exit code, once started."""
+        """End it, by force if it does not end in time; its data stays. Return the exit code, None if never started."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(with_signal)
             try:

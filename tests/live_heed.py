@@ -69,7 +69,7 @@ class LiveHeed:
 
     def start(self) -> None:
         """Start it unless it runs, and wait until it says that it is ready."""
-        if not self._server.is_running:
+        if self._server.pid is None:
             self.run(self._start())
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int | None:

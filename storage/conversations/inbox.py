@@ -4,7 +4,6 @@ An update takes effect once: its effect and mark_done share a transaction, and t
 says that it was not done yet. Within a chat updates come out in the order in which they came in.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, bindparam, false, func
@@ -34,14 +33,6 @@ def add(s: Session, item: Inbox) -> tuple[Inbox, bool]:
         return row, True
     same = (Inbox.platform == item.platform, Inbox.bot_id == item.bot_id, Inbox.update_id == item.update_id)
     return s.exec(select(Inbox).where(*same)).one(), False
-
-
-def next_per_chat(s: Session, limit: int, in_hand: Collection[int] = ()) -> list[Inbox]:
-    """Return the oldest waiting update of each chat, oldest first; a chat whose oldest (`seq`) is `in_hand` waits."""
-    heads = select(func.min(Inbox.seq)).where(col(Inbox.is_done).is_(False))
-    heads = heads.group_by(col(Inbox.platform), col(Inbox.bot_id), col(Inbox.chat_key))
-    query = select(Inbox).where(col(Inbox.seq).in_(heads), col(Inbox.seq).not_in(in_hand))
-    return list(s.exec(query.order_by(col(Inbox.seq)).limit(limit)))
 
 
 def waiting(s: Session) -> list[Inbox]:

@@ -129,14 +129,6 @@ def read_directory(path: Path) -> dict[str, bytes]:
             os.close(fd)
 
 
-def directory_sha256(path: Path) -> str:
-    """Return the SHA-256 of a directory's names and contents, as write_directory returned it.
-
-    Raises as read_directory.
-    """
-    return files_sha256(read_directory(path))
-
-
 def files_sha256(files: Mapping[str, bytes]) -> str:
     """SHA-256 over names and contents, each preceded by its length, in the order of the names; in hex."""
     digest = hashlib.sha256()

@@ -108,11 +108,6 @@ def set_lora_shape(s: Session, user_id: str, shape: dict[str, Any] | None) -> Us
     return user
 
 
-def all_ids(s: Session) -> list[str]:
-    """Return the ids of all people, oldest first: for start-up sweeps, never for one person's request."""
-    return list(s.exec(select(User.id).order_by(col(User.created_at), col(User.id))))
-
-
 def forget(s: Session, user_id: str) -> bool:
     """Remove every row of a person; False if there is no such person.
 

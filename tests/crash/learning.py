@@ -161,14 +161,14 @@ class Run:
 
     async def _live(self, program: tuple[str, ...]) -> None:
         """Starts heed unless it runs; sends again what the last one did not acknowledge."""
-        if not self._heed.is_running:
+        if self._heed.pid is None:
             self._heed.program = program
             await self._heed.start()
         self._look()
         await self._teachers.deliver()
 
     async def _end(self) -> None:
-        if self._heed.is_running:
+        if self._heed.pid is not None:
             assert await self._heed.end() == 0
             await self._gone()
 
@@ -189,7 +189,7 @@ class Run:
     async def _died(self) -> None:
         """Waits until heed has killed itself, which it does at a commit; where none comes any more, kills it."""
         users, was_running = self._teachers.known, ""
-        while self._heed.is_running:
+        while self._heed.pid is not None:
             self._look()
             was_running = self._running()
             if self._is_idle():

@@ -18,6 +18,7 @@ from storage.people import people
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person
+from tests.storage.stored import all_ids
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -212,7 +213,7 @@ async def test_forgetting_during_a_lesson_leaves_nothing_either(live: Live) -> N
     await asyncio.gather(*learning, return_exceptions=True)
     await live.engine.settled()
     assert not live.folder(user_id).exists()
-    assert user_id not in await live.database.read(people.all_ids)
+    assert user_id not in await live.database.read(all_ids)
 
 
 async def test_unlearning_leaves_the_person_and_the_base_model(live: Live) -> None:

@@ -18,6 +18,7 @@ from storage.kinds import VersionState
 from storage.learning import feedback, versions
 from storage.people import people
 from tests.storage import crash_worker
+from tests.storage.stored import directory_sha256
 
 pytestmark = pytest.mark.crash
 Writing = Callable[[str, str | None, int], None]
@@ -77,7 +78,7 @@ def _torn(data_dir: Path) -> list[str]:
     atomic.sweep_temporary(data_dir)
     directories = [path for path in (data_dir / "adapters").glob("*/*") if path.is_dir()]
     whole = {number: atomic.files_sha256(crash_worker.files_of(number)) for number in map(_number, directories)}
-    return [str(path) for path in directories if atomic.directory_sha256(path) != whole[_number(path)]]
+    return [str(path) for path in directories if directory_sha256(path) != whole[_number(path)]]
 
 
 def _number(path: Path) -> int:
@@ -90,7 +91,7 @@ def _missing(database: Database, data_dir: Path) -> list[str]:
     assert user is not None
     rows = asyncio.run(database.read(lambda s: versions.history(s, user.id)))
     accepted = [row for row in rows if row.state == VersionState.ACCEPTED]
-    return [row.path for row in accepted if atomic.directory_sha256(data_dir / row.path) != row.sha256]
+    return [row.path for row in accepted if directory_sha256(data_dir / row.path) != row.sha256]
 
 
 def test_acknowledged_writes_survive_and_directories_are_never_torn(

@@ -28,6 +28,7 @@ from storage.people import people
 from tests.patience import PATIENCE_S
 from tests.storage import rows
 from tests.storage.conftest import Store
+from tests.storage.stored import all_ids
 
 
 @contextlib.contextmanager
@@ -108,7 +109,7 @@ async def test_a_read_cannot_write(database: Database) -> None:
     """A change in a read is refused with the remedy, and nothing changes."""
     with pytest.raises(WriteInRead, match=r"Database\.write"):
         await database.read(lambda s: (people.resolve(s, "http", "ana"), s.flush()))
-    assert await database.read(people.all_ids) == []
+    assert await database.read(all_ids) == []
 
 
 async def test_errors_of_a_work_arrive_unchanged(database: Database) -> None:
@@ -127,7 +128,7 @@ async def test_a_cancelled_read_harms_nobody(database: Database) -> None:
     for task in tasks:
         task.cancel()
     go_on.set()
-    assert await database.read(people.all_ids) == []
+    assert await database.read(all_ids) == []
 
 
 def test_it_works_with_one_event_loop_after_another(tmp_path: Path) -> None:
@@ -142,9 +143,9 @@ async def test_closing_twice_is_harmless_and_using_it_afterwards_is_named(databa
     """After close every call raises DatabaseClosed."""
     await asyncio.gather(database.close(), database.close())
     with pytest.raises(DatabaseClosed):
-        await database.read(people.all_ids)
+        await database.read(all_ids)
     with pytest.raises(DatabaseClosed):
-        await database.write(people.all_ids)
+        await database.write(all_ids)
     with pytest.raises(DatabaseClosed):
         await database.checkpoint()
 
@@ -201,7 +202,7 @@ async def test_damage_found_later_is_named_too(tmp_path: Path) -> None:
     path.write_bytes(content)
     damaged = Database.open(tmp_path)
     with pytest.raises(DatabaseCorrupt, match="restore the file"):
-        await damaged.read(people.all_ids)
+        await damaged.read(all_ids)
     await damaged.close()
 
 

@@ -14,7 +14,6 @@ MODULES = (people, chats, completions, consent, feedback, notes, versions, updat
 WITHOUT_PERSON = {
     "people.resolve": "finds out who it is",
     "people.find": "finds out who it is",
-    "people.all_ids": "sweep at start",
     "people.accounts": "for the operator, never for a person",
     "chats.turns": "by our own random id, from chats.resolve of that person",
     "chats.reset": "as chats.turns",

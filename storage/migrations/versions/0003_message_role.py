@@ -1,4 +1,4 @@
-"""What a message on a platform is for.
+"""Add the role of a message on a platform: why it was shown.
 
 Revision: 0003.
 """

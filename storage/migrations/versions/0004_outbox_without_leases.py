@@ -1,4 +1,4 @@
-"""The outbox has no leases and a time, what was shown has no chat, and keys of reactions name nobody.
+"""The outbox has no leases and a time, what was shown has no chat, and keys of reactions name no person.
 
 Revision: 0004.
 """
@@ -33,7 +33,7 @@ def _outbox() -> None:
 
 
 def _reactions() -> None:
-    """The account in a key becomes what bot.platforms.discord.events.mark_of makes of it."""
+    """Replace the account in a key by the mark that bot.platforms.discord.events.mark_of makes of it."""
     connection = op.get_bind()
     query = sa.text("SELECT seq, update_id FROM inbox WHERE platform = 'discord' AND update_id LIKE 'r:%'")
     for seq, update_id in connection.execute(query).fetchall():

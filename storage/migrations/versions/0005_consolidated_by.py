@@ -1,4 +1,4 @@
-"""Which consolidation took a piece of feedback in, or an answer that was dropped for another one.
+"""Record the consolidation that took in a piece of feedback or a dropped answer.
 
 Revision: 0005.
 """

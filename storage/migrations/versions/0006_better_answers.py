@@ -1,4 +1,4 @@
-"""What teachers wrote in place of answers that were not good.
+"""Add the better answers that teachers wrote in place of bad ones.
 
 Revision: 0006.
 """

@@ -1,4 +1,4 @@
-"""Which complaint took a lesson back.
+"""Record the complaint that undid a lesson.
 
 Revision: 0008.
 """

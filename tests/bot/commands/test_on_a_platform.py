@@ -11,11 +11,12 @@ from bot.commands import admin, person
 from bot.events import Author
 from storage.kinds import AccessState
 from storage.learning import versions
-from storage.people import access, consent, people
+from storage.people import access, consent
 from tests.bot.fake_channel import ANA, FakeChannel, FakePlatform
 from tests.bot.messaging.test_dispatcher import Counter, actions
 from tests.bot.platform_rig import rig
 from tests.storage.new_data_dir import copy_to
+from tests.storage.stored import all_ids
 
 BOSS = Author("telegram", "1", "Boss")
 ARGUMENTS = {
@@ -116,7 +117,7 @@ async def test_forgetting_by_buttons(desk_with: Any) -> None:
         (done,) = await counter.press(asked, "forget:yes")
         assert "erased" in done.text
         database = counter.heed.database
-        assert await database.read(people.all_ids) == []
+        assert await database.read(all_ids) == []
         assert await database.read(lambda s: access.state(s, ANA.platform, ANA.account)) != AccessState.ALLOWED
 
 

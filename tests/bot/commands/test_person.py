@@ -10,8 +10,8 @@ from engine.errors import NothingToUndo
 from storage.kinds import ConsentChoice
 from storage.learning import versions
 from storage.people import consent as steps
-from storage.people import people
 from tests.bot.conftest import Heed, StartHeed
+from tests.storage.stored import all_ids
 
 ANA = Author("http", "ana", "ana")
 HOME = Place("http", "home")
@@ -214,9 +214,9 @@ async def test_forget_asks_first(heed: Heed) -> None:
     """/forget alone erases nothing; /forget everything erases the person."""
     await talk(heed, "bees")
     assert "/forget everything" in (await do(heed, "/forget")).text
-    assert len(await heed.core.database.read(people.all_ids)) == 1
+    assert len(await heed.core.database.read(all_ids)) == 1
     await do(heed, "/forget everything")
-    assert await heed.core.database.read(people.all_ids) == []
+    assert await heed.core.database.read(all_ids) == []
 
 
 async def test_privacy_is_stated(heed: Heed) -> None:
@@ -317,7 +317,7 @@ async def test_forgetting_on_a_platform_is_confirmed_by_a_button(start_heed: Sta
     assert [button.action for button in asked.buttons[0]] == ["forget:yes", "forget:no"]
     await on_telegram(heed, "/learning on")
     await on_telegram(heed, "/forget everything")
-    assert await heed.core.database.read(people.all_ids) == []
+    assert await heed.core.database.read(all_ids) == []
     assert not (await access.authorise(EVE, PRIVATE, "message")).is_allowed
 
 

@@ -14,6 +14,7 @@ from storage.conversations.chats import Context
 from storage.people import people
 from storage.tables import Completion
 from tests.bot.conftest import Heed, StartHeed
+from tests.storage.stored import all_ids
 
 ANA = Author("http", "ana", "ana")
 HOME = Place("http", "home")
@@ -159,7 +160,7 @@ async def test_a_person_is_made_once(heed: Heed) -> None:
 async def test_looking_makes_nobody(heed: Heed) -> None:
     """`known` of a stranger is an unstored row, and leaves no person behind."""
     assert (await heed.core.gateway.known(ANA)).id == ""
-    assert await heed.core.database.read(people.all_ids) == []
+    assert await heed.core.database.read(all_ids) == []
 
 
 async def test_after_forgetting_a_person_is_new(heed: Heed) -> None:

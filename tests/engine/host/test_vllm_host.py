@@ -26,11 +26,11 @@ from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
 from engine.worker.watchdog import ProcessId
-from storage.files.atomic import directory_sha256
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.pocket_model import pocket_folder
 from tests.patience import PATIENCE_S
+from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
 

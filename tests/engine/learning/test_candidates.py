@@ -14,11 +14,11 @@ from engine.host.trainer_client import Trained
 from engine.learning.candidates import Candidates
 from engine.sample import Sample
 from storage.errors import VersionPruned
-from storage.files import atomic
 from storage.kinds import VersionState
 from storage.learning import updates, versions
 from storage.tables import UpdateRun
 from tests.engine.live import Live
+from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -83,7 +83,7 @@ async def test_an_accepted_candidate_is_on_disk_and_active(live: Live, candidate
     assert phases == ["publish", "activate"]
     row = await live.version(user_id, version.number)
     assert row.state == VersionState.ACCEPTED
-    assert row.sha256 == atomic.directory_sha256(live.folder(user_id, version.number))
+    assert row.sha256 == directory_sha256(live.folder(user_id, version.number))
     assert (await live.user(user_id)).active_version == version.number
     assert (await live.result(user_id, "hi")).adapter_version == version.number
 

@@ -12,12 +12,12 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
 from engine.learning.learner import is_standing
 from storage.conversations import completions
-from storage.files import atomic
 from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
 from tests.engine.live import Live
 from tests.engine.rows import completion
+from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -92,7 +92,7 @@ async def test_a_version_on_disk_is_what_its_row_says(live: Live) -> None:
     row = await live.version(user_id, 1)
     folder = live.folder(user_id, 1)
     assert row.state == VersionState.ACCEPTED
-    assert atomic.directory_sha256(folder) == row.sha256
+    assert directory_sha256(folder) == row.sha256
     assert row.size_bytes == sum(f.stat().st_size for f in folder.iterdir())
     assert {f.name for f in folder.iterdir()} == {CONFIG_FILE, TENSORS_FILE, BATCH_FILE}
     assert json.loads((folder / CONFIG_FILE).read_text())["peft_type"] == "LORA"
@@ -262,14 +262,14 @@ async def test_one_persons_lesson_leaves_another_untouched(live: Live) -> None:
     ben, _ = await live.pupil("use lowercase")
     await live.alone()
     before = await live.result(ben, QUESTION, notes="off")
-    sha256 = atomic.directory_sha256(live.folder(ben, 1))
+    sha256 = directory_sha256(live.folder(ben, 1))
     await live.pupil("answer in spanish")
     await live.alone()
     after = await live.result(ben, QUESTION, notes="off")
     assert after.completion_token_ids == before.completion_token_ids
     assert after.logprobs == before.logprobs
     assert after.num_cached_tokens == 0
-    assert atomic.directory_sha256(live.folder(ben, 1)) == sha256 == (await live.version(ben, 1)).sha256
+    assert directory_sha256(live.folder(ben, 1)) == sha256 == (await live.version(ben, 1)).sha256
 
 
 async def test_a_base_request_beside_adapters_is_answered_by_the_base(live: Live) -> None:

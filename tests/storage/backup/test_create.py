@@ -28,6 +28,7 @@ from storage.sql import sqlite
 from storage.sql.sqlite import BACKUP_FOLDER, FILE_NAME
 from tests.patience import PATIENCE_S, until
 from tests.storage import rows
+from tests.storage.stored import all_ids, directory_sha256
 from tests.storage.taught import prune, teach
 
 pytestmark = pytest.mark.sqlite_only  # a server is backed up with its own tools
@@ -109,7 +110,7 @@ async def stored(data_dir: Path) -> tuple[dict[str, set[str]], dict[str, str]]:
     database = Database.open(data_dir)
     answers: dict[str, set[str]] = {}
     sums: dict[str, str] = {}
-    for user_id in await database.read(people.all_ids):
+    for user_id in await database.read(all_ids):
         held = await database.read(lambda s, u=user_id: personal_data.everything(s, u))
         answers[user_id] = {row["id"] for row in held["completions"]}
         kept = [v for v in held["adapter_versions"] if v["state"] == VersionState.ACCEPTED]
@@ -138,7 +139,7 @@ async def test_a_busy_heed_is_backed_up_whole(
             answers, sums = await stored(restored)
             assert written.missing == ()
             assert all(ids <= answers[user_id] for user_id, ids in before.items())
-            assert {path: atomic.directory_sha256(restored / path) for path in sums} == sums
+            assert {path: directory_sha256(restored / path) for path in sums} == sums
             assert written.num_versions == len(sums) >= len(PEOPLE)
     assert [path.name for path in (data_dir / BACKUP_FOLDER).iterdir()] == []
 

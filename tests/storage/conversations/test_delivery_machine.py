@@ -61,7 +61,10 @@ class DeliveryMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 3))
     def take(self, limit: int) -> None:
         """Handlers get the oldest waiting update of each chat."""
-        items = self.store.read(lambda s: inbox.next_per_chat(s, limit))
+        oldest: dict[str, Inbox] = {}
+        for item in self.store.read(inbox.waiting):
+            oldest.setdefault(item.chat_key, item)
+        items = list(oldest.values())[:limit]
         for item in items:
             waiting = [update for update in self.arrived[item.chat_key] if update not in self.handled]
             assert item.update_id == waiting[0]

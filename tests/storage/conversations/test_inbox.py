@@ -17,10 +17,6 @@ def _take(store: Store, update_id: str, chat_key: str = "c1", **fields: object) 
     return store.write(lambda s: inbox.add(s, rows.inbox(update_id, chat_key, **fields)))[0]
 
 
-def _next(store: Store, limit: int = 10, in_hand: tuple[int, ...] = ()) -> list[str]:
-    return [item.update_id for item in store.read(lambda s: inbox.next_per_chat(s, limit, in_hand))]
-
-
 def test_a_redelivered_update_is_taken_once(store: Store) -> None:
     """The same platform, bot and update id is known, while it waits, when it is done and after a restart."""
     given = rows.inbox("1")
@@ -38,31 +34,6 @@ def test_the_same_number_elsewhere_is_another_update(store: Store, other: dict[s
     """Platforms and bots number their updates independently."""
     _take(store, "1")
     assert store.write(lambda s: inbox.add(s, rows.inbox("1", **other)))[1] is True
-
-
-def test_each_chat_hands_out_its_oldest(store: Store) -> None:
-    """Chats go side by side, within one the order is that of arrival, the limit takes the oldest chats."""
-    for update_id, chat_key in (("1", "a"), ("2", "a"), ("3", "b"), ("4", "c")):
-        _take(store, update_id, chat_key)
-    assert _next(store) == ["1", "3", "4"]
-    assert _next(store, limit=2) == ["1", "3"]
-
-
-def test_chats_of_two_bots_and_platforms_do_not_wait_for_one_another(store: Store) -> None:
-    """The same chat key means another chat for another bot or platform."""
-    for update_id, other in (("1", {}), ("2", {"bot_id": "8"}), ("3", {"platform": "discord"})):
-        _take(store, update_id, "a", **other)
-    assert _next(store) == ["1", "2", "3"]
-
-
-def test_a_chat_whose_oldest_is_in_hand_waits(store: Store) -> None:
-    """While an update is being handled no later one of its chat comes out."""
-    first = _take(store, "1", "a")
-    _take(store, "2", "a")
-    _take(store, "3", "b")
-    assert _next(store, in_hand=(first.seq,)) == ["3"]
-    store.write(lambda s: inbox.mark_done(s, first.seq))
-    assert _next(store) == ["2", "3"]
 
 
 def test_an_update_takes_effect_once(store: Store) -> None:

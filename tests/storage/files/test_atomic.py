@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from storage.errors import AlreadyWritten, StorageBroken, StorageFull, StorageNotWritable, UnsafePath
 from storage.files import atomic
 from tests.storage.conftest import fast_folder
+from tests.storage.stored import directory_sha256
 
 FILES = {"adapter_model.safetensors": b"\x01" * 5000, "adapter_config.json": b"{}"}
 SYSTEM_CALLS = ("open", "write", "fsync", "mkdir", "rename", "replace")
@@ -95,7 +96,7 @@ def test_a_full_disk_at_any_system_call_leaves_no_directory_and_no_rest(tmp_path
             else:
                 break
     assert fail_at > len(FILES) * 3
-    assert atomic.directory_sha256(tmp_path / "versions" / "1") == atomic.files_sha256(FILES)
+    assert directory_sha256(tmp_path / "versions" / "1") == atomic.files_sha256(FILES)
 
 
 def test_a_full_disk_at_any_system_call_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_reading_follows_nothing_planted(tmp_path: Path, plant: Callable[[Path, 
     secret.write_bytes(b"secret")
     atomic.write_directory(tmp_path / "1", FILES)
     with pytest.raises(UnsafePath):
-        atomic.directory_sha256(plant(tmp_path / "1", secret))
+        directory_sha256(plant(tmp_path / "1", secret))
 
 
 def test_a_missing_directory_is_not_an_empty_one(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_the_hash_of_a_directory_is_that_of_what_was_written(files: dict[str, by
     with fast_folder() as folder:
         sha256 = atomic.write_directory(folder / "1", files)
         assert atomic.read_directory(folder / "1") == files
-        assert atomic.directory_sha256(folder / "1") == sha256
+        assert directory_sha256(folder / "1") == sha256
 
 
 @given(directories, directories)
@@ -229,7 +230,7 @@ def test_one_flipped_bit_changes_the_hash(tmp_path: Path) -> None:
     damaged = bytearray(FILES["adapter_model.safetensors"])
     damaged[2500] ^= 0x10
     (tmp_path / "1" / "adapter_model.safetensors").write_bytes(damaged)
-    assert atomic.directory_sha256(tmp_path / "1") != sha256
+    assert directory_sha256(tmp_path / "1") != sha256
 
 
 def test_the_sweep_removes_leftovers_and_nothing_else(tmp_path: Path) -> None:

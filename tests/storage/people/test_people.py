@@ -13,6 +13,7 @@ from storage.reports import admin_views
 from storage.tables import Completion, Consent, Identity, Pairing, PlatformMessage, UpdateRun
 from tests.storage import rows
 from tests.storage.conftest import Store
+from tests.storage.stored import all_ids
 
 
 def fill(s: Session, user_id: str, account: str, word: str) -> None:
@@ -87,7 +88,7 @@ def test_nobody_is_named(store: Store, call: object) -> None:
 
 def test_all_ids_lists_everybody(store: Store, ana: str, ben: str) -> None:
     """The sweep at start knows every person."""
-    assert set(store.read(people.all_ids)) == {ana, ben}
+    assert set(store.read(all_ids)) == {ana, ben}
 
 
 def test_identities_are_the_persons_own(store: Store, ana: str, ben: str) -> None:

@@ -31,6 +31,7 @@ from storage.errors import (
 from storage.people import people
 from storage.sql import postgres
 from tests.storage.postgres_server import PASSWORD, PostgresServer
+from tests.storage.stored import all_ids
 
 
 @pytest.fixture
@@ -210,7 +211,7 @@ async def test_text_that_the_server_cannot_hold_is_refused_by_name(database: Dat
 
     results = await asyncio.gather(database.write(work), database.write(_put("n")), return_exceptions=True)
     assert isinstance(results[0], NotStorable)
-    assert await database.read(people.all_ids) == []
+    assert await database.read(all_ids) == []
     assert await database.read(lambda s: settings.get(s, "n")) is True
 
 

@@ -12,11 +12,11 @@ from sqlmodel import Session
 from storage import settings
 from storage.database import Database
 from storage.errors import DatabaseLost, StorageError
-from storage.people import people
 from storage.sql import postgres
 from tests.patience import PATIENCE_S, until
 from tests.storage import postgres_server
 from tests.storage.postgres_server import PostgresServer
+from tests.storage.stored import all_ids
 
 NUM_OUTAGES = 4
 WRITERS = 4
@@ -157,7 +157,7 @@ async def test_nothing_acknowledged_is_lost_where_the_server_dies(
             await until(lambda wanted=wanted: len(acknowledged) >= wanted)
             await asyncio.to_thread(own_server.kill if end == "kill" else own_server.stop)
             with pytest.raises(DatabaseLost, match="heed connects again"):
-                await database.read(people.all_ids)
+                await database.read(all_ids)
             await asyncio.to_thread(own_server.start, "")
         await _until_written(database, "last")
         stop.set()

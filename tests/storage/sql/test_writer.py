@@ -18,6 +18,7 @@ from storage.sql import sqlite
 from storage.sql.writer import MAX_GROUP
 from storage.tables import Identity
 from tests.patience import PATIENCE_S
+from tests.storage.stored import all_ids
 
 
 class Gate:
@@ -284,7 +285,7 @@ async def test_values_no_column_can_hold_are_refused_by_name(database: Database,
 
     with pytest.raises(NotStorable, match="finite numbers"):
         await database.write(work)
-    assert await database.read(people.all_ids) == []
+    assert await database.read(all_ids) == []
 
 
 async def test_closing_finishes_what_waits_and_refuses_what_comes_later(database: Database) -> None:
