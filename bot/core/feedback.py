@@ -107,7 +107,7 @@ def record(event: FeedbackEvent) -> FeedbackRecord:
             return _from_words(completion_id, text)
         case Command("note", text):
             return FeedbackRecord(FeedbackKind.NOTE, event.completion_id, _words(text))
-    raise InvalidField(f"{type(event).__name__} is not feedback on an answer", "kind")
+    raise InvalidField(f"{type(event).__name__} is no feedback about an answer.", "kind")
 
 
 def plain_emoji(emoji: str) -> str:
@@ -117,7 +117,7 @@ def plain_emoji(emoji: str) -> str:
 
 def _words(text: str) -> str:
     if not text.strip():
-        raise InvalidField("the text is empty: say in a few words what should be different", "text")
+        raise InvalidField("The text is empty. Say in a few words what should be different.", "text")
     return text.strip()
 
 
@@ -133,7 +133,7 @@ def _from_words(completion_id: str, text: str) -> FeedbackRecord:
 def _from_reaction(completion_id: str, emoji: str, reason: str) -> FeedbackRecord:
     value = plain_emoji(emoji)
     if not value:
-        raise InvalidField("a reaction needs `value`: an emoji, +1 or -1", "value")
+        raise InvalidField("A reaction needs a value: an emoji, +1 or -1.", "value")
     if value in POSITIVE:
         return FeedbackRecord(FeedbackKind.APPROVAL, completion_id, reason.strip(), value)
     if reason.strip():
