@@ -71,8 +71,8 @@ def test_every_package_has_its_line() -> None:
 
 
 def test_every_file_named_in_the_documents_exists() -> None:
-    """A path such as `bot/core/gateway.py` in the README or in docs/ (the log is history) names a file."""
-    pages = [ROOT / "README.md", *(p for p in (ROOT / "docs").glob("*.md") if p.name not in ("LOG.md", "MAP.md"))]
+    """A path such as `bot/core/gateway.py` in the README, docs/ or a decision (the log is history) names a file."""
+    pages = [ROOT / "README.md", *(p for p in (ROOT / "docs").rglob("*.md") if p.name not in ("LOG.md", "MAP.md"))]
     named = {
         path
         for page in pages
