@@ -83,7 +83,7 @@ class CompareConfig:
     skills: int = described(100, "questions that have nothing to do with style")
     between: int = described(50, "ordinary chats between two corrections (lasting)")
     out: str = described("evals/results", "folder for compare.json, compare.html and compare.png")
-    fresh: bool = described(False, "begin anew, whatever an unfinished run has left in the folder")
+    fresh: bool = described(False, "begin anew, even if an unfinished run has left results in the folder")
 
     def __post_init__(self) -> None:
         """Raise ArgumentError on an unknown rule, or numbers nothing can be measured with."""

@@ -43,7 +43,7 @@ class EvalConfig:
         "", "a running heed to measure, with HEED_VERSIONS_KEEP=1000 (empty: starts its own, with its own data)"
     )
     out: str = described("evals/results", "folder for summary.json, report.html, pictures and steps.jsonl")
-    fresh: bool = described(False, "begin anew, whatever an unfinished run has left in the folder")
+    fresh: bool = described(False, "begin anew, even if an unfinished run has left results in the folder")
     check: bool = described(False, "exit with 1 where a figure misses its target")
 
     def __post_init__(self) -> None:

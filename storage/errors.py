@@ -260,6 +260,6 @@ class UpdateNotFound(RowNotFound):
     """There is no such update."""
 
 
-# What passes by itself, while nothing is wrong with what was to be stored.
+# Errors that pass by themselves, while nothing is wrong with the rows to be stored.
 PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
-AWAY = (DatabaseLocked, DatabaseLost)  # the database's server is, and nobody else is better off
+AWAY = (DatabaseLocked, DatabaseLost)  # the database's server is away, for every client

@@ -358,7 +358,7 @@ class Outbox(SQLModel, table=True):
     seq: int | None = Field(default=None, primary_key=True)
     id: str = Field(default_factory=new_id, unique=True)
     platform: str
-    user_id: str | None = Field(default=None, foreign_key="user.id", index=True)  # None: told to nobody in person
+    user_id: str | None = Field(default=None, foreign_key="user.id", index=True)  # None: not told to one person
     chat_key: str = Field(index=True)
     payload: dict[str, Any] = _json()
     state: str = Field(default=OutboxState.WAITING, index=True)

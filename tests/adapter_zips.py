@@ -37,7 +37,7 @@ def packed(files: dict[str, bytes] | None = None, base_model: str = BASE_MODEL) 
 
 
 def contents(content: bytes) -> dict[str, bytes]:
-    """What is in a zip file."""
+    """Return the names and contents in a zip file."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -55,7 +55,7 @@ def zipped(files: dict[str, bytes], extra: list[tuple[zipfile.ZipInfo, bytes]] |
 
 
 def vouched(files: dict[str, bytes], **said: Any) -> bytes:
-    """Files with a manifest that vouches for them, whatever they are."""
+    """Return files with a manifest that vouches for them, valid or not."""
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {"format": zip_format.FORMAT, "base_model": BASE_MODEL, "sha256": sums} | said
     return zipped({**files, MANIFEST_FILE: json.dumps(manifest).encode()})
@@ -89,7 +89,7 @@ def bomb(declared_bytes: int | None = None) -> bytes:
 
 @cache
 def bad() -> dict[str, tuple[bytes, str]]:
-    """Zip files that nobody takes in, with what is said about each."""
+    """Return zip files that are refused, each with the message that says why."""
     good, files = packed(), contents(packed())
     without = {f"without {name}": ({n: d for n, d in files.items() if n != name}, f"no {name}") for name in files}
     del without[f"without {README_FILE}"]

@@ -1,4 +1,4 @@
-"""What every test gets: no way out of this machine, Hypothesis profiles, a browser, a guard on the loop."""
+"""Fixtures and hooks of every test: no way out of this machine, Hypothesis profiles, a browser, a guard on the loop."""
 
 import asyncio
 import gc
@@ -46,15 +46,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long is begun first; what ends the shared heed for good comes last.
+    """Begin long tests first, and run tests that end the shared heed for good last.
 
-    Whoever needed that heed afterwards would wait for another start.
+    A later test that needs that heed would wait for another start.
     """
     items.sort(key=lambda item: (group(item.location[0]) not in STARTED_ONCE, _ends_heed(item)))
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: looking through it would take half a second, again and again."""
+    """Freeze the objects imported so far: each garbage collection over them would take half a second."""
     gc.freeze()
 
 
@@ -69,9 +69,9 @@ def _ends_heed(item: pytest.Item) -> bool:
 
 
 def _share_the_cores() -> None:
-    """Models of several test processes share the cores; vLLM would bind all of them to the same one.
+    """Let the models of several test processes share the cores; vLLM would bind all of them to the same one.
 
-    Whoever comes to a core that a busy worker is bound to gets a twentieth of it, and a start takes minutes.
+    A process on a core that a busy worker is bound to gets a twentieth of it, and a start takes minutes.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
@@ -121,7 +121,7 @@ def refuse_on_loop(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> No
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL server; whoever ends it starts it again."""
+    """Yield a PostgreSQL server; a test that ends it starts it again."""
     with postgres_server.running() as server:
         yield server
 

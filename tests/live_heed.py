@@ -95,7 +95,7 @@ class LiveHeed:
     async def _start(self) -> None:
         await self._server.start()
         async with asyncio.timeout(PATIENCE_S):
-            while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file tells nobody
+            while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file sends no notice
                 await asyncio.sleep(0.01)
 
     async def _close(self) -> None:

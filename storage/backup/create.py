@@ -20,7 +20,7 @@ from storage.errors import SnapshotErased
 from storage.files import atomic
 from storage.sql.sqlite import FILE_NAME
 
-ATTEMPTS = 10  # one more is needed only where somebody was erased while the one before was written
+ATTEMPTS = 10  # one more is needed only if a person was erased while the one before was written
 CHUNK_BYTES = 1024**2
 MODE = 0o600
 

@@ -33,7 +33,7 @@ from storage.sql import sqlite
 from storage.sql.sqlite import FILE_NAME
 from storage.tables import ADAPTERS_FOLDER
 
-# What zipfile raises on the way through a broken file; ValueError where an offset in it points before its beginning.
+# zipfile's errors on the way through a broken file; ValueError if an offset in it points before its beginning.
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, sqlite3.Error)
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others may want gigabytes to unpack a few bytes
 Take = Callable[[StoredVersion, dict[str, bytes]], object]

@@ -66,7 +66,7 @@ def taken(database: Path, data_dir: Path, sleep: Callable[[float], None] = time.
         except (OSError, sqlite3.Error, StorageError) as error:
             if folder.exists():
                 raise
-            raise SnapshotErased("somebody was erased while their data was read") from error
+            raise SnapshotErased("a person was erased while their data was read") from error
 
 
 def _require(database: Path) -> None:

@@ -54,7 +54,7 @@ class PgConnection:
         """Close the connection and the loop; harmless to repeat. Blocking: as `connected`."""
         if self._loop.is_closed():
             return
-        with contextlib.suppress(TimeoutError):  # a task of its own, which nobody cancels
+        with contextlib.suppress(TimeoutError):  # a task of its own, which is never cancelled
             self._loop.run_until_complete(asyncio.wait_for(self._engine.dispose(), CLOSE_TIMEOUT_S))  # noqa: TID251
         self._loop.close()
 

@@ -34,7 +34,7 @@ T = TypeVar("T")
 FILE_NAME = "heed.db"
 MARKER_SUFFIX = ".clean"
 BACKUP_FOLDER = "backups"
-BUSY_TIMEOUT_MS = 5_000  # nobody else should hold the file at all: long enough for a person's sqlite3 shell
+BUSY_TIMEOUT_MS = 5_000  # no other program should hold the file at all: long enough for a person's sqlite3 shell
 
 # FULL: with NORMAL an acknowledged commit can be lost at a power cut (sqlite.org/pragma.html#pragma_synchronous).
 # secure_delete: without it deleted text stays in the file. temp_store: deleted text must not reach /tmp either.
@@ -243,7 +243,7 @@ def truncate_wal(engine: Engine) -> None:
     finally:
         connection.close()
     if is_busy:
-        raise DatabaseBusy("the write-ahead log could not be emptied: somebody is still reading the database")
+        raise DatabaseBusy("the write-ahead log could not be emptied: another program is still reading the database")
 
 
 def copy(source: Path, target: Path) -> None:
@@ -340,6 +340,6 @@ _ERRORS: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_PERM: (StorageNotWritable, "the database cannot be opened"),
     sqlite3.SQLITE_CANTOPEN: (StorageNotWritable, "the database cannot be opened"),
     sqlite3.SQLITE_READONLY: (StorageNotWritable, "the database cannot be written"),
-    sqlite3.SQLITE_BUSY: (DatabaseBusy, "somebody else writes to the database"),
-    sqlite3.SQLITE_LOCKED: (DatabaseBusy, "somebody else writes to the database"),
+    sqlite3.SQLITE_BUSY: (DatabaseBusy, "another program writes to the database"),
+    sqlite3.SQLITE_LOCKED: (DatabaseBusy, "another program writes to the database"),
 }

@@ -53,7 +53,7 @@ class Writer:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._is_closed = False
-        # A daemon: the interpreter must not wait for a writer nobody closed; what it loses was not acknowledged.
+        # A daemon: the interpreter must not wait for a writer left open; what it loses was not acknowledged.
         self._thread = threading.Thread(target=self._run, name="heed-writer", daemon=True)
         self._thread.start()
 

@@ -1,4 +1,4 @@
-"""What a benchmark may be asked to do."""
+"""The arguments of a benchmark are checked before it starts."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ def test_p95_lies_between_the_two_nearest_samples(samples: list[float], expected
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50))
 def test_p95_is_never_beyond_the_samples(samples: list[float]) -> None:
-    """Between the median and the largest, whatever the order."""
+    """The 95th percentile lies between the median and the largest sample, in any order."""
     found = row("x", "ms", samples)
     assert found.p95 is not None
     assert found.median <= found.p95 * (1 + 1e-9) + 1e-9

@@ -1,4 +1,4 @@
-"""What stands at both ends of a measurement: everything asked for comes, at once."""
+"""The instant engine and the instant channel answer every call at once."""
 
 import pytest
 

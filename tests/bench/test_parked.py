@@ -1,4 +1,4 @@
-"""What one waiting chat costs the others is measured on the real parts, and judged against its target."""
+"""The cost of one waiting chat for the others is measured on the real parts, and judged against its target."""
 
 import asyncio
 

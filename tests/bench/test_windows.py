@@ -26,7 +26,7 @@ def test_a_gap_counts_where_it_overlaps_the_window(window: TimeWindow, expected:
 
 
 def test_the_pause_between_two_answers_is_no_gap() -> None:
-    """Nobody waits for words while nothing is being answered."""
+    """Time in which nothing is being answered is no gap."""
     assert longest_gap_s([[1.0, 2.0], [50.0, 51.0]], TimeWindow(0, 100)) == 1.0
 
 
@@ -43,7 +43,7 @@ def test_without_two_pieces_there_is_no_gap(answers: list[list[float]]) -> None:
 
 @given(st.lists(TIMES, max_size=5), st.floats(0, 100), st.floats(0, 100))
 def test_a_wider_window_never_shows_a_shorter_gap(answers: list[list[float]], a: float, b: float) -> None:
-    """What a part of the time shows, the whole shows too."""
+    """A gap that a part of the time shows, the whole time shows too."""
     part = longest_gap_s(answers, TimeWindow(min(a, b), max(a, b)))
     whole = longest_gap_s(answers, TimeWindow(-1, 101))
     assert part is None or (whole is not None and part <= whole)

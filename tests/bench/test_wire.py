@@ -14,7 +14,7 @@ BODY = chat_body("ana", [{"role": "user", "content": QUESTION}], "auto", "heed")
 
 
 async def test_the_first_piece_comes_with_the_engines_share() -> None:
-    """What the client waited for it, and what heed says that its engine took; one connection, answer after answer."""
+    """The first piece comes with the client's wait and the engine's share of it; one connection carries all answers."""
     fake = FakeHeed()
     fake.first_token_s = 0.25
     async with serving(fake) as url:
@@ -50,7 +50,7 @@ async def test_the_clock_stops_at_the_first_piece() -> None:
 
 
 async def test_what_is_no_stream_is_told() -> None:
-    """A refusal, and nobody there."""
+    """A refusal and a missing server are errors with a message."""
     async with serving(FakeHeed()) as url:
         wire = await Wire.open(url)
         with pytest.raises(HeedUnreachable, match=r"no answer: HTTP/1\.1 [45]"):

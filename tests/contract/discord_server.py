@@ -61,7 +61,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request. `is_done`: the server does it all the same."""
+    """A fault injected into one request. `is_done`: the server does it all the same."""
 
     status: int = 0
     body: bytes = b"{}"
@@ -138,7 +138,7 @@ class DiscordServer:
         age_s: float = 0.0,
         **fields: Any,
     ) -> Json:
-        """Somebody writes."""
+        """Write a message as a person."""
         mentions = [BOT] if f"<@{BOT['id']}>" in content else []
         fields = {"mentions": mentions} | self.world.reply(channel, reply_to) | fields
         message = self.world.add(channel, author, content, age_s=age_s, **fields)
@@ -146,12 +146,12 @@ class DiscordServer:
         return message
 
     async def edit(self, message: Json, content: str) -> None:
-        """Somebody changes what they wrote."""
+        """Edit a person's message."""
         message |= {"content": content, "edited_timestamp": stamp()}
         await self.sockets.send("MESSAGE_UPDATE", self._event(self.world.channels[message["channel_id"]], message))
 
     async def react(self, message: Json, emoji: str, *, user: Json = ANA, on: bool = True) -> None:
-        """Somebody puts an emoji on a message, or takes it off."""
+        """Put a person's emoji on a message, or take it off."""
         users = message.setdefault("_reactions", {}).setdefault(emoji, {})
         if on:
             users[user["id"]] = user
@@ -169,23 +169,23 @@ class DiscordServer:
         await self.sockets.send(f"MESSAGE_REACTION_{'ADD' if on else 'REMOVE'}", data)
 
     async def command(self, channel: Channel, name: str, text: str = "", *, user: Json = ANA) -> Interaction:
-        """Somebody gives a slash command."""
+        """Give a slash command as a person."""
         options = [{"name": "text", "type": 3, "value": text}] if text else []
         return await self._interact(2, channel, user, {"id": "1", "name": name, "type": 1, "options": options})
 
     async def complete(self, channel: Channel, name: str, typed: str) -> Interaction:
-        """Somebody is typing a command's argument."""
+        """Type a command's argument as a person."""
         options = [{"name": "text", "type": 3, "value": typed, "focused": True}]
         return await self._interact(4, channel, ANA, {"id": "1", "name": name, "type": 1, "options": options})
 
     async def press(self, message: Json, action: str, *, user: Json = ANA, **fields: Any) -> Interaction:
-        """Somebody presses a button."""
+        """Press a button as a person."""
         channel = self.world.channels[message["channel_id"]]
         data = {"custom_id": action, "component_type": 2}
         return await self._interact(3, channel, user, data, message=shown(message), **fields)
 
     async def submit(self, opened: Interaction, text: str) -> Interaction:
-        """Somebody fills the form that an interaction opened."""
+        """Fill the form that an interaction opened."""
         assert opened.first is not None
         form = opened.first["data"]
         box = form["components"][0]["components"][0]
@@ -210,7 +210,7 @@ class DiscordServer:
                 await asyncio.sleep(0.005)
 
     def said(self, channel: Channel) -> list[str]:
-        """What heed wrote in a channel."""
+        """Return the messages heed wrote in a channel."""
         return [m["content"] for m in channel.messages.values() if m["author"]["id"] == BOT["id"]]
 
     # ---- gateway -----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ MESSAGE_CONTENT = 1 << 15
 
 @dataclass
 class Session:
-    """What the server remembers of a client."""
+    """The server's memory of a client."""
 
     id: str
     sequence: int = 0
@@ -102,7 +102,7 @@ class Sockets:
                 line.socket._req.transport.abort()
 
     def forget(self) -> None:
-        """Lose every session: nothing can be resumed, what is sent meanwhile reaches nobody."""
+        """Lose every session: nothing can be resumed, and events sent meanwhile are lost."""
         self.sessions.clear()
 
     @property

@@ -1,4 +1,4 @@
-"""What the Discord server knows: accounts, channels, messages, reactions, interactions; and its error codes.
+"""The state of the Discord server: accounts, channels, messages, reactions, interactions; and its error codes.
 
 Nothing here knows of sockets. `Refusal` is an answer with a status and one of Discord's codes.
 """
@@ -124,7 +124,7 @@ class World:
 
 
 def check_body(body: Json, *, has_files: bool = False) -> None:
-    """What Discord checks of a message. Raises Refusal."""
+    """Check a message as Discord does. Raises Refusal."""
     content = body.get("content") or ""
     if len(content) > 2000:
         raise Refusal(400, INVALID_BODY, "Must be 2000 or fewer in length.")
@@ -140,7 +140,7 @@ def check_body(body: Json, *, has_files: bool = False) -> None:
 
 
 def check_commands(commands: list[Json]) -> None:
-    """What Discord checks of slash commands. Raises Refusal."""
+    """Check slash commands as Discord does. Raises Refusal."""
     options = [option for command in commands for option in command["options"]]
     named = [*commands, *options]
     is_wrong = any(not NAME.fullmatch(it["name"]) or not 1 <= len(it["description"]) <= 100 for it in named)
@@ -149,7 +149,7 @@ def check_commands(commands: list[Json]) -> None:
 
 
 def shown(message: Json) -> Json:
-    """A message as the API gives it: reactions counted, nobody named."""
+    """Return a message as the API gives it: reactions counted, without names."""
     reactions = [
         {"emoji": {"id": None, "name": name}, "count": len(users), "me": False}
         for name, users in message.get("_reactions", {}).items()

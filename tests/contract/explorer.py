@@ -1,7 +1,7 @@
-"""Calls heed with whatever its OpenAPI document allows, and with what it does not, and holds every answer against it.
+"""Call heed with requests that its OpenAPI document allows or forbids, and check every answer against it.
 
-Drawn cases alone would hardly ever name an answer, a note or a person that exists. So what heed has told of is
-remembered, and half of the cases ask about that; a fifth has a header as browsers, proxies or nobody would send it.
+Drawn cases alone would hardly ever name an answer, a note or a person that exists. So the names heed has returned are
+remembered, and half of the cases ask about that; a fifth has a header as browsers, proxies or attackers send it.
 """
 
 import json
@@ -91,7 +91,7 @@ schemathesis.openapi.media_type("application/zip", st.binary() | st.sampled_from
 
 @schemathesis.serializer("application/zip")
 def as_it_is(_: schemathesis.SerializationContext, value: Any) -> bytes:
-    """A file goes as it is, and whatever stands in its place as its words."""
+    """Return a file as it is, and any other value as its text."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What came of one call."""
+    """The results of calls, counted."""
 
     cases: int = 0
     broken: int = 0  # cases that broke the document on purpose
@@ -208,7 +208,7 @@ class Explorer:
         return jsonschema.Draft202012Validator(schema)
 
     def _ask_about_known(self, case: Case, pick: random.Random) -> None:
-        """In place: the case asks about somebody and something that heed knows."""
+        """In place: make the case ask about a person and an object that heed knows."""
         user, answer = pick.choice([*self._answers, (pick.choice(USERS), "cmpl-none")])
         known = {
             "user": user,

@@ -57,7 +57,7 @@ def fuzz(config: FuzzConfig) -> Explorer:
 
 
 def summary(config: FuzzConfig, explorer: Explorer, wall_s: float) -> dict[str, Any]:
-    """What is written."""
+    """Return the figures that are written."""
     tallies = {label: tally for label, tally in explorer.tallies.items() if tally.cases}
     return {
         "command": "python -m tests.contract.fuzz",

@@ -18,7 +18,7 @@ MODEL = "a-large-model"
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one call."""
+    """A fault injected into one call."""
 
     status: int = 200
     body: bytes | None = None  # answered instead of a reply of the right form
@@ -40,7 +40,7 @@ class TeacherServer:
 
     @property
     def url(self) -> str:
-        """What HEED_CURRICULUM_URL is set to."""
+        """The value for HEED_CURRICULUM_URL."""
         assert self._runner is not None
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
 

@@ -1,4 +1,4 @@
-"""What Telegram makes of parse_mode=HTML: the visible text with its entities, or the error it answers.
+"""Telegram's reading of parse_mode=HTML: the visible text with its entities, or the error it answers.
 
 Written after the "HTML style" section of the Bot API and the messages of tdlib's parser; offsets of errors are bytes,
 offsets of entities are UTF-16 units, as there.

@@ -37,7 +37,7 @@ SMALL_GROUP: Json = {"id": -77, "type": "group", "title": "Ants"}
 
 
 def private(user: Json) -> Json:
-    """The private chat with somebody."""
+    """Return the private chat with a person."""
     return {"id": user["id"], "type": "private", "first_name": user["first_name"]}
 
 
@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request. `is_done`: the server does it all the same."""
+    """A fault injected into one request. `is_done`: the server does it all the same."""
 
     status: int = 0
     description: str = ""
@@ -64,7 +64,7 @@ class Fault:
 
 
 class ApiError(Exception):
-    """What the Bot API answers where it refuses."""
+    """A refusal of the Bot API."""
 
     def __init__(self, status: int, description: str, **parameters: int) -> None:
         super().__init__(description)
@@ -106,7 +106,7 @@ class TelegramServer:
         self.messages: dict[int, dict[int, Json]] = defaultdict(dict)  # chat -> id -> message
         self.moved: dict[int, int] = {}
         self.threads: set[tuple[int, int]] = set()
-        self.polled = asyncio.Event()  # set while somebody waits in getUpdates
+        self.polled = asyncio.Event()  # set while a client waits in getUpdates
         self._pending: dict[int, Json] = {}
         self._confirmed: list[Json] = []
         self._queries: set[str] = set()
@@ -125,7 +125,7 @@ class TelegramServer:
 
     @property
     def url(self) -> str:
-        """What HEED_TELEGRAM_API_BASE is set to."""
+        """The value for HEED_TELEGRAM_API_BASE."""
         return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> "TelegramServer":
@@ -167,7 +167,7 @@ class TelegramServer:
         thread: int | None = None,
         **fields: Any,
     ) -> Json:
-        """Somebody writes a message; in private where no chat is given."""
+        """Write a message as a person; in private if no chat is given."""
         chat = self.meet(chat or private(sender))
         message = self._new_message(chat, sender, **fields)
         message |= {"text": text, "entities": fields.get("entities", entities(text))}
@@ -180,14 +180,14 @@ class TelegramServer:
         return message
 
     def edit(self, message: Json, text: str) -> None:
-        """Somebody changes their own message."""
+        """Edit a person's own message."""
         message |= {"text": text, "entities": entities(text), "edit_date": int(time.time())}
         self.emit("edited_message", dict(message))
 
     def react(
         self, chat: Json, message_id: int, new: Iterable[str], old: Iterable[str] = (), sender: Json | None = ANA
     ) -> None:
-        """Somebody changes their reactions to a message; without a sender, a group does so in their place."""
+        """Change a person's reactions to a message; without a sender, a group does so in their place."""
         who = {"user": sender} if sender else {"actor_chat": chat}
         change = {"chat": chat, "message_id": message_id, "date": int(time.time()), **who}
         change |= {"old_reaction": [reaction(text) for text in old], "new_reaction": [reaction(text) for text in new]}
@@ -200,7 +200,7 @@ class TelegramServer:
         self.emit("message_reaction_count", change)
 
     def press(self, chat: Json, message_id: int, data: str, sender: Json = ANA) -> str:
-        """Somebody presses a button; the id of the callback query."""
+        """Press a button as a person; return the id of the callback query."""
         self._next_query += 1
         query_id = str(self._next_query)
         self._queries.add(query_id)
@@ -228,7 +228,7 @@ class TelegramServer:
         return chat
 
     def shown(self, chat: Json) -> list[Json]:
-        """What the bot shows in a chat, in order."""
+        """Return the bot's messages in a chat, in order."""
         return [message for _, message in sorted(self.messages[chat["id"]].items()) if message["from"] == self.me]
 
     def texts(self, chat: Json) -> list[str]:

@@ -1,4 +1,4 @@
-"""heed answers as its OpenAPI document says, whatever it is asked; `python -m tests.contract.fuzz` asks more."""
+"""heed answers every request as its OpenAPI document says; `python -m tests.contract.fuzz` asks more."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -103,7 +103,7 @@ async def test_texts_are_checked(bot: Bot) -> None:
 
 
 async def test_edits_are_checked(server: TelegramServer, bot: Bot) -> None:
-    """Unchanged, not there, somebody else's."""
+    """An edit that changes nothing, of a missing message or of another sender's message is refused."""
     keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("x", callback_data="x")]])
     shown = await bot.send_message(111, "Bees.")
     await bot.edit_message_text("Bees.", 111, shown.message_id, reply_markup=keyboard)

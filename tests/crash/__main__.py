@@ -1,7 +1,7 @@
 """`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
-`--only chats` is what people do on chat platforms, `--only learning` is updates and consolidations. The file is
-written again and again while the runs go on, so that what was found before an interruption is kept.
+`--only chats` runs people on chat platforms, `--only learning` is updates and consolidations. The file is
+written repeatedly while the runs go on, so that findings from before an interruption are kept.
 Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
@@ -115,7 +115,7 @@ async def _taught(
 
 
 def parts_of(wanted: argparse.Namespace) -> list[Part]:
-    """What was asked for; a count of 0 leaves a part out."""
+    """Return the parts to run; a count of 0 leaves a part out."""
     parts = [
         Part("control", "telegram", CONTROL_KILLS, mode="memory", is_to_fail=True),
         Part("discord_control", "discord", CONTROL_KILLS, mode="memory", is_to_fail=True),

@@ -1,7 +1,7 @@
-"""What was taught, what storage and disk say became of it, and whether that is right.
+"""The lessons taught compared with storage and disk.
 
 `read` looks at the database and the adapter directories of a heed that does not run; `check` is pure. It judges people
-who never take anything back: whatever taught a version of theirs still counts.
+who never undo anything: every piece of feedback that taught a version of theirs still counts.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ class Books:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong, of how many pieces of feedback that heed had acknowledged, and how those ended."""
+    """The errors found, the number of pieces of acknowledged feedback, and how those ended."""
 
     torn: tuple[str, ...]
     lost: tuple[str, ...]

@@ -21,13 +21,13 @@ from tests.crash.history import History, about
 from tests.crash.side import NUM_PEOPLE, OPINION, Json, choose
 
 THUMB = "👎"
-NEWCOMERS = 0.05  # of all acts: somebody heed never met says something
+NEWCOMERS = 0.05  # of all acts: a person heed never met says something
 FORGOTTEN = 0.5  # of all lives: the session is dropped before
 
 
 @dataclass
 class Person:
-    """Somebody, and where they talk to heed."""
+    """A person and the channel in which they talk to heed."""
 
     user: Json
     channel: Channel
@@ -60,7 +60,7 @@ class DiscordSide:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What switches the platform on in heed."""
+        """Return the settings that switch the platform on."""
         return {"DISCORD_BOT_TOKEN": TOKEN, "HEED_DISCORD_API_BASE": self._server.api_base} | {
             "HEED_DISCORD_TRAINING_PERMISSION": "a test"
         }
@@ -91,7 +91,7 @@ class DiscordSide:
             )
 
     async def act(self) -> None:
-        """Somebody does something."""
+        """Do one random thing as a person."""
         person = self._random.choice(self._people[:NUM_PEOPLE])
         answers = self._with_button(person, "up")
         what = choose(self._random, has_answers=bool(answers))
@@ -114,7 +114,7 @@ class DiscordSide:
         for old in list(sessions)[:-1]:
             del sessions[old]
         for session in sessions.values():
-            session.line = None  # the server may not have noticed yet that nobody is there
+            session.line = None  # the server may not have noticed yet that the client is gone
 
     async def connected(self) -> None:
         """Wait until a heed is connected."""
@@ -181,7 +181,7 @@ class DiscordSide:
 
     @property
     def _can_lose(self) -> bool:
-        """Whether Discord may drop the only session that hears what happens now, or has none."""
+        """Return True if Discord may drop the only session that hears current events, or has none."""
         return self._forgets or not self._server.sockets.sessions
 
     def _expect(self, update_id: str, expected: list[str], what: str, *, can_lose: bool) -> None:

@@ -1,4 +1,4 @@
-"""People talk to a heed that is killed or stopped again and again; afterwards the history must be right.
+"""People talk to a heed that is repeatedly killed or stopped; afterwards the history must be right.
 
 What differs between platforms is in `telegram_side` and `discord_side`. Everything random comes from one seed.
 """
@@ -43,7 +43,7 @@ WAIT_S = 120.0
 
 @dataclass
 class Figures:
-    """What a run has measured."""
+    """The figures of one run."""
 
     kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(POINTS, 0))
     stops_s: list[float] = field(default_factory=list)  # from SIGTERM to the end of the process
@@ -51,7 +51,7 @@ class Figures:
 
     @property
     def num_lives(self) -> int:
-        """How often heed was ended by somebody else."""
+        """The number of times heed was ended from outside."""
         return sum(self.kills.values()) + len(self.stops_s)
 
     @property
@@ -86,7 +86,7 @@ class Lives:
 
     async def kill(self, pid: int) -> None:
         """End a heed at once."""
-        os.kill(pid, signal.SIGKILL)  # nobody has waited for it, so the pid is still its own
+        os.kill(pid, signal.SIGKILL)  # no process has waited for it, so the pid is still its own
         await self.died()
 
     async def died(self) -> None:

@@ -49,7 +49,7 @@ class FastEngine(FakeEngine):
 
 
 class MemoryIntake(InboxWorker):
-    """What heed must not be: acknowledges before anything is on disk."""
+    """A wrong inbox that acknowledges before anything is on disk: the negative control."""
 
     numbers = itertools.count(1_000_000)
 

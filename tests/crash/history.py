@@ -1,4 +1,4 @@
-"""What people did, what heed kept and what was shown, and whether that is right. Pure."""
+"""Checks of people's acts against the rows heed kept and the messages it showed. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class History:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong, of how much; and how many placeholders were left over: allowed after an ambiguous send."""
+    """The errors, the number of checks, and the placeholders left over: allowed after an ambiguous send."""
 
     lost: tuple[str, ...]
     doubled: tuple[str, ...]
@@ -77,7 +77,7 @@ def answered_as_before(history: History) -> list[str]:
 
 
 def differences(wanted: Iterable[str], found: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What is missing of what was wanted, and what was found that was not, each as often as it is."""
+    """Return the missing and the unexpected items, each as often as it occurs."""
     missing, extra = Counter(wanted), Counter(found)
     both = missing & extra
     return sorted((missing - both).elements()), sorted((extra - both).elements())

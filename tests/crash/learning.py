@@ -1,4 +1,4 @@
-"""People teach a whole heed, with vLLM and real training, that is killed again and again.
+"""People teach a whole heed, with vLLM and real training, that is killed repeatedly.
 
 Afterwards no adapter may be torn, no signal lost, nothing trained twice, and no process may be left. What is killed is
 heed, or the model's processes alone, which heed then starts again by itself; when, is a random moment of an update or
@@ -64,7 +64,7 @@ ROUNDS = 4  # consolidations in the end: more signals than one has places for wa
 
 @dataclass
 class Figures:
-    """What a run has measured."""
+    """The figures of one run."""
 
     kills: dict[str, int] = field(default_factory=dict)  # by what was killed, and when
     under_way: dict[str, int] = field(default_factory=dict)  # by the kind of update that ran at that moment
@@ -92,7 +92,7 @@ def descendants(pid: int) -> list[ProcessId]:
 
 
 def is_model(process: ProcessId) -> bool:
-    """Whether a process of heed's is the model's, and not one of Python's own helpers."""
+    """Return True if a process of heed's is the model's, not one of Python's own helpers."""
     try:
         return b"resource_tracker" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
     except OSError:
@@ -132,7 +132,7 @@ class Run:
         """Lets a heed finish every lesson, and looks whether all is right so far."""
         await self._live(self._program)
         await self._quiet()
-        with suppress(TimeoutError):  # what heed is removing at this moment is nobody's
+        with suppress(TimeoutError):  # heed may be removing the file at this moment
             await self._until(self._is_right_so_far, GONE_WITHIN_S)
 
     def _is_right_so_far(self) -> bool:
@@ -266,7 +266,7 @@ class Run:
         return books.check(self._books(), self._teachers.acknowledged, emptied)
 
     async def _emptied(self, user: str) -> bool:
-        """Whether consolidations have taken in everything that is new about somebody."""
+        """Return True if consolidations have taken in all new feedback of a person."""
         for _ in range(ROUNDS):
             outcome = await self._teachers.consolidate(user)
             if outcome is None or outcome.get("reason") == NOTHING_NEW:
@@ -285,7 +285,7 @@ class Run:
             moved_s = moved_s if left == before else time.monotonic()
 
     def _is_idle(self) -> bool:
-        """Whether nothing is learned and nobody has asked for it."""
+        """Return True if nothing is being learned or waits to be."""
         return not self._asked and not any(self._left())
 
     def _left(self) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""What the crash runs need of a chat platform: a server that outlives heed, and people who talk to heed over it."""
+"""A chat platform as the crash runs use it: a server that outlives heed, and people who talk to heed over it."""
 
 import random
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class Side(Protocol):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What switches the platform on in heed."""
+        """Return the settings that switch the platform on."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Side(Protocol):
         ...
 
     async def act(self) -> None:
-        """Somebody does something."""
+        """Do one random thing as a person."""
         ...
 
     def disturb(self) -> None:
@@ -65,5 +65,5 @@ class Side(Protocol):
 
 
 def choose(random_: random.Random, *, has_answers: bool) -> str:
-    """What somebody does next."""
+    """Choose a person's next act."""
     return random_.choice(ACTS) if has_answers else "ask"

@@ -1,6 +1,6 @@
-"""People who teach heed over HTTP, and what it has acknowledged.
+"""People who teach heed over HTTP, and the feedback it has acknowledged.
 
-Whatever they say keeps its idempotency key and is sent again until heed has acknowledged it, as a client would do.
+Each piece of feedback keeps its idempotency key and is sent again until heed has acknowledged it, as a client would do.
 """
 
 import random
@@ -49,7 +49,7 @@ class Teachers:
         return sorted({said.user for said in self.said if said.is_acknowledged})
 
     async def act(self) -> None:
-        """Somebody asks something and says what they think of the answer. A heed that goes away meanwhile is borne."""
+        """Ask a question and give feedback on the answer. A heed that goes away meanwhile is tolerated."""
         user = self._random.choice(self.names)
         self._number += 1
         question = cases.earlier(self._random.randrange(1000), 1, "kills", self._number)[0].text
@@ -93,7 +93,7 @@ class Teachers:
         said.is_acknowledged = await self._post("/v1/feedback", said.body, {"Idempotency-Key": said.key}) is not None
 
     async def _post(self, path: str, body: Json, headers: dict[str, str] | None = None) -> Json | None:
-        """What heed answers; None where it went away before. Any refusal but 503 is an error of this harness."""
+        """Return heed's answer, None if it went away before. Any refusal but 503 is an error of this harness."""
         try:
             async with self._session.post(path, json=body, headers=headers) as response:
                 answer: Json = await response.json()

@@ -25,7 +25,7 @@ class TelegramSide:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What switches the platform on in heed."""
+        """Return the settings that switch the platform on."""
         return {"TELEGRAM_BOT_TOKEN": self._server.token, "HEED_TELEGRAM_API_BASE": self._server.url}
 
     @property
@@ -48,7 +48,7 @@ class TelegramSide:
             await self._server.until(lambda chat=chat: any("learning is on" in t for t in self._server.texts(chat)))
 
     async def act(self) -> None:
-        """Somebody does something."""
+        """Do one random thing as a person."""
         person = self._random.choice(self._people)
         answers = self._with_button(private(person), "up")
         what = choose(self._random, has_answers=bool(answers))

@@ -23,7 +23,7 @@ FILES = {CONFIG_FILE: b'{"peft_type": "LORA"}', TENSORS_FILE: save({"lora_A.weig
 
 @pytest.fixture
 async def data_dir(tmp_path: Path) -> Path:
-    """Somebody who taught two lessons, one after the other, both taken in by a consolidation: three versions."""
+    """Return the data of a person with two lessons, both taken in by a consolidation: three versions."""
     database = Database.open(tmp_path)
     user = await database.write(lambda s: people.resolve(s, "http", "ana", is_learning=True))
     for key in ("first", "second"):
@@ -51,7 +51,7 @@ async def _learned(database: Database, data_dir: Path, run: UpdateRun) -> str:
 
 
 def found(data_dir: Path, *acknowledged: str) -> books.Findings:
-    """What is wrong with the books, where nothing new is left about Ana."""
+    """Return the errors in the books when nothing new is left about Ana."""
     return books.check(books.read(data_dir, ["ana"]), acknowledged or ("first", "second"), ["ana"])
 
 
@@ -72,7 +72,7 @@ def test_what_is_right_is_found_right(data_dir: Path) -> None:
 
 @pytest.mark.parametrize("harm", ["changed", "cut", "gone"])
 def test_a_torn_adapter_is_seen(data_dir: Path, harm: str) -> None:
-    """Whether a byte is another one, the rest is missing, or all of it."""
+    """A changed byte, a truncated file and a missing file are all seen."""
     file = next((data_dir / "adapters").glob("*/3")) / TENSORS_FILE
     content = file.read_bytes()
     if harm == "gone":

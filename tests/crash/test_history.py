@@ -54,7 +54,7 @@ def test_a_lesson_that_is_taken_back_is_followed_by_one_answer() -> None:
     assert check(history).lost
     history.repeats.append("q1")
     history.shown.append("You asked about q1. As before.")
-    assert check(history).doubled  # nobody has complained about it
+    assert check(history).doubled  # no complaint was made about it
     history.complaints.append("q1")
     assert check(history).is_right
     history.complaints.append("q1")

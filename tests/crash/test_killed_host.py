@@ -1,4 +1,4 @@
-"""Who is killed with the process that owns vLLM: what a SIGKILL of it leaves behind is looked at in `test_learning`."""
+"""The process that owns vLLM takes its children with it; the state after a SIGKILL is checked in `test_learning`."""
 
 import os
 

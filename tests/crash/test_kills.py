@@ -18,7 +18,7 @@ async def test_ten_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("platform", ["discord", "discord forgets"])
 async def test_kills_on_discord_lose_and_double_nothing(tmp_path: Path, platform: str) -> None:
-    """Where Discord keeps the session for the next heed, and where it drops it in half of the cases."""
+    """Nothing is lost or doubled when Discord keeps the session, nor when it drops it in half of the cases."""
     verdict, figures = await run(tmp_path, platform, num_kills=5, seed=1)
     assert (verdict.lost, verdict.doubled) == ((), ())
     assert sum(figures.kills.values()) == 5

@@ -76,7 +76,7 @@ class FakeHeed:
         self.users: dict[str, Learner] = {}
         self.asked: list[tuple[str, str]] = []
         self.training: list[Json | None] = []
-        self.breaks_after: int | None = None  # corrections: the next one is learned, and nobody is told
+        self.breaks_after: int | None = None  # corrections: the next one is learned, and no client is told
         self.is_ready = True
         self.logprob = -0.1  # of every token
         self.first_token_s: float | None = 0.001  # what it says that its engine took; None: nothing

@@ -25,7 +25,7 @@ T = TypeVar("T")
 EMPTY = "\n".join(
     [
         "BEGIN;",
-        "SET LOCAL session_replication_role = replica;",  # in any order, whoever refers to whom
+        "SET LOCAL session_replication_role = replica;",  # in any order, despite references
         *(f'DELETE FROM "{table}";' for table in SQLModel.metadata.tables),  # noqa: S608  names of our own
         "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S';",
         "COMMIT;",

@@ -21,7 +21,7 @@ import pytest
 DEBIAN = Path("/usr/lib/postgresql")
 OWNERS = ("postgres", "nobody")  # as whom it runs where the tests run as root, which it refuses to be
 PASSWORD = "a-password-for-tests"
-# Whoever is called so has to give a password.
+# This role has to give a password.
 ACCESS = "local all guarded scram-sha-256\nlocal all all trust\n"
 
 _numbers = count(1)

@@ -12,7 +12,7 @@ from tests.storage import rows
 from tests.storage.conftest import Store
 
 TABLES = {table.name: table for table in SQLModel.metadata.tables.values()}
-# What is about nobody, or found in another way when a person is erased.
+# Tables about no person, or found in another way when a person is erased.
 WITHOUT_USER = {
     "user": "is the person",
     "platform_message": "through its completion",
