@@ -40,7 +40,7 @@ class LiveHeed:
 
     @property
     def url(self) -> str:
-        """Where it answers; the same after a restart."""
+        """The address it answers at; the same after a restart."""
         return self._server.url
 
     @property
@@ -51,20 +51,20 @@ class LiveHeed:
 
     @property
     def server(self) -> HeedServer:
-        """What starts and ends it, for work on the loop of the platforms."""
+        """The server object that starts and ends it, for work on the loop of the platforms."""
         return self._server
 
     @property
     def lines(self) -> list[str]:
-        """What it has written since its start."""
+        """The lines it has written since its start."""
         return self._server.lines()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What comes of something that is done on the loop of the platforms."""
+        """Run a coroutine on the loop of the platforms and return its result."""
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Something that is done on the loop of the platforms meanwhile."""
+        """Begin a coroutine on the loop of the platforms."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class LiveHeed:
         return self.run(self._server.end(with_signal))
 
     def configure(self, text: str) -> None:
-        """What its settings file says from the next start on."""
+        """Write its settings file, read from the next start on."""
         self._config_file.write_text(text)
 
     def family(self) -> list[psutil.Process]:

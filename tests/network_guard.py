@@ -14,7 +14,7 @@ LOCAL_NAMES = frozenset({"", "localhost", "localhost.localdomain", "ip6-localhos
 
 
 def is_address(host: str) -> bool:
-    """Whether the host is written as numbers, so that no look-up is needed."""
+    """Return True if the host is written as numbers, so that no look-up is needed."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -23,7 +23,7 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, by its loopback address or name (0.0.0.0 reaches loopback, too)."""
+    """Return True if the host is this machine, by its loopback address or name (0.0.0.0 reaches loopback, too)."""
     if not is_address(host):
         return host.lower() in LOCAL_NAMES
     address = ipaddress.ip_address(host.partition("%")[0])

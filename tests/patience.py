@@ -7,7 +7,7 @@ PATIENCE_S = 120.0
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    """Wait for a condition that nobody tells about.
+    """Poll until a condition holds.
 
     Raises:
         TimeoutError: it did not come.

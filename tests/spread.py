@@ -11,7 +11,7 @@ STARTED_ONCE = ("tests.live_heed", "tests.engine.live")  # a whole heed, an engi
 
 @cache
 def group(file: str) -> str:
-    """What a file's tests are run together with: all that name the same thing started once, else the file alone."""
+    """Return the group a file's tests run in: all tests that name the same shared fixture, else the file alone."""
     text = (ROOT / file).read_text(encoding="utf-8")
     return next((module for module in STARTED_ONCE if f"from {module} import " in text), file)
 

@@ -1,4 +1,4 @@
-"""What conftest.py gives to every test."""
+"""The fixtures and hooks of tests/conftest.py work."""
 
 import sqlite3
 import time

@@ -11,7 +11,7 @@ from tests.network_guard import NetworkGuard, is_loopback
 
 @pytest.fixture
 def violations(network_guard: NetworkGuard) -> Iterator[list[str]]:
-    """What the guard saw, forgotten after the test: these tests reach out on purpose."""
+    """Return the calls the guard saw, forgotten after the test: these tests reach out on purpose."""
     yield network_guard.violations
     network_guard.violations.clear()
 
@@ -43,7 +43,7 @@ async def test_asyncio_is_watched_too(violations: list[str]) -> None:
 
 
 async def test_a_local_server_can_be_reached(network_guard: NetworkGuard) -> None:
-    """What the tests are for still works: a server and a client on loopback."""
+    """A server and a client on loopback still work."""
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     async with server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())

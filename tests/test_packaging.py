@@ -94,7 +94,7 @@ def test_containers_have_no_rights(services: dict[str, Any], name: str) -> None:
 
 
 def test_the_database_server_stays_on_loopback(services: dict[str, Any]) -> None:
-    """Its port is published on this machine alone, its password comes from the environment, nobody in it is root."""
+    """Its port is published on this machine alone, its password comes from the environment, and no process is root."""
     server = services["postgres"]
     assert all(port.startswith("127.0.0.1:") for port in server["ports"])
     assert server["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD")

@@ -13,7 +13,7 @@ def test_each_file_is_run_by_one_process() -> None:
 
 
 def test_what_is_started_once_is_used_by_one_process(request: pytest.FixtureRequest) -> None:
-    """Whatever file a test is in: every other process would start another."""
+    """Tests of all files that share a fixture run in one process: every other process would start another."""
     for item in request.session.items:
         for fixture in SHARED.keys() & getattr(item, "fixturenames", ()):
             assert spread.group(item.location[0]) == SHARED[fixture], f"{item.nodeid}: import {SHARED[fixture]}"

@@ -1,4 +1,4 @@
-"""What the tests of the evaluation share: measuring a fake heed."""
+"""Fixtures of the evaluation's tests: measuring a fake heed."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -102,7 +102,7 @@ class FakeHeed:
         return self.users.setdefault(name, Learner())
 
     def answer(self, body: Json) -> str:
-        """What this mind says."""
+        """Return this mind's answer."""
         last = body["messages"][-1]["content"]
         told = [] if body["model"] == "heed-base" else self._told(body)
         if last in self.skills and not (self.mind == "blank" and told):
@@ -233,7 +233,7 @@ class FakeHeed:
 
 
 def content_of(question: str) -> Factual | None:
-    """What a question asks for; None where it is about nothing of the world."""
+    """Return the content a question asks for, None if it is about nothing of the world."""
     return ASKS.get(_FRONT.sub("", question.lower()).rstrip("?"))
 
 

@@ -1,4 +1,4 @@
-"""Somebody else, who is left alone."""
+"""A bystander's answers stay as they were."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ async def met(fake: FakeHeed, journal: Journal) -> AsyncIterator[Bystander]:
 
 
 def seen(journal: Journal) -> dict[str, Any]:
-    """What was recorded last."""
+    """Return the last record."""
     return journal.records[-1]
 
 
@@ -72,7 +72,7 @@ async def test_an_answer_that_differs_once_is_asked_for_again(monkeypatch: pytes
 
 
 async def test_after_an_interruption_the_answers_from_before_count() -> None:
-    """They are in the journal; nobody is taught or asked before a second time."""
+    """Recorded answers are in the journal; no person is taught or asked a second time."""
     fake, journal = FakeHeed(), Journal()
     async with met(fake, journal):
         pass

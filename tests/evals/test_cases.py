@@ -1,4 +1,4 @@
-"""What is asked and what is said."""
+"""The questions and corrections of an evaluation."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_probes_are_about_held_out_subjects_the_person_never_mentioned(seed: int
 
 
 def test_corrected_answers_are_about_held_out_subjects() -> None:
-    """What is corrected is as unseen as what is probed."""
+    """Corrected subjects are as unseen as probed ones."""
     assert all(q.content.subject.is_held_out for q in cases.corrected(0, 10))
 
 

@@ -17,7 +17,7 @@ WISH = "leave the emojis out"
 
 
 async def test_an_answer_comes_with_its_id_and_version() -> None:
-    """What later feedback points at is kept."""
+    """The id that later feedback points at is kept."""
     async with serving(FakeHeed()) as url, Client(url) as client:
         answer = await client.chat("ana", [{"role": "user", "content": QUESTION}])
         assert "alpaca" in answer.text

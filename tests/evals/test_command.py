@@ -59,7 +59,7 @@ def test_what_cannot_be_measured_is_one_line_and_2(
 
 
 def test_sigterm_ends_the_work_in_order(tmp_path: Path) -> None:
-    """What the work opened is closed before the command ends."""
+    """Resources that the work opened are closed before the command ends."""
     closed = []
 
     async def waits(_: EvalConfig, __: Console) -> int:
@@ -85,7 +85,7 @@ def test_the_bar_counts_units_and_names_the_part() -> None:
 
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no terminal shows the bar: the part, how far it is, how long it took."""
+    """Without a terminal, a line gives the part, its progress and its time."""
     monkeypatch.setattr(command, "LINE_EVERY_S", 0.0)
     stream = StringIO()
     bar = command.Bar(Progress(console=Console(file=stream)), 3)
@@ -94,7 +94,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_pipe_gets_the_tables_at_full_width() -> None:
-    """Not cut to eighty columns where nobody looks at a terminal."""
+    """Tables in a pipe are not cut to eighty columns."""
     assert command.wide_console().width == command.TABLE_WIDTH
 
 

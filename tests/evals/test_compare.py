@@ -70,7 +70,7 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
 async def test_an_interrupted_comparison_goes_on_at_the_next_measurement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was measured of a rule is read back as it was written."""
+    """A rule's measurements are read back as they were written."""
     started: list[float | None] = []
     breaks = True
 

@@ -1,4 +1,4 @@
-"""What an evaluation may be asked to do."""
+"""The arguments of an evaluation are checked before it starts."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_a_value_nothing_can_be_measured_with_is_refused(values: dict[str, Any],
 
 
 def test_learning_settings_are_an_object() -> None:
-    """What is sent with every correction is read once."""
+    """The learning settings sent with every correction are read once."""
     assert EvalConfig(training='{"steps": 6}').overrides == {"steps": 6}
 
 

@@ -41,7 +41,7 @@ async def test_what_is_lost_is_seen(measure: Measure, mind: str, row: int, value
 
 
 async def test_a_heed_that_never_takes_back_is_caught(measure: Measure) -> None:
-    """What was reversed does not hold."""
+    """A reversed preference that still holds is caught."""
     rows = score.figures(await measure(FakeHeed("stubborn"), **ARGUMENTS), ["endurance"])
     assert rows[0].median["weights"] < 1
 

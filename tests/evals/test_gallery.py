@@ -27,7 +27,7 @@ def held(part: str, **shares: bool) -> Record:
 
 
 def adopted(place: int, *shares: float) -> Record:
-    """What held after one of several lessons."""
+    """Return a record of adoption after one of several lessons."""
     return {"part": "adopted", "seed": 0, "arm": "weights", "preference": "emoji", "share": shares[-1],
             "lesson": place, "held_so_far": list(shares)}  # fmt: skip
 

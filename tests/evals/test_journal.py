@@ -33,7 +33,7 @@ def test_what_is_done_is_kept_and_what_broke_off_is_not(steps: Path) -> None:
 
 
 def test_a_run_can_break_off_twice(steps: Path) -> None:
-    """What the second run adds stands behind what the first one had."""
+    """The second run's records stand behind the first one's."""
     second = unfinished(steps, MEASURES)
     assert second is not None
     second.write_to(steps, MEASURES)

@@ -7,7 +7,7 @@ from evals.study import Record
 
 
 def lesson(seed: int, *alerts: str) -> Record:
-    """What endurance keeps of one lesson."""
+    """Return endurance's record of one lesson."""
     return {"part": "endurance", "seed": seed, "event": "lesson", "alerts": list(alerts)}
 
 
@@ -21,7 +21,7 @@ def test_alerts_are_counted_per_seed() -> None:
 
 
 def test_tokens_are_a_share_of_all_notes() -> None:
-    """Nineteen of twenty saved; somebody without notes says nothing."""
+    """Nineteen of twenty saved; a person without notes does not count."""
     tokens = {"part": "lasting", "event": "tokens"}
     rows = MAKERS["lasting"](
         [{**tokens, "seed": 0, "saved": 95, "said": 5}, {**tokens, "seed": 1, "saved": 0, "said": 0}]

@@ -24,7 +24,7 @@ def test_attacks_are_of_four_kinds() -> None:
 
 
 async def test_a_heed_that_refuses_stays_as_it_was(measure: Measure) -> None:
-    """Every attack is refused and recorded; nobody's answers change."""
+    """Every attack is refused and recorded; no person's answers change."""
     records = await measure(FakeHeed(), **ARGUMENTS)
     assert sum(r.get("event") == "refused" for r in records) == 8
     changed, spread, first_token, lost, said = score.figures(records, ["poison"])

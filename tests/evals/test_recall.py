@@ -14,7 +14,7 @@ ARGUMENTS = {"only": ("recall",), "seeds": 1}
 
 
 def known(seed: int = 0) -> dict[str, tuple[str, str]]:
-    """What the fake can be told: question -> note and answer."""
+    """Return the facts the fake can be told: question -> note and answer."""
     return {f.question: (f.text, f"It is {f.value}.") for f in told(seed, recall.NUM_TOLD)}
 
 

@@ -33,7 +33,7 @@ def test_a_table_of_the_terminal_becomes_one_of_the_page() -> None:
 
 
 def test_everything_is_escaped() -> None:
-    """Whatever stands in a title, a fact, a cell or a caption."""
+    """Titles, facts, cells and captions are escaped."""
     evil = Table("head" + HARM, title=HARM)
     evil.add_row(HARM)
     page = report.page(HARM, {HARM: HARM, "arguments": {HARM: HARM}}, [evil], [Picture("a.png", HARM, HARM, PNG)])

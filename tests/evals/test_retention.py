@@ -27,7 +27,7 @@ async def test_only_the_newest_held_is_a_third_of_three(measure: Measure) -> Non
 
 
 async def test_no_probe_is_asked_before_the_last_lesson(measure: Measure) -> None:
-    """What the trained person says first are the corrected questions, one per lesson, about other subjects."""
+    """The trained person's first questions are the corrected ones, one per lesson, about other subjects."""
     fake = FakeHeed()
     records = await measure(fake, **ARGUMENTS)
     said = [text for user, text in fake.asked if user.endswith("-t")]

@@ -22,7 +22,7 @@ async def test_a_heed_that_never_goes_back_is_found_out(measure: Measure) -> Non
 
 
 async def test_a_first_correction_without_effect_proves_nothing(measure: Measure) -> None:
-    """Where there was nothing to take back the target is not reached, though every answer is as by default."""
+    """If there was nothing to reverse, the target is not reached, though every answer is as by default."""
     first, back = score.figures(await measure(FakeHeed("deaf"), **ARGUMENTS), ["reversal"])
     assert first.median["weights"] == 0
     assert "weights" not in back.median

@@ -30,7 +30,7 @@ async def test_a_heed_that_cannot_start_is_reported_with_its_last_words() -> Non
 
 
 async def test_a_heed_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopping takes bounded time, whatever the child does."""
+    """Stopping takes bounded time even if the child ignores it."""
     monkeypatch.setattr(server, "STOP_TIMEOUT_S", 0.2)
     own = HeedServer()
     own._process = await asyncio.create_subprocess_exec(
@@ -76,7 +76,7 @@ def test_a_free_port_can_be_listened_on() -> None:
 
 
 def test_its_data_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment says, the measured heed writes into a folder of its own and asks for no key."""
+    """Despite the environment, the measured heed writes into a folder of its own and asks for no key."""
     monkeypatch.setenv("HEED_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("HEED_HTTP_API_KEYS", '{"ana": "0123456789abcdef"}')
     own = HeedServer({"HEED_MODEL": "x"})

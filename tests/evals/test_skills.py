@@ -1,4 +1,4 @@
-"""Skills of the base model and of somebody who taught something."""
+"""Skills of the base model and of a person who taught something."""
 
 from evals import cases, skills
 from evals.arms import WEIGHTS, Texts
@@ -12,7 +12,7 @@ EXERCISES = cases.exercises(0, 5, (), "skills")
 
 
 async def test_every_exercise_is_judged_once_per_arm() -> None:
-    """The base model knows all of them here, whoever taught none."""
+    """The base model solves all of them here, the taught person none."""
     fake, journal = FakeHeed(skills={e.text: e.expected for e in EXERCISES}), Journal()
 
     async def nothing(texts: list[str]) -> Texts:

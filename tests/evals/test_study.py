@@ -23,7 +23,7 @@ async def test_the_base_model_is_asked_each_question_once() -> None:
 
 
 async def test_people_are_erased_from_a_heed_that_is_somebody_elses() -> None:
-    """A heed given by its address keeps nobody of the evaluation; its own heed is thrown away whole."""
+    """A heed given by its address keeps no person of the evaluation; its own heed is thrown away whole."""
     fake = FakeHeed()
     async with serving(fake) as url, Client(url) as client:
         for config in (EvalConfig(), EvalConfig(url=url)):
@@ -52,7 +52,7 @@ async def test_a_unit_that_is_done_is_not_done_again() -> None:
 
 @pytest.mark.parametrize(("goes_on", "notes"), [(True, 2), (False, 1)])
 async def test_after_an_interruption_people_begin_anew_unless_they_go_on(goes_on: bool, notes: int) -> None:
-    """What the run that broke off told them is forgotten with them."""
+    """The interrupted run's lessons are forgotten with its people."""
     fake = FakeHeed()
     async with serving(fake) as url, Client(url) as client:
         for journal in (first := Journal(), Journal(first.run_id)):

@@ -20,7 +20,7 @@ def shown(what: Table) -> str:
 
 
 def test_a_row_shows_median_worst_target_and_verdict() -> None:
-    """What is reached by the median only says so."""
+    """A target reached by the median only is marked so."""
     text = shown(table.figures([HELD], 3))
     for piece in ("median of 3 seeds", "held", ">= 95 %", "96.0 (50.0)", "yes, worst no"):
         assert piece in text

@@ -1,4 +1,4 @@
-"""What one answer shows."""
+"""The verdict on one answer."""
 
 import pytest
 

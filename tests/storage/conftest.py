@@ -65,7 +65,7 @@ class Store:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Whoever uses a database uses one of each kind."""
+    """Run each test that uses a database once for each kind of database."""
     if "database_url" in metafunc.fixturenames:
         is_sqlite_only = metafunc.definition.get_closest_marker("sqlite_only") is not None
         metafunc.parametrize("database_url", ["sqlite"] if is_sqlite_only else ["sqlite", "postgresql"], indirect=True)

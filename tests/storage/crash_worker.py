@@ -19,7 +19,7 @@ NUM_TASKS = 4
 
 
 def files_of(number: int) -> dict[str, bytes]:
-    """What version `number` consists of: several files that cannot be written at once."""
+    """Return the files of version `number`: several files that cannot be written at once."""
     return {f"part-{n}": (number * 8 + n).to_bytes(4, "big") * 2_000 for n in range(8)}
 
 

@@ -36,7 +36,7 @@ class PostgresServer:
     owner: dict[str, Any]  # as whom its programs run
 
     def run(self, program: str, *arguments: str, text: str = "") -> str:
-        """What one of its programs prints; an error fails the test."""
+        """Run one of its programs and return its output; an error fails the test."""
         done = subprocess.run(
             [self.programs / program, *arguments], input=text, capture_output=True, text=True, cwd=self.folder,
             check=False, **self.owner,
@@ -61,7 +61,7 @@ class PostgresServer:
         self.run("pg_ctl", "-D", "data", "-w", "-t", "300", "-m", mode, "stop")
 
     def kill(self) -> None:
-        """What kill -9 of all its processes leaves; returns when they are gone."""
+        """Kill all its processes with SIGKILL; return when they are gone."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGSTOP)  # it must not start anybody meanwhile
         processes = [*_children(postmaster), postmaster]
@@ -88,12 +88,12 @@ class PostgresServer:
             await connection.close()
 
     def url(self, database: str, user: str = "heed") -> str:
-        """What HEED_DATABASE_URL would be."""
+        """The value for HEED_DATABASE_URL."""
         return f"postgresql://{user}@/{database}?host={self.folder}"
 
     @contextlib.contextmanager
     def database(self, template: str = "template1") -> Iterator[str]:
-        """The name of a new database, like its template; dropped at the end, whoever is still connected."""
+        """Yield the name of a new database, like its template; dropped at the end, with its connections."""
         name = f"heed_{next(_numbers)}"
         self.tell("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
         try:

@@ -36,7 +36,7 @@ async def test_what_is_asked_for_at_once_is_one_call() -> None:
 
 
 async def test_what_comes_later_does_not_wait_for_a_call_under_way() -> None:
-    """A call that takes long holds up nobody who asks after it has begun."""
+    """A long call holds up no request made after it began."""
     doubling = Doubling()
     doubling.gate.clear()
     slow = asyncio.create_task(doubling.batch.ask(1))
@@ -57,7 +57,7 @@ async def test_one_that_fails_fails_alone() -> None:
 
 
 async def test_who_stopped_waiting_is_left_out() -> None:
-    """Nothing is called for nobody."""
+    """No call is made for a waiter who has left."""
     doubling = Doubling()
     tasks = [asyncio.create_task(doubling.batch.ask(number)) for number in (1, 2)]
     await asyncio.sleep(0)  # they have asked
@@ -76,7 +76,7 @@ async def test_who_stopped_waiting_is_left_out() -> None:
 
 @pytest.mark.parametrize("number", [1, -1])
 async def test_who_stops_waiting_during_the_call_disturbs_nobody(number: int) -> None:
-    """Neither the result nor the error of somebody who has gone ends what others get."""
+    """A waiter who has left changes neither the results nor the errors of the others."""
     doubling = Doubling()
     doubling.gate.clear()
     gone = asyncio.create_task(doubling.batch.ask(number))

@@ -57,7 +57,7 @@ def _with_pipe(target: Writing, data_dir: str, url: str | None, writer: object) 
 
 
 def _lost(database: Database, acknowledged: list[str]) -> list[str]:
-    """What was acknowledged and is not there."""
+    """Return the acknowledged lines that are missing."""
     return asyncio.run(database.read(lambda s: [line for line in acknowledged if not _is_there(s, line)]))
 
 

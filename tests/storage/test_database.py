@@ -33,7 +33,7 @@ from tests.storage.stored import all_ids
 
 @contextlib.contextmanager
 def _without_privileges() -> Iterator[None]:
-    """Root may write anywhere: be nobody for a moment."""
+    """Drop root's privileges for a moment: root may write anywhere."""
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(65534)
@@ -66,7 +66,7 @@ def test_rows_that_come_back_can_be_used_without_a_session(store: Store, ana: st
 
 
 async def test_a_read_sees_every_acknowledged_write(database: Database) -> None:
-    """What was awaited is visible to the very next read, in whichever reader it runs."""
+    """An awaited write is visible to the very next read, in whichever reader it runs."""
     for n in range(1, 30):
         await database.write(lambda s, n=n: settings.put(s, "n", n))
         seen = await asyncio.gather(*(database.read(lambda s: settings.get(s, "n")) for _ in range(NUM_READERS)))
@@ -160,7 +160,7 @@ async def test_a_clean_stop_leaves_one_file_and_the_marker(tmp_path: Path) -> No
 
 
 async def test_a_cancelled_close_closes_all_the_same(tmp_path: Path) -> None:
-    """Who stops waiting for close, even before it could begin, does not leave the database open."""
+    """Cancelling close, even before it could begin, does not leave the database open."""
     database = Database.open(tmp_path)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     go_on = threading.Event()
@@ -207,7 +207,7 @@ async def test_damage_found_later_is_named_too(tmp_path: Path) -> None:
 
 
 def test_a_data_directory_without_permission_is_named(tmp_path: Path) -> None:
-    """Where heed may not write, opening says so with the path and makes nothing."""
+    """If heed may not write, opening fails with the path and makes nothing."""
     (tmp_path / "data").mkdir(mode=0o500)
     with _without_privileges(), pytest.raises(StorageNotWritable, match=r"data.*HEED_DATA_DIR"):
         Database.open(tmp_path / "data")

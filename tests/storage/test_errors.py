@@ -42,6 +42,6 @@ def test_only_what_passes_by_itself_is_retryable() -> None:
 
 
 def test_the_message_ends_with_the_remedy() -> None:
-    """What happened comes first, what to do about it second."""
+    """A message says first what happened, then what to do about it."""
     assert str(StorageFull("no space at /x")) == f"no space at /x. {StorageFull.remedy}"
     assert "restore the file from a backup" in str(DatabaseCorrupt("/x is damaged"))

@@ -85,7 +85,7 @@ def test_autogenerate_finds_nothing_to_add(engine: Engine) -> None:
 
 
 def test_the_migrated_schema_is_the_one_of_the_tables_to_the_letter(engine: Engine) -> None:
-    """What Alembic does not compare (AUTOINCREMENT, constraint names) is the same too."""
+    """AUTOINCREMENT and constraint names, which Alembic does not compare, are the same too."""
     migrations.upgrade(engine)
     fresh = create_engine("sqlite://")
     SQLModel.metadata.create_all(fresh)
@@ -144,7 +144,7 @@ def test_an_up_to_date_database_is_not_copied(store: Store) -> None:
 def test_a_migration_that_fails_leaves_the_old_schema(
     store: Store, ana: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a migration had done before it failed is undone, and the old heed opens the directory."""
+    """A failed migration is undone whole, and the old heed opens the directory."""
     store.close()
     with monkeypatch.context() as patch:
         _with_next(tmp_path, patch, more='raise RuntimeError("half way")')
@@ -168,7 +168,7 @@ def test_a_migration_that_breaks_references_is_undone(
 
 
 def test_an_outbox_with_leases_is_taken_over(engine: Engine) -> None:
-    """What was being sent waits, what was shown has no chat, and what is there counts as made now."""
+    """Items being sent wait again, shown items have no chat, and all items count as made now."""
     migrations.upgrade(engine, revision="0003")
     with engine.begin() as connection:
         for number, state in enumerate(("sending", "waiting", "draft", "done", "dead"), 1):

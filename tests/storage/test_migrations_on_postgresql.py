@@ -1,4 +1,4 @@
-"""What the migrations say to PostgreSQL, as a script for psql: what Database.open does, and what an operator may do."""
+"""The migrations' SQL for PostgreSQL, as a script for psql: what Database.open does, and what an operator may do."""
 
 import io
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_the_migrations_make_the_tables(postgres: PostgresServer, database: str)
 
 
 def test_an_outbox_with_leases_is_taken_over(postgres: PostgresServer, database: str) -> None:
-    """What was being sent waits, what was shown has no chat, and what is there has a time."""
+    """Items being sent wait again, shown items have no chat, and all items have a time."""
     postgres.tell(database, migration("0003"))
     postgres.tell(database, LEASED)
     postgres.tell(database, migration("0003:0004"))

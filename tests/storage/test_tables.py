@@ -68,6 +68,6 @@ def test_ids_say_what_they_are_and_never_repeat() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"x": [-float("inf")]}])
 def test_json_is_strict(value: object) -> None:
-    """What JSON cannot say is refused when it is written, not when PostgreSQL reads it."""
+    """A value that JSON cannot express is refused when it is written, not when PostgreSQL reads it."""
     with pytest.raises(NotStorable, match="JSON compliant"):
         tables.to_json(value)

@@ -73,14 +73,14 @@ def test_pyenv_versions_are_found_newest_first(bare_machine: Path, tmp_path: Pat
 
 
 def test_a_python_without_venv_names_the_package_to_install(bare_machine: Path) -> None:
-    """Where the only supported Python lacks its venv module, the message names Debian's package."""
+    """If the only supported Python lacks its venv module, the message names Debian's package."""
     make_command(bare_machine, "python3.11", "echo 3 11 0")
     with pytest.raises(Unsuitable, match=r"apt install python3\.11-venv"):
         bootstrap.find_python()
 
 
 def test_without_any_supported_python_the_versions_are_named(bare_machine: Path) -> None:
-    """Where nothing will do, the message says which versions would."""
+    """If no interpreter will do, the message says which versions would."""
     with pytest.raises(Unsuitable, match=r"needs Python 3\.11, 3\.12 or 3\.13"):
         bootstrap.find_python()
 

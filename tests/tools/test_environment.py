@@ -107,7 +107,7 @@ def test_a_moved_environment_is_not_current(made: Environment, tmp_path: Path) -
 
 @pytest.mark.usefixtures("roomy")
 def test_the_other_build_of_vllm_means_starting_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where .venv holds vLLM for GPUs and the CPU build is wanted, .venv is made again: both own the folder vllm."""
+    """If .venv holds vLLM for GPUs and the CPU build is wanted, .venv is made again: both own the folder vllm."""
     environment = Environment(tmp_path, Progress())
     other = tmp_path / ".venv/lib/python3.11/site-packages/vllm-0.32.0.dist-info"
     other.mkdir(parents=True)

@@ -48,14 +48,14 @@ def test_every_lock_exists_and_has_packages() -> None:
 
 
 def test_torch_comes_from_the_usual_index_where_it_has_the_cpu_build() -> None:
-    """Where pip's own indexes have the CPU build, no other index is asked."""
+    """If pip's own indexes have the CPU build, no other index is asked."""
     environment = RecordingEnvironment(ROOT, Progress())
     install.install_lock(environment, "torch-cpu.txt")
     assert [install.TORCH_CPU_INDEX in call for call in environment.calls] == [False]
 
 
 def test_torch_falls_back_to_its_own_index() -> None:
-    """Where they have none, the same requirement is taken from PyTorch's CPU wheel index."""
+    """If they have none, the same requirement is taken from PyTorch's CPU wheel index."""
     environment = RecordingEnvironment(ROOT, Progress(), is_first_empty=True)
     install.install_lock(environment, "torch-cpu.txt")
     first, second = environment.calls

@@ -1,4 +1,4 @@
-"""What set-up finds out about the machine, and what it says where something is missing."""
+"""Set-up inspects the machine and names missing packages."""
 
 import shutil
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_a_processor_without_avx2_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_libnuma_names_its_package(empty_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where libnuma is missing and cannot be installed, the message names Debian's package."""
+    """If libnuma is missing and cannot be installed, the message names Debian's package."""
     monkeypatch.setattr(machine, "does_load", lambda _: False)
     with pytest.raises(SetupError, match="apt install libnuma1"):
         machine.check_libnuma()

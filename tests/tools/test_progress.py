@@ -1,4 +1,4 @@
-"""What a person sees while packages are installed."""
+"""The progress shown while packages are installed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tools.progress import PipOutput, Progress
 
 
 def read_all(output: PipOutput, *lines: str) -> str:
-    """What is shown after these lines of pip."""
+    """Return the text shown after these lines of pip."""
     for line in lines:
         output.read(line)
     return output.describe()
@@ -47,7 +47,7 @@ def test_unpacking_counts_what_is_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_file_gets_a_line_only_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the output is no terminal, what stays is printed at once and progress at most every few seconds."""
+    """If the output is no terminal, final lines are printed at once and progress at most every few seconds."""
     progress = Progress()
     progress.say("installing")
     for number in range(1000):

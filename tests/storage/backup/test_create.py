@@ -38,7 +38,7 @@ PEOPLE = ("ana", "ben", "eve")
 
 
 def quiet(*_: int) -> None:
-    """Nobody watches the progress."""
+    """Ignore the progress."""
 
 
 def write(data_dir: Path, target: Path) -> Manifest:
@@ -145,7 +145,7 @@ async def test_a_busy_heed_is_backed_up_whole(
 
 
 async def test_it_says_what_is_in_it(database: Database, data_dir: Path, tmp_path: Path) -> None:
-    """Who wrote it, the schema, and the SHA-256 of every file; it is its owner's alone."""
+    """A backup names its writer, the schema and the SHA-256 of every file, and only its owner may read it."""
     user_id = (await database.write(lambda s: people.resolve(s, "http", "ana"))).id
     version = await teach(database, data_dir, user_id, b"hers")
     target = tmp_path / "new" / "backup.zip"
@@ -178,7 +178,7 @@ async def test_a_damaged_version_is_left_out_by_name(database: Database, data_di
 async def test_who_is_erased_meanwhile_is_not_in_it(
     database: Database, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read is gone with them: the backup begins again without a word of theirs."""
+    """A person erased during a backup is not in it: the backup begins again without their words."""
     ana = (await database.write(lambda s: people.resolve(s, "http", "ana"))).id
     await database.write(lambda s: completions.add(s, rows.completion(ana, "canary-5519")))
     await teach(database, data_dir, ana, b"canary-5519" * 100)
@@ -203,7 +203,7 @@ async def test_who_is_erased_meanwhile_is_not_in_it(
 async def test_one_that_never_ends_is_given_up(
     database: Database, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where each snapshot is erased while it is read, that is said, and nothing is left."""
+    """If every snapshot is erased while it is read, the backup ends with an error and leaves nothing."""
 
     def erased(*_: object) -> None:
         raise SnapshotErased("gone")

@@ -33,7 +33,7 @@ Entries = dict[str, bytes]
 
 
 def quiet(*_: int) -> None:
-    """Nobody watches the progress."""
+    """Ignore the progress."""
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(good: Path, target: Path, change: Callable[[Entries, dict[str, Any]], object]) -> Path:
-    """A backup whose files and manifest somebody changed."""
+    """Return a backup with changed files and manifest."""
     with zipfile.ZipFile(good) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(entries.pop("manifest.json"))
@@ -86,7 +86,7 @@ def flip(entries: Entries, name: str) -> None:
 
 
 def with_sql(entries: Entries, manifest: dict[str, Any], statement: str, folder: Path) -> None:
-    """In place: a database that somebody changed, with the sum it then has."""
+    """In place: change a database, and its checksum with it."""
     path = folder / "changed.db"
     path.write_bytes(entries[FILE_NAME])
     connection = sqlite3.connect(path)
@@ -211,7 +211,7 @@ def _files(data_dir: Path) -> list[Path]:
 
 
 def test_something_else_is_no_backup(tmp_path: Path) -> None:
-    """A text, a folder, nothing at all, and a zip file of somebody else's."""
+    """A text, a folder, a missing file and a foreign zip file are refused as backups."""
     (tmp_path / "text").write_bytes(b"hello")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("readme", "hello")
@@ -223,7 +223,7 @@ def test_something_else_is_no_backup(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_use_is_refused(good: Path, tmp_path: Path) -> None:
-    """Whatever is in it stays as it is; a file is no directory either."""
+    """A directory with content is refused and stays as it is; so is a file."""
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "mine").write_bytes(b"x")
     for place in (tmp_path / "used", tmp_path / "used" / "mine"):

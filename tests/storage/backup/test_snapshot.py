@@ -99,7 +99,7 @@ async def test_what_is_missing_for_good_is_named(database: Database, data_dir: P
 
 
 async def test_erasing_a_person_takes_it_away(database: Database, data_dir: Path) -> None:
-    """Whoever reads it then is told so, by an error of its own."""
+    """Reading a snapshot after an erasure raises an error of its own."""
     user_id = await ana(database)
     await teach(database, data_dir, user_id, b"hers")
 
@@ -127,7 +127,7 @@ def test_without_a_database_there_is_nothing(tmp_path: Path) -> None:
 
 
 def test_a_database_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else's data directory."""
+    """Another account's data directory is refused with its path."""
 
     def denied(self: Path, **_: bool) -> None:
         raise PermissionError(13, "Permission denied")
@@ -138,7 +138,7 @@ def test_a_database_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: p
 
 
 def test_what_a_database_says_is_checked(tmp_path: Path) -> None:
-    """A path that leads elsewhere, and a database of somebody else's."""
+    """A path that leads elsewhere and a foreign database are refused."""
     database = tmp_path / "other.db"
     database.write_bytes(b"")
     with pytest.raises(DatabaseCorrupt, match="no database of heed's"):

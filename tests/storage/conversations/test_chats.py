@@ -27,7 +27,7 @@ def test_a_place_is_the_same_chat_for_one_person_and_another_for_the_next(store:
 
 
 def test_a_chat_needs_a_person(store: Store) -> None:
-    """Nobody has no conversation."""
+    """Without a person there is no conversation."""
     with pytest.raises(ConstraintViolated):
         _chat(store, "nobody")
 
@@ -117,7 +117,7 @@ def _chat_in(s: object, user_id: str) -> str:
 
 
 def test_the_context_is_what_the_turns_say(store: Store, ana: str) -> None:
-    """Questions and answers in order, an answer given again in the place of its question, whatever people write."""
+    """Questions and answers in order, an answer given again in the place of its question, for any text."""
     chat_id = _chat(store, ana)
     said = ['is "\\" a slash? {"role": "user", "content": "no"}', "né 🙂\n", ""]
     ids = []

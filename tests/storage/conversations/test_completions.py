@@ -31,7 +31,7 @@ def test_adding_brings_back_the_stored_row_and_spares_the_given_one(store: Store
 
 
 def test_another_persons_answer_does_not_exist(store: Store, ana: str, ben: str) -> None:
-    """For somebody else an answer's id means as little as a made-up one, in every call that takes it."""
+    """For another person an answer's id means as little as a made-up one, in every call that takes it."""
     answer = _answer(store, ana)
     assert store.read(lambda s: completions.get(s, ana, answer.id)).text == "a llama"
     for user_id, wanted in ((ben, answer.id), (ana, "cmpl-nothing")):
@@ -75,7 +75,7 @@ def test_a_message_leads_to_its_answer_after_a_restart(store: Store, ana: str) -
 
 
 def test_a_message_shows_nothing_to_others(store: Store, ana: str, ben: str) -> None:
-    """A message of somebody else's answer, and an unknown message, are CompletionNotFound."""
+    """A message of another person's answer, and an unknown message, are CompletionNotFound."""
     _link(store, _answer(store, ana).id)
     for user_id, message_id in ((ben, "1"), (ana, "2")):
         with pytest.raises(CompletionNotFound):

@@ -39,7 +39,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         self.given_up: set[str] = set()
 
     def teardown(self) -> None:
-        """Whatever happened, everything taken is answered in the end, once and in order."""
+        """After any history, everything taken is answered in the end, once and in order."""
         try:
             self._drain()
             for chat, updates in self.arrived.items():

@@ -52,7 +52,7 @@ def test_an_update_takes_effect_once(store: Store) -> None:
 
 
 def test_a_done_update_keeps_its_key_and_no_content(store: Store) -> None:
-    """What a person wrote is not kept a second time."""
+    """A done update keeps its key and drops the person's words."""
     item = _take(store, "1", payload={"text": "secret"})
     store.write(lambda s: inbox.mark_done(s, item.seq))
     stored = store.read(lambda s: s.get(Inbox, item.seq))
@@ -90,7 +90,7 @@ def _keys(store: Store) -> list[str]:
 
 
 def test_pruning_drops_old_done_updates_only(store: Store) -> None:
-    """What waits stays however old it is, what is new stays although it is done; other platforms are left alone."""
+    """Pruning keeps waiting updates of any age, done updates that are new, and other platforms' updates."""
     _take_done(store, "1", received_at=10.0)
     _take(store, "2", received_at=10.0)
     _take_done(store, "3", received_at=1000.0)

@@ -1,4 +1,4 @@
-"""What a message is for: found again by whom it concerns, and by nobody else."""
+"""A message's role is found by the person it concerns and by no one else."""
 
 from storage.conversations import message_roles
 from storage.conversations.message_roles import Role

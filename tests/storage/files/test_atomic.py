@@ -206,7 +206,7 @@ directories = st.dictionaries(file_names, st.binary(max_size=50), max_size=4)
 
 @given(directories)
 def test_the_hash_of_a_directory_is_that_of_what_was_written(files: dict[str, bytes]) -> None:
-    """Whatever is written comes back, under the hash write_directory returned."""
+    """Every file written comes back, under the hash write_directory returned."""
     with fast_folder() as folder:
         sha256 = atomic.write_directory(folder / "1", files)
         assert atomic.read_directory(folder / "1") == files

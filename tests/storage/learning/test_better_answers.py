@@ -1,4 +1,4 @@
-"""What teachers wrote: whose it is, what is tried again, what is taken in."""
+"""Better answers belong to one person, are tried again and are consolidated."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_a_judged_answer_is_settled_and_a_failed_one_after_some_tries(store: Sto
 
 
 def test_by_answer_only_accepted_ones_are_shown(store: Store, ana: str, ben: str) -> None:
-    """Each with its source; nobody else's."""
+    """Each accepted answer comes with its source; no other person's is shown."""
     better(store, ana, "one", source="m at h")
     better(store, ana, "two", state=BetterState.REJECTED)
     better(store, ben, "three")

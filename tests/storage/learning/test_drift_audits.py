@@ -33,7 +33,7 @@ def test_it_is_due_after_so_many_versions(store: Store, ana: str) -> None:
 
 
 def test_it_is_due_after_a_consolidation_once(store: Store, ana: str) -> None:
-    """Whatever the number of versions; afterwards no more."""
+    """A consolidation makes an audit due at any number of versions; after the audit it is due no more."""
     number = store.write(lambda s: accepted(s, ana, CONSOLIDATION))
     assert store.read(lambda s: drift_audits.is_due(s, ana, 100))
     store.write(lambda s: audited(s, ana, number))

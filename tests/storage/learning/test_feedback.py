@@ -40,7 +40,7 @@ def test_a_key_used_for_other_content_is_refused(store: Store, ana: str, other: 
 
 
 def test_two_people_may_use_the_same_key(store: Store, ana: str, ben: str) -> None:
-    """A key is one person's: nobody learns of, or blocks, another's."""
+    """A key is one person's: no one learns of, or blocks, another's."""
     one, other = _give(store, ana, idempotency_key="k"), _give(store, ben, idempotency_key="k", text="other")
     assert (one.user_id, other.user_id) == (ana, ben)
 
@@ -118,7 +118,7 @@ def test_unknown_feedback_is_named(store: Store) -> None:
 
 
 def test_feedback_is_found_by_its_key(store: Store, ana: str, ben: str) -> None:
-    """By whoever used it, and by nobody else."""
+    """Only the person who used a key finds its feedback."""
     row, _ = store.write(lambda s: feedback.add(s, rows.feedback(ana, idempotency_key="telegram:7:1")))
     found = store.read(lambda s: feedback.by_key(s, ana, "telegram:7:1"))
     assert found is not None

@@ -39,7 +39,7 @@ def test_a_note_holds_wherever_it_lives_until_it_is_replaced(
 
 
 def test_live_notes_come_oldest_first_and_are_the_persons_own(store: Store, ana: str, ben: str) -> None:
-    """The order is that of arrival, whatever their states."""
+    """Live notes come in the order of arrival, in any state."""
     first = _note(store, ana, "first")
     _note(store, ben, "ben's")
     _note(store, ana, "second")
@@ -75,7 +75,7 @@ def test_the_notes_of_a_lesson_are_found_by_its_feedback(store: Store, ana: str,
 
 
 def test_a_note_cannot_come_from_another_persons_feedback(store: Store, ana: str, ben: str) -> None:
-    """Nobody's words become a note of somebody else."""
+    """One person's words never become a note of another."""
     lesson, _ = store.write(lambda s: feedback.add(s, rows.feedback(ana)))
     with pytest.raises(FeedbackNotFound):
         _note(store, ben, feedback_id=lesson.id)

@@ -9,7 +9,7 @@ from storage.tables import Note
 
 
 async def test_each_gets_their_own_version_and_notes(database: Database) -> None:
-    """In the order asked for; deleted notes hold no more, and nobody is None."""
+    """States come in the order asked for, without deleted notes; an unknown person's is None."""
 
     def known(s: object) -> tuple[str, str]:
         ana, ben = (people.resolve(s, "http", name).id for name in ("ana", "ben"))  # type: ignore[arg-type]

@@ -175,7 +175,7 @@ def test_unfinished_are_those_whose_newest_one_did_not_end(store: Store) -> None
 
 
 def test_unlearning_leaves_no_mark(store: Store) -> None:
-    """What a consolidation took in is gone with it; a dropped answer that stays may count again."""
+    """Unlearning clears the marks of a consolidation; a dropped answer that stays may count again."""
     ana = store.person("ana")
     answer = store.write(lambda s: rows_added(s, ana))
     store.write(lambda s: signals.take_in(s, ana, "upd-1", [], [answer]))

@@ -13,7 +13,7 @@ def _start(store: Store, user_id: str, **fields: object) -> UpdateRun:
 
 
 def test_an_update_is_logged_with_its_figures(store: Store, ana: str) -> None:
-    """What finish() is given comes back after a restart."""
+    """The figures given to finish() come back after a restart."""
     update = _start(store, ana)
     figures = {"status": "accepted", "steps": 10, "duration_ms": 812.5, "divergence_before": 2.5}
     figures |= {
@@ -42,7 +42,7 @@ def test_figures_that_are_not_finite_are_no_figures(store: Store, ana: str) -> N
 
 @pytest.mark.parametrize("field", ["user_id", "id", "seq", "started_at", "nonsense"])
 def test_finish_changes_figures_only(store: Store, ana: str, field: str) -> None:
-    """Whose update it was, and fields that do not exist, cannot be set."""
+    """The owner of an update, and fields that do not exist, cannot be set."""
     update = _start(store, ana)
     with pytest.raises(TypeError, match=field):
         store.write(lambda s: updates.finish(s, update.id, **{field: "x"}))

@@ -141,7 +141,7 @@ def test_an_adapter_id_is_never_given_out_again(store: Store, ana: str, ben: str
 
 
 def test_another_persons_version_does_not_exist(store: Store, ana: str, ben: str) -> None:
-    """No call reaches a version of somebody else, though the numbers are the same."""
+    """No call reaches another person's version, though the numbers are the same."""
     number = _accepted(store, ana)
     calls = [
         lambda s: versions.get(s, ben, number),
@@ -159,7 +159,7 @@ def test_another_persons_version_does_not_exist(store: Store, ana: str, ben: str
 
 
 def test_a_forgotten_person_gets_no_version(store: Store, ana: str) -> None:
-    """An update that finishes after an erasure finds nobody."""
+    """An update that finishes after an erasure finds no person."""
     number = _allocate(store, ana).number
     store.write(lambda s: people.forget(s, ana))
     for call in (
@@ -171,7 +171,7 @@ def test_a_forgotten_person_gets_no_version(store: Store, ana: str) -> None:
 
 
 def test_history_comes_newest_first(store: Store, ana: str) -> None:
-    """All versions are listed, whatever became of them."""
+    """All versions are listed, in every state."""
     first = _accepted(store, ana)
     store.write(lambda s: versions.reject(s, ana, _number(versions.allocate(s, ana, first, "pocket", None, None))))
     listed = [(v.number, v.state) for v in store.read(lambda s: versions.history(s, ana))]
@@ -247,7 +247,7 @@ def test_a_version_in_use_is_kept_until_the_next_time(store: Store, ana: str) ->
 
 
 def test_the_base_model_and_candidates_are_not_pruned(store: Store, ana: str) -> None:
-    """Nobody who has gone back to the base loses the newest, and an update that runs keeps its candidate."""
+    """A person who has gone back to the base keeps the newest version, and a running update its candidate."""
     _chain(store, ana, 3)
     _allocate(store, ana, 3)
     store.write(lambda s: versions.activate(s, ana, 0))

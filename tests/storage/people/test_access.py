@@ -1,4 +1,4 @@
-"""Who was let in or shut out, and who waits with a code."""
+"""Permissions, blocks and pairing codes of accounts."""
 
 from storage.kinds import AccessState
 from storage.people import access
@@ -7,7 +7,7 @@ from tests.storage.conftest import Store
 
 
 def stranger(account: str, code: str, platform: str = "telegram", expires_at: float = 100.0) -> Pairing:
-    """Somebody who was shown a code."""
+    """Return an account that was shown a code."""
     return Pairing(code=code, platform=platform, account=account, place="5", created_at=1.0, expires_at=expires_at)
 
 
@@ -70,7 +70,7 @@ def test_a_code_that_ran_out_lets_nobody_in(store: Store) -> None:
 
 
 def test_a_block_voids_a_code(store: Store) -> None:
-    """Who was shut out while waiting does not come in with the old code."""
+    """An account blocked while it waits cannot use its old code."""
     wait(store, stranger("1", "AAAAAAAA"))
     store.write(lambda s: access.decide(s, "telegram", "1", AccessState.BLOCKED, "operator"))
     assert store.write(lambda s: access.approve(s, "AAAAAAAA", 2.0, "operator")) is None

@@ -1,4 +1,4 @@
-"""What people said about learning: kept step by step, and followed."""
+"""Consent to learning is kept step by step, and followed."""
 
 import pytest
 from sqlmodel import Session
@@ -22,7 +22,7 @@ def say(store: Store, user_id: str, choice: ConsentChoice, *, is_permitted: bool
 
 
 def is_learning(store: Store, user_id: str) -> bool:
-    """Whether corrections train."""
+    """Return True if corrections train."""
     return store.read(lambda s: people.get(s, user_id).is_learning)
 
 
@@ -109,7 +109,7 @@ def test_what_is_said_about_next_messages_changes_nothing_else(store: Store, ana
 
 
 def test_every_step_is_kept_with_wording_place_and_time(store: Store, ana: str, ben: str) -> None:
-    """The record shows what was shown, where and when; nobody else's is in it."""
+    """The record has the wording, the place and the time, and no other person's steps."""
     say(store, ben, NO)
     say(store, ana, ASKED)
     last = say(store, ana, YES)
@@ -135,7 +135,7 @@ def test_nobody_cannot_consent(store: Store) -> None:
 
 @pytest.mark.parametrize(("is_permitted", "expected"), [(True, [True, False, True]), (False, [False, False, True])])
 def test_a_start_follows_consent_and_permission(store: Store, is_permitted: bool, expected: list[bool]) -> None:
-    """On that platform only people who said yes learn, and nobody without the operator's permission."""
+    """On that platform only people who said yes learn, and no one without the operator's permission."""
     yes, none = (store.write(lambda s, name=name: people.resolve(s, "discord", name)).id for name in ("yes", "none"))
     local = store.write(lambda s: people.resolve(s, "http", "local", is_learning=True)).id
     store.write(lambda s: people.set_learning(s, none, True))

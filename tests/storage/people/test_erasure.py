@@ -42,7 +42,7 @@ def test_no_byte_of_a_forgotten_person_is_left(store: Store, ana: str, ben: str)
 def test_an_erasure_cut_short_is_finished_by_asking_again(
     store: Store, ana: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a reader stood in the way of the log, a second call removes what was left there."""
+    """If a reader blocked the log, a second call removes the words left there."""
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 50)
     store.reopen()
     store.write(lambda s: people.set_persona(s, ana, CANARY * 300))

@@ -141,7 +141,7 @@ def test_who_comes_back_after_being_forgotten_is_somebody_new(store: Store, ana:
 
 
 def test_forgetting_takes_the_permission_and_the_code_but_not_a_block(store: Store, ana: str, ben: str) -> None:
-    """Who was let in is a stranger again; that an account was shut out is the operator's own decision."""
+    """A forgotten person is a stranger again, but a block stays: it is the operator's decision."""
     store.write(lambda s: access.decide(s, "http", "ana", AccessState.ALLOWED, "operator"))
     store.write(lambda s: access.decide(s, "http", "ben", AccessState.BLOCKED, "operator"))
     waiting = Pairing(code="ABCD2345", platform="http", account="ben", place="1", expires_at=2.0)

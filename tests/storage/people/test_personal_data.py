@@ -13,7 +13,7 @@ ABOUT_NOBODY = {"eval_run", "setting"}
 
 
 def test_no_table_is_forgotten() -> None:
-    """Each table of heed is exported, or is about nobody."""
+    """Each table of heed is exported, or is about no person."""
     exported = {
         table.__tablename__ for table in (*personal_data._BY_USER.values(), *personal_data._BY_ACCOUNT.values())
     }
@@ -21,7 +21,7 @@ def test_no_table_is_forgotten() -> None:
 
 
 def test_every_row_about_a_person_and_no_other(store: Store, ana: str, ben: str) -> None:
-    """What a person wrote stands in each table of theirs; another person's words in none."""
+    """The export has a person's rows of every table, and none of another person's."""
     store.write(lambda s: fill(s, ana, "ana", "word of ana"))
     store.write(lambda s: fill(s, ben, "ben", "word of ben"))
     role = MessageRole(platform="http", chat_external_id="1", message_id="1", user_id=ana, role="reason")
@@ -38,6 +38,6 @@ def test_every_row_about_a_person_and_no_other(store: Store, ana: str, ben: str)
 
 
 def test_a_stranger_has_nothing(store: Store, ana: str) -> None:
-    """Nobody's export is empty."""
+    """The export of an unknown person is empty."""
     store.write(lambda s: fill(s, ana, "ana", "word of ana"))
     assert not any(store.read(lambda s: personal_data.everything(s, "")).values())

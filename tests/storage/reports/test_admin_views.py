@@ -1,4 +1,4 @@
-"""Who looked at whose words."""
+"""Views of a person's words by the operator are recorded."""
 
 from storage.people import people
 from storage.reports import admin_views

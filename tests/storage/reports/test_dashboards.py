@@ -1,4 +1,4 @@
-"""What the dashboards read: pages by key, stories, and nothing of people who do not let heed learn."""
+"""The dashboards read pages by key and stories, and nothing of people who do not let heed learn."""
 
 import pytest
 from sqlalchemy.orm.exc import DetachedInstanceError
@@ -49,7 +49,7 @@ def test_updates_come_in_pages_without_gaps(store: Store, ana: str, ben: str) ->
 
 
 def test_an_update_tells_its_story(store: Store, learning: str) -> None:
-    """What was said, before and after; token ids are not read."""
+    """An update's story has the feedback and the answers before and after, without token ids."""
     run = store.write(lambda s: taught(s, learning))
     story = store.read(lambda s: dashboards.update(s, run.id))
     assert story.before is not None
@@ -95,7 +95,7 @@ def test_conversations_come_by_their_newest_answer(store: Store, learning: str) 
 
 
 def test_another_persons_conversation_is_empty(store: Store, learning: str, ben: str) -> None:
-    """Whatever is asked for."""
+    """Every page of another person's conversation is empty."""
     store.write(lambda s: people.set_learning(s, ben, True))
     chat = store.write(lambda s: chats.resolve(s, ben, "http", "c"))
     store.write(lambda s: completions.add(s, rows.completion(ben, chat_id=chat.id)))
@@ -156,7 +156,7 @@ def test_spans_are_begins_and_ends(store: Store, ana: str) -> None:
 
 
 def test_a_row_of_a_list_knows_no_text() -> None:
-    """What a list shows has no field that somebody wrote."""
+    """A row of a list has no field with a person's words."""
     fields = set(dashboards.UpdateLine.__annotations__) | set(dashboards.Conversation.__annotations__)
     assert not fields & {"text", "messages", "notes", "heat", "error"}
     assert {"text", "messages"} <= set(Completion.model_fields)

@@ -149,7 +149,7 @@ def test_messages_and_updates_of_each_day(busy: Store) -> None:
 
 
 def test_people_are_listed_by_when_they_wrote(busy: Store) -> None:
-    """With their accounts, answers and adapters; whoever wrote last first, no more than asked for."""
+    """People come with their accounts, answers and adapters, the latest writer first, up to the limit."""
     listed = busy.read(lambda s: statistics.everybody(s, 9))
     assert [person.accounts for person in listed[2:]] == [("telegram:2",)]
     first = next(person for person in listed if person.accounts == ("telegram:1",))

@@ -30,7 +30,7 @@ def test_what_is_taken_is_refused_or_left(store: Store) -> None:
 
 
 def test_a_row_may_refer_to_one_of_the_same_session(store: Store) -> None:
-    """What waits in the session is stored first."""
+    """Rows waiting in the session are stored first."""
 
     def work(s: whole.Session) -> str:
         user = people.resolve(s, "http", "new")

@@ -1,4 +1,4 @@
-"""One connection in a thread: made anew when it is gone, and nobody else's."""
+"""One connection in a thread: made anew when it is gone, and shared with no other thread."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ def test_one_connection_serves_one_use_after_another(make_lane: MakeLane) -> Non
 
 
 def test_a_connection_that_went_between_two_uses_is_made_anew(make_lane: MakeLane, postgres: PostgresServer) -> None:
-    """Nobody hears of it; whoever greets connections greets the new one, too."""
+    """No caller sees an error, and the new connection is greeted, too."""
     greeted: list[Any] = []
     lane = make_lane(greeted.append)
     first = lane.connected(_pid)
@@ -73,7 +73,7 @@ def test_a_connection_that_went_between_two_uses_is_made_anew(make_lane: MakeLan
 
 
 def test_a_connection_that_goes_in_the_middle_is_named(make_lane: MakeLane, postgres: PostgresServer) -> None:
-    """Whoever was using it hears DatabaseLost, the next one gets a new connection."""
+    """The caller using it gets DatabaseLost, the next caller a new connection."""
     lane = make_lane()
 
     def use(connection: Connection) -> int:

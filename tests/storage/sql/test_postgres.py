@@ -66,7 +66,7 @@ async def test_a_first_start_makes_the_tables_and_the_next_one_finds_them(
 
 
 async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, name: str, tmp_path: Path) -> None:
-    """What an earlier heed wrote is kept."""
+    """Rows that an earlier heed wrote are kept."""
     await Database.open(tmp_path, postgres.url(name)).close()
     postgres.tell(name, "DROP TABLE api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id")
     postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")
@@ -173,7 +173,7 @@ async def test_two_heeds_do_not_share_a_database(
 async def test_who_lost_the_lock_writes_no_more(
     postgres: PostgresServer, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where another heed came in while the connection was away, the first one is told so at each write."""
+    """If another heed took the database while the connection was away, each write of the first one fails by name."""
     monkeypatch.setattr("storage.sql.postgres.LOCK_TIMEOUT_MS", 100)
     first = Database.open(tmp_path, postgres.url(name))
     postgres.tell(name, "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'heed'")
@@ -204,7 +204,7 @@ async def test_commits_are_on_disk_also_where_the_role_says_otherwise(
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
 async def test_text_that_the_server_cannot_hold_is_refused_by_name(database: Database, value: str) -> None:
-    """NUL, which SQLite takes, and lone surrogates, which nobody does; nothing else of the group is harmed."""
+    """NUL and lone surrogates are refused by name; nothing else of the group is harmed."""
 
     def work(s: Session) -> None:
         people.set_persona(s, people.resolve(s, "http", "ana").id, value)
@@ -216,7 +216,7 @@ async def test_text_that_the_server_cannot_hold_is_refused_by_name(database: Dat
 
 
 class _Driver(Exception):
-    """What asyncpg raises, as far as SQLAlchemy passes it on."""
+    """An error of asyncpg, as far as SQLAlchemy passes it on."""
 
     def __init__(self, state: str) -> None:
         super().__init__("said the server\nDETAIL: secret")

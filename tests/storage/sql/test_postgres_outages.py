@@ -84,7 +84,7 @@ def _lose(monkeypatch: pytest.MonkeyPatch, *, is_kept: bool) -> None:
 async def test_a_commit_in_doubt_is_asked_after(
     database: Database, monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
-    """Where the connection breaks in the middle of it, acknowledged and kept are the same all the same."""
+    """If the connection breaks during a commit, exactly the acknowledged rows are kept."""
     await database.write(_put("before"))
     _lose(monkeypatch, is_kept=is_kept)
     results = await asyncio.gather(database.write(_put("doubtful")), return_exceptions=True)
@@ -97,7 +97,7 @@ async def test_a_commit_in_doubt_is_asked_after(
 async def test_a_commit_that_nobody_can_tell_of_is_named(
     own_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the server stays away the writer is told so, and later writes go on."""
+    """If the server stays away the writer gets an error of its own, and later writes go on."""
     monkeypatch.setattr(postgres, "DOUBT_S", 0.1)
     database = await asyncio.to_thread(Database.open, tmp_path, own_server.url("postgres"))
     await database.write(_put("before"))

@@ -100,7 +100,7 @@ def test_a_start_after_a_crash_checks_the_file(tmp_path: Path) -> None:
 
 
 def test_a_refused_file_keeps_its_log(tmp_path: Path) -> None:
-    """What a crash left in the write-ahead log beside a damaged file is still there for a rescue."""
+    """The write-ahead log beside a damaged file is still there for a rescue."""
     file = _filled(tmp_path / "heed.db")
     _damage(file.path)
     crashed = tmp_path / "crashed"
@@ -158,7 +158,7 @@ def test_something_else_in_its_place_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "missing"])
 @pytest.mark.parametrize("trace", ["marker", "adapters"])
 def test_a_lost_database_is_not_a_new_one(tmp_path: Path, trace: str, is_empty: bool) -> None:
-    """Where heed has stored adapters or stopped cleanly, an empty or missing database is refused."""
+    """If heed has stored adapters or stopped cleanly, an empty or missing database is refused."""
     file = SqliteFile(tmp_path / "heed.db")
     if is_empty:
         file.path.touch()

@@ -95,7 +95,7 @@ async def test_a_group_has_a_bounded_size(database: Database) -> None:
 
 
 async def test_nothing_is_acknowledged_before_its_commit(database: Database) -> None:
-    """While a later work of the same group still runs, an earlier one has no answer, and nobody sees its row."""
+    """While a later work of the same group still runs, an earlier one has no answer, and no reader sees its row."""
     gate = await _gate(database)
     first = asyncio.ensure_future(database.write(_put("first")))
     inside, go_on = threading.Event(), threading.Event()
@@ -166,7 +166,7 @@ async def test_works_run_in_the_order_in_which_they_were_given(database: Databas
 
 
 async def test_a_cancelled_waiter_takes_a_work_that_has_not_begun_with_it(database: Database) -> None:
-    """What was cancelled in the queue does not run; the writer goes on."""
+    """Work cancelled in the queue does not run; the writer goes on."""
     gate = await _gate(database)
     cancelled = asyncio.ensure_future(database.write(_put("cancelled")))
     kept = asyncio.ensure_future(database.write(_put("kept")))
@@ -200,7 +200,7 @@ async def test_a_work_that_has_begun_is_finished_without_its_waiter(database: Da
 
 @pytest.mark.parametrize("error", [StopIteration(), SystemError("x"), GeneratorExit(), KeyError("x")])
 async def test_no_error_ends_the_writer(database: Database, error: BaseException) -> None:
-    """Whatever a work raises arrives at its caller, and the next work runs."""
+    """Every error of a work reaches its caller, and the next work runs."""
     with pytest.raises((RuntimeError, SystemError, GeneratorExit, KeyError)):
         await asyncio.wait_for(database.write(_fail("failing", error)), PATIENCE_S)
     assert await database.write(_put("next")) == "next"
@@ -245,7 +245,7 @@ def _somebody_else_writes(path: Path) -> Iterator[None]:
 async def test_a_database_held_by_another_program_is_busy_and_then_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where not even BEGIN succeeds every waiter is told to try again; later the writer works."""
+    """If not even BEGIN succeeds, every waiter is told to try again; later the writer works."""
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 50)
     database = Database.open(tmp_path)
     with _somebody_else_writes(tmp_path / "heed.db"):
