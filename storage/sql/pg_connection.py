@@ -1,6 +1,6 @@
 """One connection to a PostgreSQL server, through asyncpg, for threads: each thread of a Database uses one at a time.
 
-Owns the connection and the event loop it lives in; the loop turns only while a person uses the lane. Invariants: one
+Owns the connection and the event loop it lives in; the loop turns only while a thread uses it. Invariants: one
 use at a time; a connection that failed is never used again, and the next use makes a new one; a forked child holds no
 copy of it: with an orphan of a killed heed it would look to the server as if that heed lived.
 """
@@ -26,7 +26,7 @@ CLOSE_TIMEOUT_S = 5.0  # a server that answers closes at once; one that does not
 _DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 _LOST = ("08", "57P")  # SQLSTATE: the connection failed, the server stops or starts
 
-_lanes: weakref.WeakSet["PgConnection"] = weakref.WeakSet()
+_open_connections: weakref.WeakSet["PgConnection"] = weakref.WeakSet()
 
 
 class PgConnection:
@@ -40,7 +40,7 @@ class PgConnection:
         event.listen(engine.sync_engine, "connect", lambda connection, _: self._take(connection))
         event.listen(engine.sync_engine, "checkout", _try)
         event.listen(engine.sync_engine, "handle_error", _lost)
-        _lanes.add(self)
+        _open_connections.add(self)
 
     def connected(self, use: Callable[[Connection], T]) -> T:
         """Run `use` on the connection, which is tried first and made anew where it is gone.
@@ -118,8 +118,8 @@ def _lost(context: ExceptionContext) -> DatabaseLost | None:
 
 
 def _drop_in_child() -> None:
-    for lane in list(_lanes):
-        lane.drop_in_child()
+    for connection in list(_open_connections):
+        connection.drop_in_child()
 
 
 os.register_at_fork(after_in_child=_drop_in_child)
