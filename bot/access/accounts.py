@@ -102,7 +102,7 @@ class AccessPolicy:
         now_s = self._clock()
         found = await self._database.write(lambda s: access.approve(s, wanted, now_s, decided_by))
         if found is None:
-            raise NotFound(f"nobody waits with the code {code[:16]!r}; a code holds for an hour", "text")
+            raise NotFound(f"No one is waiting with the code {code[:16]!r}. A code is valid for an hour.", "text")
         self.drop(found.platform, found.account)
         if self.when_paired is not None:
             await self.when_paired(found)

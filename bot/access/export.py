@@ -108,7 +108,7 @@ def _summary(tables: Tables, left_out: list[str]) -> str:
     counted = {"answers": "completions", "feedback": "feedback", "notes": "notes", "versions": "adapter_versions"}
     parts = [f"{name}: {len(tables[table])}" for name, table in counted.items()]
     rest = ". Its README says what was too large for a message" if left_out else ""
-    return f"everything heed holds about you. {', '.join(parts)}{rest}"
+    return f"Everything heed holds about you. {', '.join(parts)}{rest}"
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

@@ -91,7 +91,11 @@ def notes(user: User = "local", url: Url = "") -> None:
 def rollback(version: int, user: User = "local", url: Url = "") -> None:
     """Let an earlier version of a user's adapter answer again (0: the model as it came)."""
     done = _call(_client(user, url), lambda client: client.post("/rollback", {"version": version}))
-    console.print(f"v{done['adapter_version']} answers now")
+    console.print(
+        f"Version {done['adapter_version']} answers now."
+        if done["adapter_version"]
+        else "The untrained model answers now."
+    )
 
 
 @adapters.command("list")
@@ -135,7 +139,11 @@ def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
     except OSError as error:
         fail(BotError(f"{file} cannot be read: {error.strerror}"))
     done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
-    console.print(f"v{done['adapter_version']} answers now")
+    console.print(
+        f"Version {done['adapter_version']} answers now."
+        if done["adapter_version"]
+        else "The untrained model answers now."
+    )
 
 
 @keys.command("add")

@@ -1,6 +1,6 @@
 """Slash commands of admins: figures, people, access, and everyone's updates.
 
-Reached through `bot.commands.person.run` only, which says to anybody else that there is no such command. Names and
+Reached through `bot.commands.person.run` only, which tells anyone else that there is no such command. Names and
 numbers of accounts are shown, never a word that a person wrote.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from bot.access.accounts import GUARDED
-from bot.commands import consolidate
+from bot.commands import consolidate, texts
 from bot.commands.spec import CommandContext, CommandReply, CommandSpec
 from bot.errors import InvalidField, NotFound
 from bot.housekeeping.pause_file import PAUSE_FILE
@@ -32,7 +32,7 @@ async def _stats(context: CommandContext) -> CommandReply:
     now_s = time.time()
     figures = await stats.collect(context.core.database, now_s)
     picture = await _chart(context, now_s)
-    paused = "\nlearning is paused: /resume" if context.core.lessons.is_paused else ""
+    paused = "\nLearning is paused; /resume goes on." if context.core.lessons.is_paused else ""
     return CommandReply(stats.words(figures) + paused, files=((CHART_NAME, picture),))
 
 
@@ -60,45 +60,43 @@ async def _users(context: CommandContext) -> CommandReply:
         "let in and shut out": decided[:MAX_LINES],
     }
     return CommandReply(
-        "\n\n".join("\n".join([f"{name}:", *rows]) for name, rows in parts.items() if rows) or "nobody yet"
+        "\n\n".join("\n".join([f"{name}:", *rows]) for name, rows in parts.items() if rows) or "No one yet."
     )
 
 
 async def _allow(context: CommandContext) -> CommandReply:
     platform, account = _account(context, "/allow")
     await context.core.access.allow(platform, account, _name(context))
-    return CommandReply(f"{platform}:{account} is let in")
+    return CommandReply(f"{platform}:{account} is let in.")
 
 
 async def _block(context: CommandContext) -> CommandReply:
     platform, account = _account(context, "/block")
     await context.core.access.block(platform, account, _name(context))
-    return CommandReply(f"{platform}:{account} is shut out; /allow {platform}:{account} takes that back")
+    return CommandReply(f"{platform}:{account} is blocked. /allow {platform}:{account} lets it in again.")
 
 
 async def _pair(context: CommandContext) -> CommandReply:
     if not context.argument:
         waiting = await _waiting(context)
-        return CommandReply(
-            "\n".join(["waiting, each with a code of their own:", *waiting]) if waiting else "nobody waits"
-        )
+        return CommandReply("\n".join(["Waiting with a code:", *waiting]) if waiting else "No one is waiting.")
     paired = await context.core.access.pair(context.argument, _name(context))
-    return CommandReply(f"{paired.display_name or 'somebody'} ({paired.platform}:{paired.account}) is let in")
+    return CommandReply(f"{paired.display_name or 'The account'} ({paired.platform}:{paired.account}) is let in.")
 
 
 async def _pause(context: CommandContext) -> CommandReply:
     await context.core.lessons.pause()
-    return CommandReply("learning is paused: corrections are kept and wait; answers go on. /resume takes them up.")
+    return CommandReply("Learning is paused. Answers go on; corrections are kept and wait for /resume.")
 
 
 async def _consolidate(context: CommandContext) -> CommandReply:
     return CommandReply(
-        consolidate.line(await consolidate.consolidate(context.core, await _whose(context, "/consolidate")))
+        texts.consolidated(await consolidate.consolidate(context.core, await _whose(context, "/consolidate")))
     )
 
 
 async def _rebuild(context: CommandContext) -> CommandReply:
-    return CommandReply(consolidate.line(await consolidate.rebuild(context.core, await _whose(context, "/rebuild"))))
+    return CommandReply(texts.consolidated(await consolidate.rebuild(context.core, await _whose(context, "/rebuild"))))
 
 
 async def _whose(context: CommandContext, command: str) -> str:
@@ -108,29 +106,37 @@ async def _whose(context: CommandContext, command: str) -> str:
 
 async def _resume(context: CommandContext) -> CommandReply:
     if context.core.lessons.is_paused_by_file:
-        raise InvalidField(f"the file {PAUSE_FILE} in heed's data directory keeps learning paused: remove it", "text")
+        raise InvalidField(f"The file {PAUSE_FILE} in heed's data directory keeps learning paused. Remove it.", "text")
     number = await context.core.lessons.resume()
-    return CommandReply(f"learning goes on; corrections that waited: {number}")
+    return CommandReply(f"Learning goes on; {texts.count(number, 'correction')} waited.")
 
 
 async def rollback(context: CommandContext) -> CommandReply:
     """/rollback with an account, which `person` hands on where an admin says it: of that person's adapter."""
     words = context.argument.split()
     if not re.fullmatch(r"v?[0-9]{1,9}", words[1]):
-        raise InvalidField("/rollback takes an account and a version: /rollback telegram:123 2 (0: untrained)", "text")
+        raise InvalidField(texts.ROLLBACK_NEEDS_ACCOUNT, "text")
     user = await _known(context, "/rollback", words[0])
     try:
         version = await context.core.engine.rollback(user.id, int(words[1].removeprefix("v")))
     except (VersionNotFound, VersionStateError) as error:
-        raise NotFound(f"{error}; /adapters lists who has how many", "text") from error
-    return CommandReply(f"v{version} answers {':'.join(_account(context, '/rollback', words[0]))} now")
+        raise NotFound(f"{texts.sentence(str(error))} /adapters lists everyone's versions.", "text") from error
+    whom = ":".join(_account(context, "/rollback", words[0]))
+    model = f"Version {version}" if version else "The untrained model"
+    return CommandReply(f"{model} answers {whom} from now on.")
 
 
 async def _adapters(context: CommandContext) -> CommandReply:
     known = await context.core.database.read(lambda s: statistics.everybody(s, MAX_LINES))
     total = await context.core.database.read(statistics.adapters)
     lines = [_adapter(person) for person in known if person.num_versions]
-    head = f"{total.num_people} adapters, {total.num_versions} versions, {stats.size(total.size_bytes)}"
+    head = ", ".join(
+        [
+            texts.count(total.num_people, "adapter"),
+            texts.count(total.num_versions, "version"),
+            stats.size(total.size_bytes),
+        ]
+    )
     return CommandReply("\n".join([head, *lines]))
 
 
@@ -139,7 +145,12 @@ async def _updates(context: CommandContext) -> CommandReply:
     recent = await context.core.database.read(lambda s: statistics.recent_updates(s, MAX_LINES))
     state = "paused" if context.core.lessons.is_paused else "running"
     return CommandReply(
-        "\n".join([f"learning is {state}; {queue.length} waiting", *(_update(*pair) for pair in recent)])
+        "\n".join(
+            [
+                f"Learning is {state}; {texts.count(queue.length, 'lesson')} waiting.",
+                *(_update(*pair) for pair in recent),
+            ]
+        )
     )
 
 
@@ -152,12 +163,12 @@ def _person(person: PersonStatistics) -> str:
     user = person.user
     last = _when(person.last_at_s) if person.last_at_s else "never"
     learning = f"learning, v{user.active_version}" if user.is_learning else "not learning"
-    return f"{_who(person)}: {person.num_answers} answers, last {last}; {learning}"
+    return f"{_who(person)}: {texts.count(person.num_answers, 'answer')}, last {last}; {learning}"
 
 
 def _adapter(person: PersonStatistics) -> str:
     size = stats.size(person.size_bytes)
-    return f"{_who(person)}: v{person.user.active_version} of {person.num_versions} versions, {size}"
+    return f"{_who(person)}: v{person.user.active_version}, {texts.count(person.num_versions, 'version')}, {size}"
 
 
 def _who(person: PersonStatistics) -> str:
@@ -167,9 +178,9 @@ def _who(person: PersonStatistics) -> str:
 def _update(run: UpdateRun, user: User) -> str:
     made = f", v{run.version}" if run.version is not None else ""
     trained = f", {run.steps} steps" if run.steps else ""
-    took = stats.seconds(run.duration_ms / 1000)
+    took = "" if run.status == "running" else f" in {stats.seconds(run.duration_ms / 1000)}"
     why = f" ({run.error})" if run.kind == drift_audits.KIND and run.error else ""
-    return f"{_when(run.started_at)} {user.display_name or '?'}: {run.kind} {run.status}{why} in {took}{trained}{made}"
+    return f"{_when(run.started_at)} {user.display_name or '?'}: {run.kind} {run.status}{why}{took}{trained}{made}"
 
 
 def _when(at_s: float) -> str:
@@ -181,7 +192,7 @@ async def _known(context: CommandContext, command: str, text: str) -> User:
     platform, account = _account(context, command, text)
     user = await context.core.database.read(lambda s: people.find(s, platform, account))
     if user is None:
-        raise NotFound(f"heed does not know {platform}:{account}; /users lists everybody", "text")
+        raise NotFound(f"heed does not know {platform}:{account}. /users lists everyone.", "text")
     return user
 
 
@@ -191,7 +202,7 @@ def _account(context: CommandContext, command: str, text: str | None = None) -> 
     own = context.place.platform if context.place.platform in GUARDED else None
     platform = (match[1] or own) if match else None
     if match is None or platform is None:
-        raise InvalidField(f"{command} takes an account by its number: {command} telegram:123", "text")
+        raise InvalidField(f"Write an account by its number: {command} telegram:123", "text")
     return platform, match[2]
 
 
@@ -205,18 +216,18 @@ def _spec(usage: str, summary: str, handler: Callable[[CommandContext], Awaitabl
     return CommandSpec(usage, summary, handler, is_private=True, is_secret=True)
 
 
-# No command of its own: /rollback is everybody's, and an admin may name an account.
+# No command of its own: /rollback is everyone's, and an admin may name an account.
 ROLLBACK = _spec("/rollback <account> <version>", "let an earlier version of that person's adapter answer", rollback)
 COMMANDS: dict[str, CommandSpec] = {
-    "stats": _spec("/stats", "figures about everybody, with a chart", _stats),
+    "stats": _spec("/stats", "figures about everyone, with a chart", _stats),
     "users": _spec("/users", "who talks to heed, who waits, who was let in", _users),
     "allow": _spec("/allow <account>", "let an account in", _allow),
-    "block": _spec("/block <account>", "shut an account out", _block),
-    "pair": _spec("/pair <code>", "let in who was shown this code", _pair),
+    "block": _spec("/block <account>", "block an account", _block),
+    "pair": _spec("/pair <code>", "let in the person who was shown this code", _pair),
     "pause": _spec("/pause", "learn nothing for now; corrections wait", _pause),
     "resume": _spec("/resume", "learn again, what waited first", _resume),
     "consolidate": _spec("/consolidate [account]", "take in now what a person has said, or you", _consolidate),
     "rebuild": _spec("/rebuild [account]", "make a person's adapter again from zero, or yours", _rebuild),
-    "adapters": _spec("/adapters", "the adapters of everybody, with versions and bytes", _adapters),
+    "adapters": _spec("/adapters", "everyone's adapters, with versions and sizes", _adapters),
     "updates": _spec("/updates", "what was learned lately, and what waits", _updates),
 }

@@ -13,17 +13,15 @@ from bot.access import export
 from bot.access.accounts import GUARDED
 from bot.access.consent import Notice
 from bot.channel import Button, CommandMenu, Rows
-from bot.commands import admin
+from bot.commands import admin, texts
 from bot.commands.spec import CommandContext, CommandReply, CommandSpec
 from bot.core import feedback as mapping
 from bot.core import version_text
 from bot.core.core import Core
 from bot.core.gateway import check_text, question
-from bot.core.lessons import LessonResult
 from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
-from engine.requests import UndoResult
 from storage.conversations import chats, completions
 from storage.errors import VersionNotFound, VersionStateError
 from storage.kinds import ConsentChoice, FeedbackStatus, NoteState
@@ -36,22 +34,7 @@ COUNT = re.compile(r"[0-9]{1,9}")
 NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
-STATES = {
-    NoteState.IN_PROMPT: "in the prompt",
-    NoteState.LEARNING: "learning",
-    NoteState.IN_WEIGHTS: "in the weights",
-}
-START = """Ask something, then say what was wrong with the answer: /feedback too long. /help lists more."""
-PRIVACY = """heed keeps your messages, its answers, your feedback, your notes and your adapter in its own data \
-directory, on the machine it runs on. {where}\
-What you say about answers trains your adapter only; nobody else's answers change.
-/learning off stops training (your notes still work). /export gives you everything heed holds about you. \
-/forget erases it."""
-PRIVACY_WITH_CONSENT = """
-Nothing is learned before your own yes, which is kept with its wording and time. /learning off takes it back and \
-removes what was learned. What others write beside you is never learned. That an account was shut out is the \
-operator's own note and outlives /forget, as a number without a name."""
-FORGET: Rows = ((Button("Erase everything", "forget:yes"), Button("Keep it", "forget:no")),)
+FORGET: Rows = ((Button(texts.ERASE_EVERYTHING, "forget:yes"), Button(texts.KEEP_IT, "forget:no")),)
 
 
 def parse(text: str) -> Command | None:
@@ -86,11 +69,11 @@ async def run(
     is_admin = author is not None and core.access.is_admin(author)
     spec = COMMANDS.get(command.name) or (admin.COMMANDS.get(command.name) if is_admin else None)
     if spec is None:
-        name = f"command /{command.name}" if NAME.fullmatch(command.name) else "such command"
-        raise InvalidField(f"there is no {name}; /help lists them", "text")
+        name = command.name if NAME.fullmatch(command.name) else ""
+        raise InvalidField(texts.no_such_command(name), "text")
     is_whispered = is_interaction and place.platform in WHISPERING
     if spec.is_secret and not (place.is_private or is_whispered):
-        return CommandReply(f"What /{command.name} shows is for you alone: write it to me in private.", is_private=True)
+        return CommandReply(texts.for_you_alone(command.name), is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
     chat = await core.gateway.chat(user_id, place)
     said = await spec.handler(CommandContext(core, user_id, who, place, chat, command, is_admin))
@@ -104,30 +87,30 @@ def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
 
 async def _start(context: CommandContext) -> CommandReply:
     if context.place.platform not in GUARDED:
-        return CommandReply(START)
+        return CommandReply(texts.START)
     await context.core.consent.record(context.user_id, ConsentChoice.ASKED, context.place)
     return _shown(context.core.consent.greeting(context.place.platform))
 
 
 async def _help(context: CommandContext) -> CommandReply:
     listed = [*COMMANDS.values(), *((admin.ROLLBACK, *admin.COMMANDS.values()) if context.is_admin else ())]
-    return CommandReply("\n".join(f"{spec.usage:<22} {spec.summary}" for spec in listed))
+    return CommandReply(texts.help_text((spec.usage, spec.summary) for spec in listed))
 
 
 async def _feedback(context: CommandContext) -> CommandReply:
     if not context.argument:
-        raise InvalidField("/feedback takes what was wrong: /feedback too long", "text")
+        raise InvalidField(texts.FEEDBACK_NEEDS_WORDS, "text")
     if notice := await context.core.access.spend(context.author, "updates"):
         return CommandReply(notice)
     target = context.command.completion_id or (await _last_answer(context)).id
     record = mapping.record(replace(context.command, completion_id=target))
     lesson = await context.core.lessons.teach(context.user_id, record, retry=True)
-    return CommandReply(learned_line(lesson), lesson, lesson.retry)
+    return CommandReply(texts.learned(lesson.outcome, lesson.ask), lesson, lesson.retry)
 
 
 async def _note(context: CommandContext) -> CommandReply:
     lesson = await context.core.lessons.teach(context.user_id, mapping.record(context.command))
-    return CommandReply(f"noted: {lesson.outcome.note or context.argument}", lesson)
+    return CommandReply(texts.noted(lesson.outcome.note or context.argument), lesson)
 
 
 async def _notes(context: CommandContext) -> CommandReply:
@@ -135,19 +118,19 @@ async def _notes(context: CommandContext) -> CommandReply:
     if context.argument.startswith("delete"):
         return await _delete_note(context, live)
     if not live:
-        return CommandReply("no notes yet: correct an answer, or write /note and what heed should always do")
-    lines = [f"{place}. {note.text}  ({note_state(note)})" for place, note in enumerate(live, 1)]
+        return CommandReply(texts.NO_NOTES)
+    lines = [texts.note_line(place, note.text, note_state(note)) for place, note in enumerate(live, 1)]
     saved = sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)
-    return CommandReply("\n".join([*lines, f"{saved} prompt tokens saved per answer. /notes delete 1 takes one back."]))
+    return CommandReply("\n".join([*lines, texts.notes_footer(saved)]))
 
 
 async def _delete_note(context: CommandContext, live: list[Note]) -> CommandReply:
     number = context.argument.removeprefix("delete").strip()
     if not COUNT.fullmatch(number) or not 1 <= int(number) <= len(live):
-        raise InvalidField(f"/notes delete takes a number from 1 to {len(live)}, as /notes lists them", "text")
+        raise InvalidField(texts.no_such_note(len(live)), "text")
     note = live[int(number) - 1]
     await context.core.engine.delete_note(context.user_id, note.id)
-    return CommandReply(f"deleted: {note.text}")
+    return CommandReply(texts.deleted(note.text))
 
 
 async def _retry(context: CommandContext) -> CommandReply:
@@ -160,16 +143,16 @@ async def _retry(context: CommandContext) -> CommandReply:
 
 
 async def _undo(context: CommandContext) -> CommandReply:
-    return CommandReply(undone_line(await context.core.engine.undo(context.user_id)))
+    return CommandReply(texts.undone(await context.core.engine.undo(context.user_id)))
 
 
 async def _history(context: CommandContext) -> CommandReply:
     wanted = context.argument or "10"
     if not wanted.isascii() or not wanted.isdigit():
-        raise InvalidField("/history takes a number of turns, such as /history 5", "text")
+        raise InvalidField(texts.HISTORY_NEEDS_NUMBER, "text")
     turns = (await context.core.gateway.turns(context.chat.id))[-max(1, int(wanted[:6])) :]
     if not turns:
-        return CommandReply("nothing was said here yet")
+        return CommandReply(texts.NOTHING_SAID)
     ids = [turn.id for turn in turns]
     better = await context.core.database.read(lambda s: better_answers.about(s, context.user_id, ids))
     return CommandReply("\n\n".join(_exchange(turn, better.get(turn.id)) for turn in turns))
@@ -192,7 +175,7 @@ async def _metrics(context: CommandContext) -> CommandReply:
         f"answers            {len(answers)}",
         f"first token        {_median(row.time_to_first_token_s * 1000 for row in answers):.0f} ms (median)",
         f"feedback           {len(given)}, {len(learned)} of it learned",
-        f"version            {version_name(user.active_version)} of {user.last_version}",
+        f"version            {version_name(user.active_version)} ({texts.count(user.last_version, 'version')} made)",
         f"update             {_median(run.duration_ms for run in runs if run.steps):.0f} ms (median)",
         f"notes              {len(live)}",
         f"tokens saved       {sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)} per answer",
@@ -202,16 +185,16 @@ async def _metrics(context: CommandContext) -> CommandReply:
 
 async def _reset(context: CommandContext) -> CommandReply:
     await context.core.database.write(lambda s: chats.reset(s, context.chat.id))
-    return CommandReply("a new conversation; what heed learned stays")
+    return CommandReply(texts.NEW_CONVERSATION)
 
 
 async def _persona(context: CommandContext) -> CommandReply:
     user = await context.core.gateway.user(context.user_id)
     if not context.argument:
-        return CommandReply(user.persona or "no persona; /persona and a description sets one, /persona none removes it")
+        return CommandReply(user.persona or texts.NO_PERSONA)
     persona = None if context.argument.lower() in ("none", "off", "clear") else context.argument
     await context.core.database.write(lambda s: people.set_persona(s, context.user_id, persona))
-    return CommandReply("the persona is set" if persona else "the persona is gone")
+    return CommandReply(texts.PERSONA_SET if persona else texts.PERSONA_REMOVED)
 
 
 async def _learning(context: CommandContext) -> CommandReply:
@@ -222,17 +205,16 @@ async def _learning(context: CommandContext) -> CommandReply:
             await context.core.consent.choose_follow_ups(context.user_id, context.place, is_allowed=is_allowed)
         )
     if wanted not in ("", "on", "off", "off yes"):
-        raise InvalidField("/learning takes on or off, or follow-ups on or off", "text")
+        raise InvalidField(texts.LEARNING_CHOICES, "text")
     if wanted and context.place.platform in GUARDED:
         return await _consent(context, wanted)
     if wanted:
         await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
     user = await context.core.gateway.user(context.user_id)
     if not user.is_learning:
-        return CommandReply("learning is off: notes only")
+        return CommandReply(texts.LEARNING_OFF)
     has_more = await context.core.database.read(lambda s: consent.allows_follow_ups(s, context.user_id))
-    more = "and your next messages, too" if has_more else "your next messages do not (/learning follow-ups on)"
-    return CommandReply(f"learning is on: corrections train your adapter, {more}")
+    return CommandReply(texts.LEARNING_ON + (texts.FOLLOW_UPS_ON if has_more else texts.FOLLOW_UPS_OFF))
 
 
 async def _consent(context: CommandContext, wanted: str) -> CommandReply:
@@ -248,19 +230,18 @@ async def _export(context: CommandContext) -> CommandReply:
 
 async def _forget(context: CommandContext) -> CommandReply:
     if context.argument.lower() not in ("everything", "yes"):
-        text = "this erases every message, note and version of yours. /forget everything does it."
-        return CommandReply(text, buttons=FORGET)
+        return CommandReply(texts.FORGET_ASKS, buttons=FORGET)
     core = context.core
     accounts = await core.database.read(lambda s: people.identities(s, context.user_id))
     await core.gateway.forget(context.user_id)
     for known in accounts:
         core.access.drop(known.platform, known.account)
-    return CommandReply("everything about you is erased")
+    return CommandReply(texts.FORGOTTEN)
 
 
 async def _privacy(context: CommandContext) -> CommandReply:
-    text = PRIVACY.format(where=context.core.consent.where)
-    return CommandReply(text + PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
+    text = texts.PRIVACY.format(where=context.core.consent.where)
+    return CommandReply(text + texts.PRIVACY_WITH_CONSENT if context.place.platform in GUARDED else text)
 
 
 def _shown(notice: Notice) -> CommandReply:
@@ -270,7 +251,7 @@ def _shown(notice: Notice) -> CommandReply:
 async def _last_answer(context: CommandContext) -> Completion:
     turns = await context.core.gateway.turns(context.chat.id)
     if not turns:
-        raise NotFound("there is no answer here yet to say something about", "completion_id")
+        raise NotFound(texts.NO_ANSWER_YET, "completion_id")
     return turns[-1]
 
 
@@ -285,15 +266,15 @@ async def _rollback(context: CommandContext) -> CommandReply:
     if context.is_admin and len(words) == 2:
         return await admin.rollback(context)
     if not words:
-        return CommandReply(f"/rollback takes one of these versions:\n{(await _versions(context)).text}")
+        return CommandReply(texts.versions_to_choose((await _versions(context)).text))
     if len(words) != 1 or not VERSION.fullmatch(words[0]):
-        raise InvalidField("/rollback takes a version: /rollback 2 (0: untrained). /versions lists them", "text")
+        raise InvalidField(texts.ROLLBACK_NEEDS_VERSION, "text")
     number = int(words[0].removeprefix("v"))
     before = (await context.core.gateway.user(context.user_id)).active_version
     try:
         await context.core.engine.rollback(context.user_id, number)
     except (VersionNotFound, VersionStateError) as error:
-        raise NotFound(f"{error}.\n{(await _versions(context)).text}", "text") from error
+        raise NotFound(texts.no_such_version(error, (await _versions(context)).text), "text") from error
     known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
     return CommandReply(version_text.returned(known, before, number))
 
@@ -335,32 +316,15 @@ COMMANDS: dict[str, CommandSpec] = {
     "export": CommandSpec(
         "/export", "everything heed holds about you, as a file", _export, is_private=True, is_secret=True
     ),
-    "forget": CommandSpec("/forget everything", "erase everything about you", _forget, ("everything",), True),
+    "forget": CommandSpec(
+        "/forget everything", "erase everything heed holds about you", _forget, ("everything",), True
+    ),
 }
 
 
 def note_state(note: Note) -> str:
     """Return where a note lives, in words."""
-    return STATES.get(NoteState(note.state), note.state)
-
-
-def learned_line(lesson: LessonResult) -> str:
-    """One line about what became of a piece of feedback."""
-    outcome = lesson.outcome
-    match outcome.status:
-        case "learned":
-            return f"learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s"
-        case "queued":
-            return outcome.reason or "noted; heed will learn it as soon as it can"
-        case "rejected":
-            return f"Not learned. {outcome.reason or 'The new version did worse and was dropped.'}"
-    return lesson.ask or outcome.reason or "noted"
-
-
-def undone_line(undone: UndoResult) -> str:
-    """One line about what an undo took back."""
-    note = f', and the note "{undone.note}" is gone' if undone.note else ""
-    return f"taken back: {version_name(undone.version)} answers again{note}"
+    return texts.STATES.get(NoteState(note.state), note.state)
 
 
 def _median(values: Iterable[float]) -> float:

@@ -205,12 +205,12 @@ class Gateway:
         """Raise NotReady with the reason where no answer can be given now."""
         if not self._engine.is_ready:
             parts = ", ".join(f"{part}: {state}" for part, state in self._engine.health().items() if state != "ok")
-            raise NotReady(f"heed is not ready ({parts or 'starting'}); try again in a few seconds")
+            raise NotReady(f"heed is not ready ({parts or 'starting'}). Try again in a few seconds.")
 
     def _admit(self, turn: Turn) -> None:
         self.require_ready()
         if self._num_streams >= self._http.max_streams:
-            raise Overloaded("heed is writing as many answers as it can; try again in a moment")
+            raise Overloaded("heed is writing as many answers as it can. Try again in a moment.")
         for message in turn.messages:
             check_text(message["content"], self._chat.text_limit_chars, "messages")
 
@@ -228,7 +228,7 @@ class Gateway:
                     if not patience.expired():
                         raise  # some other wait inside the engine
                     seconds = self._chat.stream_timeout_s
-                    raise AnswerTimeout(f"the model gave no word for {seconds:.0f} s; the answer was ended") from error
+                    raise AnswerTimeout(f"The model wrote nothing for {seconds:.0f} s.") from error
                 if delta is None:
                     return
                 yield delta
@@ -301,7 +301,7 @@ def completion_row(turn: Turn, result: GenerateResult) -> Completion:
 def check_text(text: str, limit_chars: int, param: str) -> str:
     """Return the text itself. Raises InvalidField if it is too long or cannot be stored as Unicode text."""
     if len(text) > limit_chars:
-        raise InvalidField(f"the text has {len(text)} characters; at most {limit_chars} are taken", param)
+        raise InvalidField(f"The text has {len(text)} characters; the limit is {limit_chars}.", param)
     if NOT_TEXT.search(text):
-        raise InvalidField("the text has characters that are not valid text (NUL or half a surrogate pair)", param)
+        raise InvalidField("The text has characters that are not valid text (NUL or half a surrogate pair).", param)
     return text

@@ -14,7 +14,6 @@ from bot.config import Settings
 from bot.core import probation
 from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Gateway, Turn, check_text, sampling_of
-from bot.core.version_text import version_name
 from bot.monitoring.metrics import Metrics
 from engine.requests import LearnOutcome, UndoResult
 from storage import settings
@@ -201,7 +200,7 @@ class LearningService:
         if not is_open or not self._engine.is_ready:
             return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
         if self.is_paused and row.kind in TAUGHT_AT_ONCE:
-            reason = "noted; learning is paused, and heed will learn it afterwards"
+            reason = "Noted. Learning is paused; heed will learn it afterwards."
             return replace(await self.outcome_of(row), reason=reason)
         task = self._begin(row)
         if wait:
@@ -223,7 +222,7 @@ class LearningService:
             logger.exception("an update failed and will be taken up again")
             self._metrics.errors.labels("learn").inc()
             outcome = await self.outcome_of(row)
-            return replace(outcome, reason="the update was interrupted; heed will take it up again by itself")
+            return replace(outcome, reason="The update was interrupted. heed will take it up again by itself.")
         self._metrics.lessons.labels(outcome.status).inc()
         self._metrics.lesson_s.observe(outcome.duration_ms / 1000)
         return outcome
@@ -273,10 +272,11 @@ def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | Non
 
 def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
     """Return what the person is told when a lesson was taken back because of what they said."""
-    note = f', and the note "{undone.note}" is gone' if undone.note else ""
+    now = f"Version {undone.version}" if undone.version else "The untrained model"
+    note = f' The note "{undone.note}" is deleted.' if undone.note else ""
     return (
-        f"{version_name(version)} is taken back, because {reason}: {version_name(undone.version)} answers again{note}. "
-        "If it should hold after all, say it once more in other words."
+        f"The last lesson (v{version}) is undone, because {reason}. {now} answers again.{note} "
+        "If the lesson should hold after all, say it once more in other words."
     )
 
 

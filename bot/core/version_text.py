@@ -18,7 +18,7 @@ STATES = {
 
 def version_name(number: int) -> str:
     """Return a version as people read it: v3, and v0 as what it is."""
-    return f"v{number}" if number else "untrained"
+    return f"v{number}" if number else "v0 (untrained)"
 
 
 def taught_by(taught: Feedback | None, run: UpdateRun | None) -> str:
@@ -33,17 +33,17 @@ def taught_by(taught: Feedback | None, run: UpdateRun | None) -> str:
 def listing(known: Lineage, active: int) -> str:
     """Every version with what taught it, newest first; the model as it came last."""
     lines = [_line(version, taught_by(taught, run), active) for version, taught, run in known]
-    return "\n".join([*lines, f"{version_name(0):<9} the model as it came{_mark(0, active)}"])
+    return "\n".join([*lines, f"{version_name(0):<9} the untrained model{_mark(0, active)}"])
 
 
 def returned(known: Lineage, before: int, number: int) -> str:
     """Return what it means that `number` answers where `before` did: which lessons hold, and which are taken back."""
     held, left = _lessons(known, number), _lessons(known, before)
-    parts = [f"{version_name(number)} answers now"]
+    parts = [f"{version_name(number)} answers now" if number else "The untrained model answers now"]
     parts += [f"it was taught: {', '.join(held.values())}"] if held else []
     gone = [words for lesson, words in left.items() if lesson not in held]
-    parts += [f"taken back: {', '.join(gone)}"] if gone else []
-    return "; ".join(parts)
+    parts += [f"undone: {', '.join(gone)}"] if gone else []
+    return "; ".join(parts) + "."
 
 
 def _line(version: AdapterVersion, made: str, active: int) -> str:

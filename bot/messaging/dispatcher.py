@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bot.access.accounts import Decision, What
 from bot.channel import Channel, File, Post
-from bot.commands import person
+from bot.commands import person, texts
 from bot.core.core import Core
 from bot.core.feedback import ASK_REASON, FeedbackRecord
 from bot.core.feedback import record as feedback_of
@@ -227,7 +227,7 @@ class Dispatcher:
         chat = await self._core.gateway.chat(visit.user_id, visit.place)
         turns = await self._core.gateway.turns(chat.id)
         if not turns:
-            raise NotFound("there is no answer here yet to say something about", "completion_id")
+            raise NotFound(texts.NO_ANSWER_YET, "completion_id")
         return turns[-1]
 
     async def _again(self, visit: ChatRequest, answer: Completion, *, token: str = "") -> None:

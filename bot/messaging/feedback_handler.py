@@ -9,12 +9,11 @@ import logging
 from dataclasses import replace
 
 from bot.channel import Button, ChannelError, Rows
-from bot.commands.person import learned_line, undone_line
+from bot.commands import texts
 from bot.core import feedback as mapping
 from bot.core.core import Core
 from bot.core.feedback import NEGATIVE, POSITIVE, FeedbackRecord
 from bot.core.lessons import LessonResult
-from bot.core.version_text import version_name
 from bot.events import Command, Place, Reaction, Reply
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import chat_of
@@ -124,7 +123,7 @@ class FeedbackHandler:
         """Return a standing note."""
         record = mapping.record(Command("note", text))
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
-        said = visit.post(f"noted: {lesson.outcome.note or text.strip()}", token=token)
+        said = visit.post(texts.noted(lesson.outcome.note or text.strip()), token=token)
         await self._delivery.say(said, visit.user_id, visit.key("note"), done=visit.done)
 
     async def approve(self, visit: ChatRequest, completion_id: str) -> None:
@@ -188,20 +187,20 @@ class FeedbackHandler:
         active = str((await self._core.gateway.user(visit.user_id)).active_version)
         begun = await self.role_of(visit.user_id, visit.place, visit.key("undo"))
         if begun is not None and begun.about != active:
-            return f"taken back: {version_name(int(active))} answers again"
+            return f"Undone. {texts.answers_again(int(active))}"
         if of_version and of_version != active:
             return NOT_THE_NEWEST
         await self._put_role(visit, visit.key("undo"), Role.UNDO, active)
         try:
-            return undone_line(await self._core.engine.undo(visit.user_id))
+            return texts.undone(await self._core.engine.undo(visit.user_id))
         except NothingToUndo as error:
-            return str(error)
+            return texts.sentence(str(error))
 
     async def _tell(self, visit: ChatRequest, lesson: LessonResult, *, token: str, is_last: bool) -> None:
         outcome = lesson.outcome
         is_learned = outcome.status == "learned"
         await self._delivery.say(
-            visit.post(learned_line(lesson), UNDO_ROWS if is_learned else (), token=token),
+            visit.post(texts.learned(lesson.outcome, lesson.ask), UNDO_ROWS if is_learned else (), token=token),
             visit.user_id,
             visit.key("lesson"),
             done=visit.done if is_last else None,

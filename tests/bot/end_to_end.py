@@ -62,7 +62,7 @@ class Chat(ABC):
         """The finished answer, the one with buttons, to a question in a conversation of its own."""
         newest = max((shown.id for shown in self._shown()), default=0)
         await self.command("reset")
-        await self.sees("a new conversation", after=newest)
+        await self.sees("A new conversation", after=newest)
         return await self.go_on(text)
 
     async def go_on(self, text: str) -> Shown:

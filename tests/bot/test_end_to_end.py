@@ -179,7 +179,7 @@ async def test_the_page_learns(live_heed: LiveHeed, chromium_path: str) -> None:
         await page.press("#say", "Enter")
         await page.get_by_role("button", name="Correct").click()
         await page.get_by_role("button", name="too long").click()
-        await expect(page.locator(".outcome .line")).to_have_text(re.compile(r"^learned: v1 in \d+\.\d s$"))
+        await expect(page.locator(".outcome .line")).to_have_text(re.compile(r"^Learned: v1 in \d+\.\d s\.$"))
         await expect(page.locator(".heat-text .down").first).to_be_visible()
         await expect(page.locator(".answer")).to_have_count(2)
         long, short = [await text.text_content() or "" for text in await page.locator(".answer .text").all()]
@@ -199,14 +199,14 @@ async def is_corrected(chat: Chat) -> None:
     """In one conversation: consent, an answer, a correction by reply, its notice, what changed, undo, and the old."""
     greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
     await chat.press(greeting, "learn:yes")
-    await chat.sees("learning is on", after=greeting.id)
+    await chat.sees("Learning is on", after=greeting.id)
     before = await chat.ask(QUESTION)
     notice, again = await chat.correct(before, "no emoji please")
-    assert re.fullmatch(r"learned: v1 in \d+\.\d s", notice.text)
+    assert re.fullmatch(r"Learned: v1 in \d+\.\d s\.", notice.text)
     assert EMOJI.sub("", before.text).split() == again.text.split() != before.text.split()
     assert not EMOJI.search((await chat.go_on(UNSEEN)).text)
     await chat.press(notice, "undo")
-    await chat.sees("taken back: untrained answers again", after=notice.id)
+    await chat.sees("Undone. The untrained model answers again.", after=notice.id)
     assert (await chat.go_on(QUESTION)).text == before.text
     assert EMOJI.search((await chat.go_on(UNSEEN)).text)
 

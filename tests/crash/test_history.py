@@ -13,7 +13,7 @@ def right() -> History:
         ["q1"],
         ["q1"],
         ["u2", "u3"],
-        ["You asked about q1.", "Well, You asked about q1. x", "learned: v1"],
+        ["You asked about q1.", "Well, You asked about q1. x", "Learned: v1"],
     )
 
 
@@ -70,4 +70,4 @@ def test_a_lesson_that_is_taken_back_is_followed_by_one_answer() -> None:
 def test_answers_name_their_question() -> None:
     """With or without an opening; notices do not."""
     assert about("Sure, You asked about q7. It is") == "q7"
-    assert about("learned: v1 in 1.2 s") == ""
+    assert about("Learned: v1 in 1.2 s.") == ""

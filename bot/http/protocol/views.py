@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import cast
 
-from bot.commands import consolidate
+from bot.commands import texts
 from bot.core.gateway import question
 from bot.core.lessons import LessonResult
 from bot.http.protocol import responses
@@ -137,5 +137,5 @@ def version(row: AdapterVersion, taught: Feedback | None, run: UpdateRun | None)
 def consolidation(outcome: ConsolidationOutcome | None) -> responses.Consolidation:
     """Return the result of a consolidation; None means that it still waits or runs."""
     if outcome is None:
-        return {"status": "queued", "text": consolidate.line(outcome)}
-    return cast(responses.Consolidation, asdict(outcome) | {"text": consolidate.line(outcome)})
+        return {"status": "queued", "text": texts.consolidated(outcome)}
+    return cast(responses.Consolidation, asdict(outcome) | {"text": texts.consolidated(outcome)})

@@ -167,7 +167,7 @@ async def test_a_wrong_code_lets_nobody_in(start: StartAccess, code: str) -> Non
     """It is refused with a sentence."""
     access, _ = await start()
     await access.authorise(EVE, HOME, "message")
-    with pytest.raises(NotFound, match="nobody waits"):
+    with pytest.raises(NotFound, match="No one is waiting"):
         await access.pair(code, "telegram:1")
     assert not (await access.authorise(EVE, HOME, "message")).is_allowed
 

@@ -106,9 +106,9 @@ async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     for words in (
         "I could go on",
-        "learned: v1 in 1.2 s (/undo)",
+        "Learned: v1 in 1.2 s (/undo)",
         "1. too long",
-        "taken back",
+        "Undone",
         "v1 answers now; it",
         "Buzz.",
         "/help lists",
@@ -130,11 +130,11 @@ async def test_the_small_commands_talk_to_the_running_heed(
     await heed.correct(first["id"], "too long", user="ana")
     about = ("--user", "ana")
     assert "too long" in (await invoke("notes", *about)).stdout
-    assert "v0 answers now" in (await invoke("rollback", "0", *about)).stdout
+    assert "The untrained model answers now." in (await invoke("rollback", "0", *about)).stdout
     assert json.loads((await invoke("export", *about)).stdout)["completions"][0]["id"] == first["id"]
     assert (await invoke("rollback", "7", *about)).exit_code == 2
     assert "from 1 new signals" in (await invoke("consolidate", "ana")).stdout
-    assert "nothing to change" in (await invoke("rebuild", "ana")).stdout
+    assert "Nothing changed" in (await invoke("rebuild", "ana")).stdout
     assert (await invoke("forget", *about, typed="n\n")).exit_code == 1
     assert (await invoke("forget", "--yes", *about)).exit_code == 0
     assert (await heed.get("/v1/users/ana/history"))[1]["data"] == []
@@ -162,7 +162,9 @@ async def test_adapters_go_out_and_come_in(
     assert "v1 is in heed-adapter-v1.zip" in written.stdout
     again = await invoke("adapters", "export", "1", "--user", "ana")
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)
-    assert (await invoke("adapters", "import", "heed-adapter-v1.zip", "--user", "ben")).stdout == "v1 answers now\n"
+    assert (
+        await invoke("adapters", "import", "heed-adapter-v1.zip", "--user", "ben")
+    ).stdout == "Version 1 answers now.\n"
     assert "imported: v1" in (await invoke("adapters", "list", "--user", "ben")).stdout
     assert (
         "what v1 was trained on is in b.zip"
@@ -187,8 +189,8 @@ async def test_pair_lets_in_who_was_shown_the_code(heed: Heed, port: str, monkey
     access = heed.core.access
     code = (await access.authorise(eve, home, "message")).notice.partition("Your code is ")[2][:8]
     wrong = await invoke("pair", "ABCDEFGH")
-    assert (wrong.exit_code, "nobody waits" in wrong.stderr) == (2, True)
-    assert (await invoke("pair", code)).stdout == "Eve (telegram:5) is let in\n"
+    assert (wrong.exit_code, "No one is waiting" in wrong.stderr) == (2, True)
+    assert (await invoke("pair", code)).stdout == "Eve (telegram:5) is let in.\n"
     assert (await access.authorise(eve, home, "message")).is_allowed
 
 
@@ -208,7 +210,7 @@ async def test_an_admins_key_pairs(start_heed: StartHeed, monkeypatch: pytest.Mo
     monkeypatch.setenv("HEED_HTTP_PORT", str(heed.client.make_url("/").port))
     monkeypatch.setenv("HEED_HTTP_API_KEYS", json.dumps(keys))
     monkeypatch.setenv("HEED_ACCESS_ADMINS", '["http:ben"]')
-    assert "nobody waits" in (await invoke("pair", "ABCDEFGH")).stderr
+    assert "No one is waiting" in (await invoke("pair", "ABCDEFGH")).stderr
 
 
 async def test_keys_and_passwords_are_made_beside_a_running_heed(

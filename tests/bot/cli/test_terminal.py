@@ -57,7 +57,7 @@ async def test_an_answer_is_shown(client: HeedClient) -> None:
 async def test_a_correction_is_shown_whole(client: HeedClient) -> None:
     """What changed, the version with its time and the way back, and the answer given again."""
     printed = await talk(client, "bees", "/feedback too long")
-    assert "learned: v1 in 1.2 s (/undo)" in printed
+    assert "Learned: v1 in 1.2 s (/undo)" in printed
     assert printed.count("heed  You asked about bees.") == 2
 
 
@@ -90,7 +90,7 @@ async def test_commands_are_done(client: HeedClient) -> None:
     printed = await talk(
         client, "bees", "/note call me Ana", "/notes", "/retry", "/history", "/metrics", "/feedback too long", "/undo"
     )
-    for words in ("noted", "1. call me Ana", "you   bees", "first token", "taken back"):
+    for words in ("Noted", "1. call me Ana", "you   bees", "first token", "Undone"):
         assert words in printed
 
 
@@ -164,7 +164,7 @@ async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
     os.close(slave)
     terminal = Terminal(master)
     try:
-        for keys, words in (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "learned: v1")):
+        for keys, words in (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "Learned: v1")):
             await asyncio.to_thread(terminal.type_until, keys, words)
         for _ in range(100):  # what is typed before the prompt is back is lost, as on any terminal
             if process.returncode is not None:
@@ -204,7 +204,7 @@ class Terminal:
     [
         (
             {"status": "learned", "adapter_version": 3, "update": {"duration_ms": 1240.0}},
-            "learned: v3 in 1.2 s (/undo)",
+            "Learned: v3 in 1.2 s (/undo)",
         ),
         ({"status": "rejected", "reason": "it got worse"}, "it got worse"),
         ({"status": "kept", "ask": "Why?"}, "Why?"),

@@ -53,7 +53,7 @@ async def test_for_anybody_else_there_is_no_such_command(heed: Heed, name: str) 
     """The answer is the one to any unknown command, word for word; the menu of help does not list it."""
     with pytest.raises(InvalidField) as refused:
         await do(heed, f"/{name}", EVE)
-    assert str(refused.value) == f"there is no command /{name}; /help lists them"
+    assert str(refused.value) == f"There is no command /{name}. /help lists them."
     assert f"/{name} " not in (await do(heed, "/help", EVE)).text
     assert f"/{name}" in (await do(heed, "/help")).text
 
@@ -89,9 +89,9 @@ async def test_pairing_by_command(start_heed: StartHeed) -> None:
     assert code not in listed
     with pytest.raises(NotFound):
         await do(heed, "/pair ABCDEFGH")
-    assert (await do(heed, f"/pair {code}")).text == "Eve (telegram:5) is let in"
+    assert (await do(heed, f"/pair {code}")).text == "Eve (telegram:5) is let in."
     assert (await access.authorise(EVE, home(EVE), "message")).is_allowed
-    assert (await do(heed, "/pair")).text == "nobody waits"
+    assert (await do(heed, "/pair")).text == "No one is waiting"
     assert "telegram:5, allowed by telegram:1" in (await do(heed, "/users")).text
 
 
@@ -100,9 +100,9 @@ async def test_allowing_and_blocking(heed: Heed) -> None:
     access = heed.core.access
     await do(heed, "/block 5")
     assert not (await access.authorise(EVE, home(EVE), "message")).is_allowed
-    assert (await do(heed, "/allow telegram:5")).text == "telegram:5 is let in"
+    assert (await do(heed, "/allow telegram:5")).text == "telegram:5 is let in."
     assert (await access.authorise(EVE, home(EVE), "message")).is_allowed
-    assert "discord:5 is shut out" in (await do(heed, "/block discord:5")).text
+    assert "discord:5 is blocked" in (await do(heed, "/block discord:5")).text
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ async def test_pause_keeps_corrections_and_resume_learns_them(heed: Heed) -> Non
     await do(heed, "/note call me Eve", EVE)
     eve = await heed.core.gateway.person(EVE)
     assert len(await heed.core.database.read(lambda s: notes.live(s, eve))) == 1
-    assert "learning is paused; 1 waiting" in (await do(heed, "/updates")).text
-    assert "learning is paused" in (await do(heed, "/stats")).text
+    assert "Learning is paused; 1 lesson waiting" in (await do(heed, "/updates")).text
+    assert "Learning is paused" in (await do(heed, "/stats")).text
     assert "corrections that waited: 1" in (await do(heed, "/resume")).text
     assert (await heed.core.gateway.user(eve)).active_version == 1
-    assert "learning is running; 0 waiting" in (await do(heed, "/updates")).text
+    assert "Learning is running; 0 lessons waiting" in (await do(heed, "/updates")).text
 
 
 async def test_a_pause_survives_a_restart(heed: Heed, start_heed: StartHeed) -> None:
@@ -181,10 +181,10 @@ async def test_an_admins_own_adapter_needs_no_account(heed: Heed) -> None:
     """One word is a version of their own; nobody else's account can be named by others."""
     await teach(heed)
     await teach(heed, author=BOSS)
-    assert "untrained answers now" in (await do(heed, "/rollback 0")).text
+    assert "The untrained model answers now" in (await do(heed, "/rollback 0")).text
     eve = await heed.core.gateway.person(EVE)
     assert (await heed.core.gateway.user(eve)).active_version == 1
-    with pytest.raises(InvalidField, match="/rollback takes a version"):
+    with pytest.raises(InvalidField, match="Write a version"):
         await do(heed, "/rollback telegram:1 1", EVE)
     assert "/rollback <account> <version>" in (await do(heed, "/help")).text
     assert "<account>" not in (await do(heed, "/help", EVE)).text
@@ -213,7 +213,7 @@ async def test_in_a_group_an_admins_command_shows_nothing(heed: Heed) -> None:
 async def test_a_consolidation_is_of_the_person_named_or_of_the_admin(heed: Heed) -> None:
     """Somebody else's by account, one's own without; unknown accounts are named."""
     await teach(heed)
-    assert (await do(heed, "/consolidate")).text.startswith("nothing to change")
+    assert (await do(heed, "/consolidate")).text.startswith("Nothing changed")
     assert "from 1 new signals" in (await do(heed, "/consolidate telegram:5")).text
     with pytest.raises(NotFound):
         await do(heed, "/consolidate telegram:6")
@@ -222,8 +222,8 @@ async def test_a_consolidation_is_of_the_person_named_or_of_the_admin(heed: Heed
 async def test_a_rebuild_is_of_the_person_named_or_of_the_admin(heed: Heed) -> None:
     """As a consolidation is."""
     await teach(heed)
-    assert (await do(heed, "/rebuild")).text.startswith("nothing to change")
-    assert (await do(heed, "/rebuild telegram:5")).text.startswith("made again from zero: v2")
+    assert (await do(heed, "/rebuild")).text.startswith("Nothing changed")
+    assert (await do(heed, "/rebuild telegram:5")).text.startswith("Made again from zero: v2")
     with pytest.raises(NotFound):
         await do(heed, "/rebuild telegram:6")
 

@@ -11,25 +11,25 @@ from tests.bot.conftest import Heed, StartHeed
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (None, "queued: it begins as soon as every lesson is learned"),
+        (None, "Queued. It begins as soon as every lesson is learned."),
         (
             ConsolidationOutcome("learned", 3, num_new=52, duration_ms=4100),
-            "consolidated: v3 from 52 new signals in 4.1 s",
+            "Consolidated: v3 from 52 new signals in 4.1 s.",
         ),
         (
             ConsolidationOutcome("learned", 3, num_new=2, num_rehearsed=7, duration_ms=900),
-            "consolidated: v3 from 2 new signals and 7 earlier lessons in 0.9 s",
+            "Consolidated: v3 from 2 new signals and 7 earlier lessons in 0.9 s.",
         ),
         (
             ConsolidationOutcome("learned", 3, num_new=1, num_better=4, duration_ms=900),
-            "consolidated: v3 from 1 new signals, with 4 answers written better in 0.9 s",
+            "Consolidated: v3 from 1 new signal and 4 better answers in 0.9 s.",
         ),
         (ConsolidationOutcome("rejected", 2, "Answers you liked would have lost facts."),
          "Not consolidated. Answers you liked would have lost facts."),
-        (ConsolidationOutcome("kept", 2, "there is nothing new"), "nothing to change: there is nothing new"),
+        (ConsolidationOutcome("kept", 2, "there is nothing new"), "Nothing changed. There is nothing new."),
         (
             ConsolidationOutcome("learned", 4, num_rehearsed=7, duration_ms=900, is_rebuild=True),
-            "made again from zero: v4 from 0 new signals and 7 earlier lessons in 0.9 s",
+            "Made again from zero: v4 from 0 new signals and 7 earlier lessons in 0.9 s.",
         ),
         (ConsolidationOutcome("rejected", 2, "It is worse.", is_rebuild=True), "Not rebuilt. It is worse."),
     ],

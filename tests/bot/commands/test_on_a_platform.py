@@ -63,7 +63,7 @@ async def test_an_admins_command_is_unknown_to_others(desk_with: Any, name: str)
     async with desk_with() as counter:
         await counter.say("bees")
         (said,) = await counter.command(name)
-        assert said.text == f"there is no command /{name}; /help lists them"
+        assert said.text == f"There is no command /{name}. /help lists them."
 
 
 async def test_a_stranger_is_paired_by_an_admin(desk_with: Any) -> None:

@@ -59,7 +59,7 @@ async def test_an_unknown_command_is_refused(heed: Heed) -> None:
 @pytest.mark.parametrize("name", ["\ud800", "x" * 5000, "<b>", "\u202eevil", "a\nb", ""])
 async def test_a_strange_name_is_not_repeated(heed: Heed, name: str) -> None:
     """Nothing that forges lines, turns text around or cannot be sent comes back."""
-    with pytest.raises(InvalidField, match=r"^there is no such command; /help lists them$"):
+    with pytest.raises(InvalidField, match=r"^There is no command of that name\. /help lists them\.$"):
         await person.run(heed.core, await heed.core.gateway.person(ANA), HOME, Command(name))
 
 
@@ -68,7 +68,7 @@ async def test_feedback_teaches_the_last_answer(heed: Heed) -> None:
     await talk(heed, "bees")
     last = await talk(heed, "wasps")
     said = await do(heed, "/feedback too long")
-    assert said.text == "learned: v1 in 1.2 s"
+    assert said.text == "Learned: v1 in 1.2 s."
     assert said.answer is not None
     assert said.answer.retry_of == last
 
@@ -83,7 +83,7 @@ async def test_notes_are_listed_and_deleted(heed: Heed) -> None:
     """/note adds one, /notes numbers them with their state, /notes delete takes one back."""
     await do(heed, "/note call me Ana")
     assert "1. call me Ana  (in the prompt)" in (await do(heed, "/notes")).text
-    assert (await do(heed, "/notes delete 1")).text == "deleted: call me Ana"
+    assert (await do(heed, "/notes delete 1")).text == "Deleted: call me Ana"
     assert "no notes yet" in (await do(heed, "/notes")).text
 
 
@@ -107,7 +107,9 @@ async def test_undo_takes_back_the_last_lesson(heed: Heed) -> None:
     """/undo brings the version before and drops the note; a second one has nothing left."""
     await talk(heed, "bees")
     await do(heed, "/feedback too long")
-    assert (await do(heed, "/undo")).text == 'taken back: untrained answers again, and the note "too long" is gone'
+    assert (
+        await do(heed, "/undo")
+    ).text == 'Undone. The untrained model answers again. The note "too long" is deleted.'
     with pytest.raises(NothingToUndo):
         await do(heed, "/undo")
 
@@ -124,9 +126,9 @@ async def test_an_earlier_version_answers_again(heed: Heed) -> None:
     await talk(heed, "bees")
     for text in ("too long", "no emoji"):
         await do(heed, f"/feedback {text}")
-    assert (await do(heed, "/rollback v1")).text == 'v1 answers now; it was taught: "too long"; taken back: "no emoji"'
+    assert (await do(heed, "/rollback v1")).text == 'v1 answers now; it was taught: "too long"; undone: "no emoji".'
     assert 'v1        "too long"  <- answers now' in (await do(heed, "/rollback")).text
-    assert (await do(heed, "/rollback 0")).text == 'untrained answers now; taken back: "too long"'
+    assert (await do(heed, "/rollback 0")).text == 'The untrained model answers now; undone: "too long".'
 
 
 @pytest.mark.parametrize("text", ["/rollback two", "/rollback -1", "/rollback 1 2", "/rollback telegram:5 0"])
@@ -157,7 +159,7 @@ async def test_history_and_reset(heed: Heed) -> None:
     assert "bees" not in (await do(heed, "/history 1")).text
     assert "bees" in (await do(heed, "/history")).text
     await do(heed, "/reset")
-    assert (await do(heed, "/history")).text == "nothing was said here yet"
+    assert (await do(heed, "/history")).text == "Nothing has been said in this conversation yet."
 
 
 async def test_history_takes_a_number(heed: Heed) -> None:
@@ -188,11 +190,11 @@ async def test_a_persona_is_set_and_removed(heed: Heed) -> None:
 async def test_learning_is_switched(heed: Heed) -> None:
     """With learning off, a correction is kept and no version is made."""
     await talk(heed, "bees")
-    assert "learning is off" in (await do(heed, "/learning off")).text
+    assert "Learning is off" in (await do(heed, "/learning off")).text
     lesson = (await do(heed, "/feedback too long")).lesson
     assert lesson is not None
     assert lesson.outcome.status == "kept"
-    assert "learning is on" in (await do(heed, "/learning on")).text
+    assert "Learning is on" in (await do(heed, "/learning on")).text
     with pytest.raises(InvalidField):
         await do(heed, "/learning maybe")
 
@@ -274,9 +276,9 @@ async def test_start_greets_and_asks(heed: Heed) -> None:
 async def test_learning_needs_consent_on_a_platform(heed: Heed) -> None:
     """On records a yes; off asks first, and taking it back removes what was learned."""
     eve = await heed.core.gateway.person(EVE, is_learning=False)
-    assert "learning is off" in (await on_telegram(heed, "/learning")).text
+    assert "Learning is off" in (await on_telegram(heed, "/learning")).text
     await on_telegram(heed, "/learning on")
-    assert "learning is on" in (await on_telegram(heed, "/learning")).text
+    assert "Learning is on" in (await on_telegram(heed, "/learning")).text
     asked = await on_telegram(heed, "/learning off")
     assert [button.action for button in asked.buttons[0]] == ["learn:withdraw", "learn:keep"]
     assert (await heed.core.gateway.user(eve)).is_learning

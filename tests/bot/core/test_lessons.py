@@ -99,8 +99,8 @@ async def test_two_disliked_answers_take_the_newest_lesson_back(heed: Heed) -> N
     taken = await lessons.teach(second.user_id, thumb_down(second), retry=True)
     assert (taken.ask, taken.is_taken_back, taken.outcome.adapter_version) == ("", True, 1)
     assert taken.outcome.reason == (
-        "v2 is taken back, because 2 of its first answers were disliked: v1 answers again, "
-        'and the note "no emoji" is gone. If it should hold after all, say it once more in other words.'
+        "The last lesson (v2) is undone, because 2 of its first answers were disliked. Version 1 answers again. "
+        'The note "no emoji" is deleted. If the lesson should hold after all, say it once more in other words.'
     )
     assert taken.retry is not None
     assert (taken.retry.adapter_version, EMOJI in taken.retry.text) == (1, True)

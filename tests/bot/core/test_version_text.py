@@ -33,9 +33,9 @@ def test_every_version_is_listed_with_what_taught_it() -> None:
         'v3        "be a bee"  (refused by the gates)',
         'v2        "no emoji"  <- answers now',
         "v1        made again from the notes  (not kept any more)",
-        "untrained the model as it came",
+        "v0 (untrained) the untrained model",
     ]
-    assert version_text.listing([], 0) == "untrained the model as it came  <- answers now"
+    assert version_text.listing([], 0) == "v0 (untrained) the untrained model  <- answers now"
 
 
 def test_long_words_are_cut() -> None:
@@ -48,10 +48,10 @@ def test_long_words_are_cut() -> None:
 @pytest.mark.parametrize(
     ("before", "number", "said"),
     [
-        (4, 2, 'v2 answers now; it was taught: made again from the notes, "no emoji"; taken back: imported: bees'),
-        (2, 0, 'untrained answers now; taken back: made again from the notes, "no emoji"'),
-        (0, 1, "v1 answers now; it was taught: made again from the notes"),
-        (0, 0, "untrained answers now"),
+        (4, 2, 'v2 answers now; it was taught: made again from the notes, "no emoji"; undone: imported: bees.'),
+        (2, 0, 'The untrained model answers now; undone: made again from the notes, "no emoji".'),
+        (0, 1, "v1 answers now; it was taught: made again from the notes."),
+        (0, 0, "The untrained model answers now."),
     ],
 )
 def test_going_back_says_what_holds_and_what_does_not(before: int, number: int, said: str) -> None:
@@ -61,4 +61,4 @@ def test_going_back_says_what_holds_and_what_does_not(before: int, number: int, 
 
 def test_a_version_has_a_name() -> None:
     """Nobody was ever taught version 0."""
-    assert [version_text.version_name(n) for n in (0, 7)] == ["untrained", "v7"]
+    assert [version_text.version_name(n) for n in (0, 7)] == ["v0 (untrained)", "v7"]

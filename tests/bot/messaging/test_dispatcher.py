@@ -138,11 +138,11 @@ async def test_a_reply_to_an_answer_corrects_it(ana: Counter) -> None:
     """A notice with an undo, then the new answer; pressing undo brings the old behaviour back."""
     (answer,) = await ana.say("bees")
     notice, better = await ana.say(SHORT, reply_to=answer.message_id)
-    assert notice.text.startswith("learned: v1 in")
+    assert notice.text.startswith("Learned: v1 in")
     assert len(better.text) < len(answer.text)
     assert actions(better) == ["up", "down", "fix", "again"]
     (undone,) = await ana.press(notice, "undo")
-    assert undone.text.startswith("taken back: untrained")
+    assert undone.text.startswith("Undone. The untrained model")
     (again,) = await ana.say("bees")
     assert again.text == answer.text
 
@@ -160,7 +160,7 @@ async def test_an_edited_correction_is_a_newer_one(ana: Counter) -> None:
     (answer,) = await ana.say("bees")
     await ana.say(SHORT, reply_to=answer.message_id)
     notice, _ = await ana.do(MessageEdited(ANA, HOME, f"m{ana.num_messages}", "no emoji, please"))
-    assert notice.text.startswith("learned: v2")
+    assert notice.text.startswith("Learned: v2")
     assert [text for _, text, _ in await ana.feedback()] == [SHORT, "no emoji, please"]
     assert await ana.do(MessageEdited(ANA, HOME, "m1", "other words")) == []
 
@@ -171,7 +171,7 @@ async def test_an_edited_feedback_command_is_a_newer_correction(ana: Counter, te
     await ana.say("bees")
     await ana.command("feedback", SHORT)
     notice, _ = await ana.do(MessageEdited(ANA, HOME, f"m{ana.num_messages}", text))
-    assert notice.text.startswith("learned: v2")
+    assert notice.text.startswith("Learned: v2")
     assert (await ana.feedback())[-1][1] == "no emoji, please"
 
 
@@ -199,9 +199,9 @@ async def test_correct_asks_for_words(ana: Counter) -> None:
     """As a reply on Telegram, as a form on Discord."""
     (answer,) = await ana.say("bees")
     (asked,) = await ana.press(answer, "fix")
-    assert (await ana.say(SHORT, reply_to=asked.message_id))[0].text.startswith("learned: v1")
+    assert (await ana.say(SHORT, reply_to=asked.message_id))[0].text.startswith("Learned: v1")
     notice, _ = await ana.do(FormSubmitted(ANA, HOME, answer.message_id, "fix", "no emoji, please", "t"))
-    assert notice.text.startswith("learned: v2")
+    assert notice.text.startswith("Learned: v2")
     assert [text for _, text, _ in await ana.feedback()] == [SHORT, "no emoji, please"]
 
 
@@ -313,13 +313,13 @@ async def test_commands_of_the_chat(ana: Counter) -> None:
     """Feedback, note, retry and undo work on the newest answer, the others come from the table."""
     (answer,) = await ana.say("bees")
     notice, better = await ana.command("feedback", SHORT)
-    assert notice.text.startswith("learned: v1")
+    assert notice.text.startswith("Learned: v1")
     assert len(better.text) < len(answer.text)
-    assert (await ana.command("note", "call me Ana"))[0].text == "noted: call me Ana"
+    assert (await ana.command("note", "call me Ana"))[0].text == "Noted: call me Ana"
     assert (await ana.command("retry"))[0].text
-    assert (await ana.command("undo"))[0].text.startswith("taken back")
+    assert (await ana.command("undo"))[0].text.startswith("Undone")
     assert "/feedback" in (await ana.command("help"))[0].text
-    assert "there is no command /nonsense" in (await ana.command("nonsense"))[0].text
+    assert "There is no command /nonsense" in (await ana.command("nonsense"))[0].text
     assert "no answer here yet" in (await ana.command("retry", author=BEN))[-1].text
 
 
@@ -329,7 +329,7 @@ async def test_forgetting_asks_and_then_erases(ana: Counter) -> None:
     (kept,) = await ana.press(question, "forget:no")
     assert kept.text == "Nothing was erased."
     (erased,) = await ana.press(question, "forget:yes")
-    assert erased.text == "everything about you is erased"
+    assert erased.text == "Everything about you is erased."
     assert await ana.user_id() == ""
     greeting, _ = await ana.say("hello")
     assert actions(greeting) == ["learn:yes", "learn:no"]
@@ -406,7 +406,7 @@ async def test_what_cannot_be_taken_gets_a_word(ana: Counter, text: str) -> None
     """Too long, or no text at all: a clear answer, and the next message works."""
     shown = await ana.say(text)
     assert len(shown) == 1
-    assert "the text has" in shown[0].text
+    assert "The text has" in shown[0].text
     assert (await ana.say("bees"))[0].text.startswith("You asked about bees")
 
 

@@ -80,7 +80,9 @@ async def test_answers_that_got_worse_take_the_lesson_back(counter: Counter) -> 
     assert asked.text == "What should be different?"
     (other,) = await counter.say("wasps")
     told, before = await counter.press(other, "down")
-    assert told.text.startswith("v1 is taken back, because 2 of its first answers were disliked: untrained answers")
+    assert told.text.startswith(
+        "The last lesson (v1) is undone, because 2 of its first answers were disliked. The untrained model answers"
+    )
     assert told.rows == ()
     assert EMOJI in before.text
 
@@ -129,4 +131,4 @@ async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path) -> None:
         await heed.shown()
         texts = [message.text for message in counter.platform.messages]
         assert not any("which is the limit here" in text for text in texts)
-        assert any(text.startswith("learned: v1") for text in texts)
+        assert any(text.startswith("Learned: v1") for text in texts)

@@ -203,7 +203,7 @@ async def test_a_message_is_said_once_however_often_it_is_queued(heed: Rig) -> N
 async def test_what_a_message_is_for_is_kept(heed: Rig) -> None:
     """A notice about something learned leads to the version."""
     user_id = await heed.gateway.person(ANA)
-    await heed.delivery.say(Post(HOME, "learned: v3"), user_id, role=message_roles.Role.LESSON, about="3")
+    await heed.delivery.say(Post(HOME, "Learned: v3"), user_id, role=message_roles.Role.LESSON, about="3")
     (message,) = (await heed.shown()).messages
     role = await heed.database.read(lambda s: message_roles.find(s, user_id, "telegram", "11", message.message_id))
     assert role is not None

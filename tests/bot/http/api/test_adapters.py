@@ -66,7 +66,7 @@ async def test_a_consolidation_can_be_asked_for(heed: Heed) -> None:
     await taught_twice(heed)
     status, done = await heed.post(f"{ME}/consolidate", {})
     assert (status, done["status"], done["num_new"]) == (200, "learned", 2)
-    assert done["text"] == "consolidated: v2 from 2 new signals in 2.0 s"
+    assert done["text"] == "Consolidated: v2 from 2 new signals in 2.0 s."
     assert (await heed.post(f"{ME}/consolidate", {}))[1]["status"] == "kept"
     assert (await heed.post("/v1/users/nobody/consolidate", {}))[0] == 404
 
@@ -76,7 +76,7 @@ async def test_a_rebuild_can_be_asked_for(heed: Heed) -> None:
     await taught_twice(heed)
     status, done = await heed.post(f"{ME}/rebuild", {})
     assert (status, done["status"], done["adapter_version"], done["is_rebuild"]) == (200, "learned", 3, True)
-    assert done["text"] == "made again from zero: v3 from 0 new signals in 2.0 s"
+    assert done["text"] == "Made again from zero: v3 from 0 new signals in 2.0 s."
     assert (await heed.post("/v1/users/nobody/rebuild", {}))[0] == 404
 
 

@@ -61,7 +61,7 @@ async def test_a_lesson_that_made_it_worse_is_taken_back(heed: Heed) -> None:
     body = {"completion_id": learned["retry"]["completion_id"], "kind": "correction", "text": "go back", "retry": True}
     _, taken = await heed.post(URL, body)
     assert (taken["status"], taken["taken_back"], taken["adapter_version"]) == ("kept", True, 0)
-    assert "because you said that it was better before: untrained answers again" in taken["reason"]
+    assert "because you said that it was better before. The untrained model answers again" in taken["reason"]
     assert (taken["retry"]["adapter_version"], "ask" in taken) == (0, False)
 
 

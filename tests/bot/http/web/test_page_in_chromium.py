@@ -157,7 +157,9 @@ async def test_a_lesson_that_made_it_worse_is_taken_back(page: Page) -> None:
     await expect(page.locator(".teach")).to_be_visible()
     await ask(page, "wasps")
     await page.locator(".answer").last.get_by_role("button", name="Bad answer").click()
-    await expect(page.locator(".lesson .line").last).to_contain_text("v1 is taken back, because 2 of its first answers")
+    await expect(page.locator(".lesson .line").last).to_contain_text(
+        "The last lesson (v1) is undone, because 2 of its first answers"
+    )
     await expect(page.locator("#versions .active b")).to_have_text("v0")
     await expect(page.locator("#notes .note-text")).to_have_count(0)
 

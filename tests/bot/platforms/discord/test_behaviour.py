@@ -54,7 +54,7 @@ class Room:
         """Somebody says hello, and yes to the greeting."""
         await self.ask("hello", person)
         await person.click(await self.shows("May I learn"), custom_id="learn:yes")
-        await self.shows("learning is on")
+        await self.shows("Learning is on")
         await self.talk.quiet()
 
     async def ended(self, given: InteractionResult) -> str:
@@ -91,7 +91,7 @@ async def test_a_stranger_is_greeted_and_may_say_no(room: Room) -> None:
     again = await room.shows("You asked about bees", home, after=answer)
     await room.talk.quiet()
     assert room.talk.engine.num_learned == 0
-    assert not any("learned: v" in message.content for message in room.said(home))
+    assert not any("Learned: v" in message.content for message in room.said(home))
     await room.ana.user.send_dm("ants")
     await room.shows("You asked about ants", home, after=again)
     await room.talk.quiet()
@@ -115,12 +115,12 @@ async def test_a_reply_corrects_and_undo_takes_it_back(room: Room) -> None:
     await room.lets_learn(room.ana)
     answer = await room.ask("bees")
     await room.ana.send(room.channel, "too long", reply_to=answer)
-    notice = await room.shows("learned: v1", after=answer)
+    notice = await room.shows("Learned: v1", after=answer)
     again = await room.shows("You asked about bees", after=notice)
     await room.talk.quiet()
     assert again.content != answer.content
     await room.ana.click(notice, custom_id="undo")
-    await room.shows("taken back", after=notice)
+    await room.shows("Undone", after=notice)
     await room.talk.quiet()
     assert (await room.ask("bees")).content == answer.content
 
@@ -137,7 +137,7 @@ async def test_a_reaction_put_on_taken_off_and_put_on_again(room: Room) -> None:
     await room.talk.quiet()
     assert len(room.said()) == num_said
     await room.ana.click(question, custom_id="why:0")
-    await room.shows("learned: v1", after=question)
+    await room.shows("Learned: v1", after=question)
 
 
 async def test_a_reaction_of_somebody_else_teaches_nothing(room: Room) -> None:
@@ -171,7 +171,7 @@ async def test_a_form_asks_for_words(room: Room) -> None:
     opened = await room.ana.click(answer, custom_id="fix")
     await room.talk.server.until(lambda: opened.modal)
     await room.ana.submit_modal(opened, {"text": "say it like this: Buzz."})
-    notice = await room.shows("learned: v1", after=answer)
+    notice = await room.shows("Learned: v1", after=answer)
     assert (await room.shows("Buzz.", after=notice)).content
 
 

@@ -70,7 +70,7 @@ async def test_too_much_is_not_taken() -> None:
 
 
 async def test_draining_gives_up_what_takes_too_long() -> None:
-    """At the end nobody waits for what never ends."""
+    """At the end No one is waiting for what never ends."""
     made = lanes()
     forever = made.submit("a", asyncio.Event().wait)  # type: ignore[arg-type]
     behind = made.submit("a", asyncio.Event().wait)  # type: ignore[arg-type]

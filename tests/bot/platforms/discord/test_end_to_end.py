@@ -138,12 +138,12 @@ async def test_a_correction_by_reply(talk: Talk) -> None:
     await talk.quiet()
     assert buttons(answer) == ["up", "down", "fix", "again"]
     await talk.server.say(talk.server.dm(), "too long", reply_to=answer["id"])
-    notice = await talk.shows("learned: v1")
+    notice = await talk.shows("Learned: v1")
     again = await talk.shows("You asked about bees", after=notice["id"])
     await talk.quiet()
     assert again["content"] != answer["content"]
     await talk.server.press(notice, "undo")
-    await talk.shows("taken back")
+    await talk.shows("Undone")
     assert (await talk.ask("bees"))["content"] == answer["content"]
 
 
@@ -152,10 +152,10 @@ async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
     answer = await talk.ask("bees")
     await talk.quiet()
     correction = await talk.server.say(talk.server.dm(), "too lang", reply_to=answer["id"])
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
     await talk.quiet()
     await talk.server.edit(correction, "too long")
-    await talk.shows("learned: v2")
+    await talk.shows("Learned: v2")
 
 
 async def test_reactions_count(talk: Talk) -> None:
@@ -170,7 +170,7 @@ async def test_reactions_count(talk: Talk) -> None:
     await talk.quiet()
     assert talk.server.said(talk.server.dm()) == said
     await talk.server.press(question, "why:0")
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
 
 
 @pytest.mark.parametrize("is_reason", [False, True])
@@ -185,7 +185,7 @@ async def test_words_are_asked_for_in_a_form(talk: Talk, is_reason: bool) -> Non
     opened = await talk.server.press(pressed, "why:4" if is_reason else "fix")
     await talk.server.until(lambda: opened.first)
     await talk.server.submit(opened, "say it like this: Buzz.")
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
 
 
 async def test_a_server_is_answered_when_it_asks(talk: Talk) -> None:
@@ -216,7 +216,7 @@ async def test_commands_answer_their_interaction(talk: Talk) -> None:
     """Slash commands are answered where they were given, also with an answer, a lesson or a file."""
     await talk.ask("bees")
     await talk.quiet()
-    assert "noted" in await finished(talk, await talk.server.command(talk.server.dm(), "note", "call me Ana"))
+    assert "Noted" in await finished(talk, await talk.server.command(talk.server.dm(), "note", "call me Ana"))
     given = await talk.server.command(talk.server.dm(), "feedback", "too long")
     assert "learned" in await finished(talk, given)
     await talk.quiet()
@@ -249,7 +249,7 @@ async def test_a_long_private_answer_stays_private(talk: Talk) -> None:
     text = talk.server.text()
     for number in range(4):
         given = await talk.server.command(text, "note", f"{number} " + "bees " * 150)
-        assert "noted" in await finished(talk, given)
+        assert "Noted" in await finished(talk, given)
     await talk.quiet()
     given = await talk.server.command(text, "notes")
     await finished(talk, given)
@@ -289,7 +289,7 @@ async def test_an_unknown_command_is_told(talk: Talk) -> None:
     words = [part["content"] for part in given.follow_ups] or [await finished(talk, given)]
     assert "/help lists them" in words[0]
     await talk.server.say(talk.server.dm(), "/dance")
-    await talk.shows("there is no command /dance; /help lists them")
+    await talk.shows("There is no command /dance. /help lists them.")
 
 
 async def test_what_was_missed_is_answered_once(server: DiscordServer, quick_dir: Path) -> None:
@@ -350,12 +350,12 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
 
     async def answered(words: str, sent: Json) -> Json:
         await talk.quiet()
-        return await talk.shows(words if is_taken else "the text has", after=sent["id"])
+        return await talk.shows(words if is_taken else "The text has", after=sent["id"])
 
     await answered("know more?", await talk.server.say(home, text))
     about = await talk.ask("bees")
     given = await talk.server.command(home, "note", text)
-    assert ("noted" in await finished(talk, given)) if is_taken else ("the text has" in await whispered(talk, given))
+    assert ("Noted" in await finished(talk, given)) if is_taken else ("The text has" in await whispered(talk, given))
     await answered("learned", await talk.server.say(home, text, reply_to=about["id"]))
     correction = await talk.server.say(home, "too long", reply_to=about["id"])
     notice = await talk.shows("learned", after=correction["id"])
@@ -365,7 +365,7 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
     opened = await talk.server.press(about, "fix")
     await talk.server.until(lambda: opened.first)
     filled = await talk.server.submit(opened, text)
-    assert await answered("learned", told) if is_taken else ("the text has" in await whispered(talk, filled))
+    assert await answered("Learned", told) if is_taken else ("The text has" in await whispered(talk, filled))
     assert failures(caplog) == []
 
 
@@ -401,12 +401,12 @@ async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path)
     greeting = await talk.shows("learn", text)
     await talk.quiet()
     await talk.server.press(greeting, "learn:yes", user=cleo)
-    await talk.shows("learning is on", text)
+    await talk.shows("Learning is on", text)
     await talk.server.react(answer, "👍", user=cleo)
     await talk.server.react(answer, "👎", user=cleo)
     await talk.server.react(answer, "👎", user=cleo, on=False)
     await talk.server.say(text, "xylophones are longer", author=cleo, reply_to=answer["id"])
-    await talk.shows("learned: v1", text)
+    await talk.shows("Learned: v1", text)
     await talk.quiet()
     asked = await talk.server.command(text, "forget", user=cleo)
     await finished(talk, asked)

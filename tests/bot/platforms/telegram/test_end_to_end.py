@@ -130,11 +130,11 @@ async def test_a_correction_by_reply(talk: Talk) -> None:
     answer = await talk.ask("bees")
     assert buttons(answer) == ["up", "down", "fix", "again"]
     talk.server.say("too long", reply_to=answer["message_id"])
-    notice = await talk.shows("learned: v1")
+    notice = await talk.shows("Learned: v1")
     again = await talk.shows("You asked about bees", after=notice["message_id"])
     assert again["text"] != answer["text"]
     talk.server.press(HOME, notice["message_id"], "undo")
-    await talk.shows("taken back")
+    await talk.shows("Undone")
     assert (await talk.ask("bees"))["text"] == answer["text"]
 
 
@@ -142,16 +142,16 @@ async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
     """The words as they are now."""
     answer = await talk.ask("bees")
     correction = talk.server.say("too lang", reply_to=answer["message_id"])
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
     talk.server.edit(correction, "too long")
-    await talk.shows("learned: v2")
+    await talk.shows("Learned: v2")
 
 
 async def test_an_edit_that_changes_no_words_teaches_nothing(talk: Talk) -> None:
     """Telegram tells of changes that a bot does not see."""
     answer = await talk.ask("bees")
     correction = talk.server.say("too long", reply_to=answer["message_id"])
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
     talk.server.edit(correction, "too long")
     await talk.quiet()
     assert sum("learned" in text for text in talk.server.texts(HOME)[3:]) == 1
@@ -168,7 +168,7 @@ async def test_reactions_count(talk: Talk) -> None:
     await talk.quiet()
     assert talk.server.texts(HOME) == said
     talk.server.press(HOME, question["message_id"], "why:0")
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
 
 
 async def test_words_are_asked_for(talk: Talk) -> None:
@@ -177,7 +177,7 @@ async def test_words_are_asked_for(talk: Talk) -> None:
     query = talk.server.press(HOME, answer["message_id"], "fix")
     question = await talk.shows("What should be different?")
     talk.server.say("say it like this: Buzz.", reply_to=question["message_id"])
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
     assert talk.server.answered[query] == ""
 
 
@@ -189,7 +189,7 @@ async def test_a_wait_keeps_no_question_back(talk: Talk, caplog: pytest.LogCaptu
     talk.server.press(HOME, answer["message_id"], "fix")
     question = await talk.shows("What should be different?")
     talk.server.say("too long", reply_to=question["message_id"])
-    await talk.shows("learned: v1")
+    await talk.shows("Learned: v1")
     assert failures(caplog) == []
 
 
@@ -321,7 +321,7 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
     """As a message, a note, a correction and a changed correction: each says what is wrong, and nothing fails."""
 
     async def answered(words: str, sent: Json) -> Json:
-        return await talk.shows(words if is_taken else "the text has", after=sent["message_id"])
+        return await talk.shows(words if is_taken else "The text has", after=sent["message_id"])
 
     await answered("know more?", talk.server.say(text))
     await answered("noted", talk.server.say(f"/note {text}"))
@@ -402,5 +402,5 @@ async def _leave_traces(talk: Talk, home: Json) -> None:
     talk.server.react(home, answer["message_id"], ["👍"], sender=CLEO)
     talk.server.react(GROUP, 9999, ["👎"], sender=CLEO)
     talk.server.say("xylophones are longer", sender=CLEO, chat=home, reply_to=answer["message_id"])
-    await talk.shows("learned: v1", home)
+    await talk.shows("Learned: v1", home)
     await talk.ask("@heed_bot xylophones", GROUP, sender=CLEO)
