@@ -91,11 +91,7 @@ def notes(user: User = "local", url: Url = "") -> None:
 def rollback(version: int, user: User = "local", url: Url = "") -> None:
     """Let an earlier version of a user's adapter answer again (0: the model as it came)."""
     done = _call(_client(user, url), lambda client: client.post("/rollback", {"version": version}))
-    console.print(
-        f"Version {done['adapter_version']} answers now."
-        if done["adapter_version"]
-        else "The untrained model answers now."
-    )
+    console.print(_answering(done["adapter_version"]))
 
 
 @adapters.command("list")
@@ -139,11 +135,7 @@ def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
     except OSError as error:
         fail(BotError(f"{file} cannot be read: {error.strerror}"))
     done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
-    console.print(
-        f"Version {done['adapter_version']} answers now."
-        if done["adapter_version"]
-        else "The untrained model answers now."
-    )
+    console.print(_answering(done["adapter_version"]))
 
 
 @keys.command("add")
@@ -356,6 +348,10 @@ def _call(client: Callable[[], HeedClient], work: Callable[[HeedClient], Awaitab
             return await work(connection)
 
     return guarded(connected())
+
+
+def _answering(version: int) -> str:
+    return f"Version {version} answers now." if version else "The untrained model answers now."
 
 
 def _download(path: Path, client: Callable[[], HeedClient], source: str) -> int:

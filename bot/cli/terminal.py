@@ -159,7 +159,7 @@ class TerminalChat:
             self._console.print(heat_map(update["heat"]))
         self._say(lesson_line(given), "bold green" if given["status"] == "learned" else "yellow")
         if given.get("note") not in (None, said):
-            self._say(f"keeps in mind: {given['note']}", "dim")
+            self._say(f"Kept in mind: {given['note']}", "dim")
         if given.get("retry"):
             self._show_retry(given["retry"])
 
@@ -181,11 +181,11 @@ class TerminalChat:
 
 
 def lesson_line(given: Json) -> str:
-    """One line about what became of feedback: "learned: v3 in 1.2 s (/undo)"."""
+    """Return one line about what became of feedback: "Learned: v3 in 1.2 s (/undo)"."""
     if given["status"] == "learned":
         seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
-        return f"learned: v{given['adapter_version']} in {seconds:.1f} s (/undo)"
-    words = {"queued": "noted; it will be learned as soon as possible", "rejected": "not learned", "kept": "noted"}
+        return f"Learned: v{given['adapter_version']} in {seconds:.1f} s (/undo)"
+    words = {"queued": "Noted. It will be learned as soon as possible.", "rejected": "Not learned.", "kept": "Noted."}
     return given.get("ask") or given.get("reason") or words[given["status"]]
 
 

@@ -179,7 +179,7 @@ async def test_the_page_learns(live_heed: LiveHeed, chromium_path: str) -> None:
         await page.press("#say", "Enter")
         await page.get_by_role("button", name="Correct").click()
         await page.get_by_role("button", name="too long").click()
-        await expect(page.locator(".outcome .line")).to_have_text(re.compile(r"^Learned: v1 in \d+\.\d s\.$"))
+        await expect(page.locator(".outcome .line")).to_have_text(re.compile(r"^Learned: v1 in \d+\.\d s$"))
         await expect(page.locator(".heat-text .down").first).to_be_visible()
         await expect(page.locator(".answer")).to_have_count(2)
         long, short = [await text.text_content() or "" for text in await page.locator(".answer .text").all()]
@@ -187,7 +187,7 @@ async def test_the_page_learns(live_heed: LiveHeed, chromium_path: str) -> None:
         await page.reload()
         await expect(page.locator(".heat-text .down").first).to_be_visible()
         await page.locator(".undo").click()
-        await expect(page.locator(".outcome .line")).to_have_text("taken back: v0 answers again")
+        await expect(page.locator(".outcome .line")).to_have_text("Undone. v0 answers again.")
         await browser.close()
     assert complaints == []
 
@@ -199,7 +199,7 @@ async def is_corrected(chat: Chat) -> None:
     """In one conversation: consent, an answer, a correction by reply, its notice, what changed, undo, and the old."""
     greeting = await chat.sees("May I learn", "learn:yes", after=await chat.say("hello"))
     await chat.press(greeting, "learn:yes")
-    await chat.sees("Learning is on", after=greeting.id)
+    await chat.sees("learning is on", after=greeting.id)
     before = await chat.ask(QUESTION)
     notice, again = await chat.correct(before, "no emoji please")
     assert re.fullmatch(r"Learned: v1 in \d+\.\d s\.", notice.text)

@@ -87,7 +87,7 @@ class DiscordSide:
             await self.until(lambda person=person: self._with_button(person, "learn:yes"))
             await self._server.press(self._with_button(person, "learn:yes")[0], "learn:yes", user=person.user)
             await self.until(
-                lambda person=person: any("Learning is on" in text for text in self._server.said(person.channel))
+                lambda person=person: any("learning is on" in text for text in self._server.said(person.channel))
             )
 
     async def act(self) -> None:

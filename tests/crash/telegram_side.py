@@ -45,7 +45,7 @@ class TelegramSide:
             chat = private(person)
             await self._server.until(lambda chat=chat: self._with_button(chat, "learn:yes"))
             self._server.press(chat, self._with_button(chat, "learn:yes")[0]["message_id"], "learn:yes", person)
-            await self._server.until(lambda chat=chat: any("Learning is on" in t for t in self._server.texts(chat)))
+            await self._server.until(lambda chat=chat: any("learning is on" in t for t in self._server.texts(chat)))
 
     async def act(self) -> None:
         """Do one random thing as a person."""

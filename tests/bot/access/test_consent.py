@@ -97,7 +97,7 @@ async def test_yes_turns_learning_on_and_is_on_record(heed: Heed, consent: Conse
     """Before the yes a correction is kept, after it one is learned; the record has wording, place and time."""
     user_id = await meet(heed)
     assert await correct(heed) == "kept"
-    assert "Learning is on" in (await consent.choose(user_id, "yes", HOME)).text
+    assert "learning is on" in (await consent.choose(user_id, "yes", HOME)).text
     assert await correct(heed) == "learned"
     (step,) = await heed.core.database.read(lambda s: steps.history(s, user_id))
     assert (step.choice, step.wording, step.platform, step.place) == ("yes", wording.WORDING, "telegram", "5")
@@ -119,7 +119,7 @@ async def test_no_after_yes_asks_for_confirmation(heed: Heed, consent: ConsentFl
     await consent.choose(user_id, "yes", HOME)
     notice = await consent.choose(user_id, "no", HOME)
     assert [button.action for button in notice.rows[0]] == ["learn:withdraw", "learn:keep"]
-    assert "Learning is on" in (await consent.choose(user_id, "keep", HOME)).text
+    assert "learning is on" in (await consent.choose(user_id, "keep", HOME)).text
     assert await is_learning(heed, user_id)
     assert len(await heed.core.database.read(lambda s: steps.history(s, user_id))) == 1
 

@@ -133,7 +133,7 @@ async def test_the_small_commands_talk_to_the_running_heed(
     assert "The untrained model answers now." in (await invoke("rollback", "0", *about)).stdout
     assert json.loads((await invoke("export", *about)).stdout)["completions"][0]["id"] == first["id"]
     assert (await invoke("rollback", "7", *about)).exit_code == 2
-    assert "from 1 new signals" in (await invoke("consolidate", "ana")).stdout
+    assert "from 1 new signal" in (await invoke("consolidate", "ana")).stdout
     assert "Nothing changed" in (await invoke("rebuild", "ana")).stdout
     assert (await invoke("forget", *about, typed="n\n")).exit_code == 1
     assert (await invoke("forget", "--yes", *about)).exit_code == 0
@@ -145,7 +145,7 @@ async def test_pause_and_resume_stop_and_start_learning(heed: Heed, port: str, m
     monkeypatch.setenv("HEED_HTTP_PORT", port)
     assert "paused" in (await invoke("pause")).stdout
     assert heed.core.lessons.is_paused
-    assert "learning goes on" in (await invoke("resume")).stdout
+    assert "Learning goes on" in (await invoke("resume")).stdout
     assert not heed.core.lessons.is_paused
 
 

@@ -103,7 +103,7 @@ async def test_a_refusal_does_not_end_the_chat(client: HeedClient) -> None:
 
 async def test_feedback_before_an_answer_is_explained(client: HeedClient) -> None:
     """There is nothing to correct yet."""
-    assert "no answer here yet" in await talk(client, "/feedback too long")
+    assert "no answer in this conversation yet" in await talk(client, "/feedback too long")
 
 
 async def test_quit_ends_it(client: HeedClient) -> None:
@@ -208,7 +208,7 @@ class Terminal:
         ),
         ({"status": "rejected", "reason": "it got worse"}, "it got worse"),
         ({"status": "kept", "ask": "Why?"}, "Why?"),
-        ({"status": "queued"}, "noted; it will be learned as soon as possible"),
+        ({"status": "queued"}, "Noted. It will be learned as soon as possible."),
     ],
 )
 def test_one_line_says_what_became_of_it(given: dict[str, object], line: str) -> None:

@@ -91,7 +91,7 @@ async def test_pairing_by_command(start_heed: StartHeed) -> None:
         await do(heed, "/pair ABCDEFGH")
     assert (await do(heed, f"/pair {code}")).text == "Eve (telegram:5) is let in."
     assert (await access.authorise(EVE, home(EVE), "message")).is_allowed
-    assert (await do(heed, "/pair")).text == "No one is waiting"
+    assert (await do(heed, "/pair")).text == "No one is waiting."
     assert "telegram:5, allowed by telegram:1" in (await do(heed, "/users")).text
 
 
@@ -132,7 +132,7 @@ async def test_pause_keeps_corrections_and_resume_learns_them(heed: Heed) -> Non
     assert len(await heed.core.database.read(lambda s: notes.live(s, eve))) == 1
     assert "Learning is paused; 1 lesson waiting" in (await do(heed, "/updates")).text
     assert "Learning is paused" in (await do(heed, "/stats")).text
-    assert "corrections that waited: 1" in (await do(heed, "/resume")).text
+    assert "1 correction waited." in (await do(heed, "/resume")).text
     assert (await heed.core.gateway.user(eve)).active_version == 1
     assert "Learning is running; 0 lessons waiting" in (await do(heed, "/updates")).text
 
@@ -157,20 +157,20 @@ async def test_resuming_twice_learns_once(heed: Heed) -> None:
     await teach(heed)
     await do(heed, "/resume")
     await do(heed, "/pause")
-    assert "corrections that waited: 0" in (await do(heed, "/resume")).text
+    assert "0 corrections waited." in (await do(heed, "/resume")).text
     assert heed.engine.num_learned == 1
 
 
 async def test_rollback_is_of_one_person(heed: Heed) -> None:
     """An earlier version answers them; unknown accounts and versions are named."""
     await teach(heed)
-    assert (await do(heed, "/rollback telegram:5 v0")).text == "v0 answers telegram:5 now"
+    assert (await do(heed, "/rollback telegram:5 v0")).text == "The untrained model answers telegram:5 from now on."
     eve = await heed.core.gateway.person(EVE)
     assert (await heed.core.gateway.user(eve)).active_version == 0
-    assert (await do(heed, "/rollback 5 1")).text == "v1 answers telegram:5 now"
+    assert (await do(heed, "/rollback 5 1")).text == "Version 1 answers telegram:5 from now on."
     with pytest.raises(NotFound):
         await do(heed, "/rollback telegram:6 1")
-    with pytest.raises(NotFound, match="no adapter version 9"):
+    with pytest.raises(NotFound, match="o adapter version 9"):
         await do(heed, "/rollback telegram:5 9")
     for wrong in ("/rollback Eve", "/rollback 5 x", "/rollback Eve 1"):
         with pytest.raises(InvalidField):
@@ -195,8 +195,8 @@ async def test_adapters_and_updates_are_listed(heed: Heed) -> None:
     assert (await do(heed, "/adapters")).text == "0 adapters, 0 versions, 0 B"
     await teach(heed)
     assert (await do(heed, "/adapters")).text.splitlines() == [
-        "1 adapters, 1 versions, 1.2 kB",
-        "Eve (telegram:5): v1 of 1 versions, 1.2 kB",
+        "1 adapter, 1 version, 1.2 kB",
+        "Eve (telegram:5): v1, 1 version, 1.2 kB",
     ]
     assert "Eve: correction accepted in 1.2 s, 10 steps, v1" in (await do(heed, "/updates")).text
 
@@ -214,7 +214,7 @@ async def test_a_consolidation_is_of_the_person_named_or_of_the_admin(heed: Heed
     """Somebody else's by account, one's own without; unknown accounts are named."""
     await teach(heed)
     assert (await do(heed, "/consolidate")).text.startswith("Nothing changed")
-    assert "from 1 new signals" in (await do(heed, "/consolidate telegram:5")).text
+    assert "from 1 new signal" in (await do(heed, "/consolidate telegram:5")).text
     with pytest.raises(NotFound):
         await do(heed, "/consolidate telegram:6")
 

@@ -181,7 +181,7 @@ async def test_a_thumb_down_asks_for_a_reason(ana: Counter) -> None:
     (question,) = await ana.press(answer, "down")
     assert actions(question) == [f"why:{number}" for number in range(5)]
     notice, better = await ana.press(question, "why:0")
-    assert notice.text.startswith("learned")
+    assert notice.text.startswith("Learned")
     assert len(better.text) < len(answer.text)
 
 
@@ -191,7 +191,7 @@ async def test_another_reason_is_asked_for_in_words(ana: Counter) -> None:
     (question,) = await ana.press(answer, "down")
     (asked,) = await ana.press(question, "why:4")
     notice, better = await ana.say("no emoji, please", reply_to=asked.message_id)
-    assert notice.text.startswith("learned")
+    assert notice.text.startswith("Learned")
     assert EMOJI not in better.text
 
 
@@ -320,7 +320,7 @@ async def test_commands_of_the_chat(ana: Counter) -> None:
     assert (await ana.command("undo"))[0].text.startswith("Undone")
     assert "/feedback" in (await ana.command("help"))[0].text
     assert "There is no command /nonsense" in (await ana.command("nonsense"))[0].text
-    assert "no answer here yet" in (await ana.command("retry", author=BEN))[-1].text
+    assert "no answer in this conversation yet" in (await ana.command("retry", author=BEN))[-1].text
 
 
 async def test_forgetting_asks_and_then_erases(ana: Counter) -> None:

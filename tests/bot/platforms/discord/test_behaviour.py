@@ -54,7 +54,7 @@ class Room:
         """Somebody says hello, and yes to the greeting."""
         await self.ask("hello", person)
         await person.click(await self.shows("May I learn"), custom_id="learn:yes")
-        await self.shows("Learning is on")
+        await self.shows("learning is on")
         await self.talk.quiet()
 
     async def ended(self, given: InteractionResult) -> str:

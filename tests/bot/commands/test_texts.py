@@ -1,0 +1,69 @@
+"""bot.commands.texts: sentences with a capital and a full stop, singular and plural right."""
+
+import pytest
+
+from bot.commands import texts
+from engine.requests import ConsolidationOutcome, UndoResult
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 adapters"), (1, "1 adapter"), (2, "2 adapters")])
+def test_a_noun_follows_its_number(number: int, words: str) -> None:
+    """One is singular, every other number plural."""
+    assert texts.count(number, "adapter") == words
+
+
+@pytest.mark.parametrize(("given", "said"), [("it is late", "It is late."), ("Done.", "Done."), ("", "")])
+def test_a_clause_becomes_a_sentence(given: str, said: str) -> None:
+    """It gets a capital and a full stop, unless it has them; nothing stays nothing."""
+    assert texts.sentence(given) == said
+
+
+def test_an_undo_says_which_model_answers_and_which_note_is_deleted() -> None:
+    """Without a version left it is the untrained model."""
+    assert texts.undone(UndoResult(0, "too long")) == (
+        'Undone. The untrained model answers again. The note "too long" is deleted.'
+    )
+    assert texts.undone(UndoResult(2)) == "Undone. Version 2 answers again."
+
+
+def test_every_constant_is_a_sentence() -> None:
+    """Each fixed text begins with a capital (or heed's name, or a command) and ends with a full stop or an example."""
+    fixed = {name: text for name, text in vars(texts).items() if name.isupper() and isinstance(text, str)}
+    labels = {"ERASE_EVERYTHING", "KEEP_IT", "START", "PRIVACY", "PRIVACY_WITH_CONSENT", "LEARNING_ON"}
+    wrong = [
+        name
+        for name, text in fixed.items()
+        if name not in labels and not (text[0].isupper() and (text.endswith(".") or ": /" in text))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (None, "Queued. It begins as soon as every lesson is learned."),
+        (
+            ConsolidationOutcome("learned", 3, num_new=52, duration_ms=4100),
+            "Consolidated: v3 from 52 new signals in 4.1 s.",
+        ),
+        (
+            ConsolidationOutcome("learned", 3, num_new=2, num_rehearsed=7, duration_ms=900),
+            "Consolidated: v3 from 2 new signals and 7 earlier lessons in 0.9 s.",
+        ),
+        (
+            ConsolidationOutcome("learned", 3, num_new=1, num_better=4, duration_ms=900),
+            "Consolidated: v3 from 1 new signal and 4 better answers in 0.9 s.",
+        ),
+        (ConsolidationOutcome("rejected", 2, "Answers you liked would have lost facts."),
+         "Not consolidated. Answers you liked would have lost facts."),
+        (ConsolidationOutcome("kept", 2, "there is nothing new"), "Nothing changed. There is nothing new."),
+        (
+            ConsolidationOutcome("learned", 4, num_rehearsed=7, duration_ms=900, is_rebuild=True),
+            "Made again from zero: v4 from 0 new signals and 7 earlier lessons in 0.9 s.",
+        ),
+        (ConsolidationOutcome("rejected", 2, "It is worse.", is_rebuild=True), "Not rebuilt. It is worse."),
+    ],
+)  # fmt: skip
+def test_the_line_says_what_became_of_it(outcome: ConsolidationOutcome | None, words: str) -> None:
+    """Every outcome is a sentence that needs no knowledge of how heed is made."""
+    assert texts.consolidated(outcome) == words
