@@ -32,7 +32,7 @@ from bot.housekeeping import pause_file as pausing
 from bot.housekeeping import settings_reload
 from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
 from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
-from bot.housekeeping.retention import Retention
+from bot.housekeeping.retention import AnswerRetention
 from bot.housekeeping.settings_reload import SettingsFile
 from bot.http.protocol.app_keys import Platforms
 from bot.http.server import application
@@ -67,7 +67,7 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
 
 
 @dataclass(frozen=True)
-class Parts:
+class OpenedParts:
     """The parts opened before the engine starts and used after it."""
 
     core: Core
@@ -120,7 +120,7 @@ class App:
                     shutil.rmtree(self.settings.data_dir, ignore_errors=True)
                 raise
 
-    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> Parts:
+    async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> OpenedParts:
         settings = self.settings
         hide(settings.curriculum.api_key)
         stack.enter_context(DataDirectoryLock(settings.data_dir))
@@ -141,9 +141,9 @@ class App:
         await runner.setup()
         await web.SockSite(runner, listener, backlog=BACKLOG).start()
         stack.push_async_callback(channels.stop, timeout_s)
-        return Parts(core, channels)
+        return OpenedParts(core, channels)
 
-    async def _serve(self, stack: AsyncExitStack, parts: Parts, foreground: Foreground | None) -> None:
+    async def _serve(self, stack: AsyncExitStack, parts: OpenedParts, foreground: Foreground | None) -> None:
         await self._tell_password(parts.core.database)
         pause_file = PauseFile(self.settings.data_dir / PAUSE_FILE, parts.core.lessons)
         await parts.core.consent.start()
@@ -163,7 +163,7 @@ class App:
         yield PeriodicTask(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
         yield PeriodicTask("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
         if self.settings.keep_completions_days is not None:
-            retention = Retention(database, self.settings.keep_completions_days)
+            retention = AnswerRetention(database, self.settings.keep_completions_days)
             yield PeriodicTask("dropping old answers", retention.drop, DAY_S)
 
     async def _tell_password(self, database: Database) -> None:

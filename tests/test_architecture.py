@@ -4,7 +4,6 @@ A rule that has an exception names it here, with the reason.
 """
 
 import ast
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,68 @@ MAY_IMPORT = {
     "bench": {"bot", "engine", "evals", "storage"},  # the client and the heed that is measured are those of evals
     "tools": set[str](),
 }
+
+# Rooms from the top floor down. A room may import rooms on lower floors, never one on its own floor or above.
+# A module that is no package is a room of its own.
+FLOORS = {
+    "engine": (
+        {"engine.engine"},
+        {"engine.parts"},
+        {"engine.consolidation", "engine.generation", "engine.pocket"},
+        {"engine.learning"},
+        {"engine.samples"},
+        {"engine.adapters"},
+        {"engine.host"},
+        {"engine.worker"},
+        {"engine.training"},
+        {"engine.gates", "engine.sample", "engine.prompts"},
+        {"engine.config", "engine.requests", "engine.adapter_ref", "engine.errors"},
+    ),
+    "bot": (
+        {"bot.__main__"},
+        {"bot.cli"},
+        {"bot.app"},
+        {"bot.http", "bot.messaging", "bot.platforms"},
+        {"bot.commands"},
+        {"bot.housekeeping"},
+        {"bot.core"},
+        {"bot.access"},
+        {"bot.channel", "bot.config"},
+        {"bot.events", "bot.errors", "bot.monitoring", "bot.backoff"},
+    ),
+    "bot.http": (
+        {"bot.http.server"},
+        {"bot.http.openai"},
+        {"bot.http.claas", "bot.http.admin"},
+        {"bot.http.api", "bot.http.continualcode", "bot.http.web"},
+        {"bot.http.protocol"},
+    ),
+    "bot.platforms": (
+        {"bot.platforms.registry"},
+        {"bot.platforms.telegram", "bot.platforms.discord"},
+    ),
+    "storage": (
+        {"storage.reports", "storage.backup"},
+        {"storage.learning"},
+        {"storage.people", "storage.conversations"},
+        {"storage.database"},
+        {"storage.sql"},
+        {"storage.migrations", "storage.files", "storage.settings", "storage.coalescing"},
+        {"storage.tables"},
+        {"storage.kinds"},
+        {"storage.errors"},
+    ),
+}
+# Arrows that the floors would allow, and that are wrong all the same: importing room -> rooms.
+FORBIDDEN = {
+    "engine.pocket": {"engine.learning", "engine.adapters", "engine.host", "engine.worker"},
+    "engine.generation": {"engine.learning"},
+    "bot.platforms.telegram": {"bot.commands", "bot.housekeeping", "bot.core", "bot.access"},
+    "bot.platforms.discord": {"bot.commands", "bot.housekeeping", "bot.core", "bot.access"},
+}
+# Arrows that run back up, each with its reason: (importing room, imported room).
+MAY_RUN_UP: dict[tuple[str, str], str] = {}
+ENGINE_FACADE = {"engine.engine", "engine.requests", "engine.errors", "engine.config", "engine.pocket"}
 
 # Third party -> the only folder that may import it.
 HOMES = {
@@ -43,7 +104,6 @@ NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
-    "engine/config/engine.py": "the engine's settings",
     "engine/host/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
     "engine/worker/fork.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",
 }
@@ -71,9 +131,6 @@ NEEDS_NO_TEST = {
     "storage/migrations/versions/0009_lora_shape.py": "as 0001",
     "storage/migrations/versions/0010_keys_and_dashboards.py": "as 0001",
 }
-MAX_FUNCTION_LINES = 60
-MAX_P95_FUNCTION_LINES = 35
-MAX_MEDIAN_FUNCTION_LINES = 8
 
 WRITING_CALLS = {"write_text", "write_bytes", "save_file", "save_pretrained", "copyfile", "copytree", "copy2"}
 WRITING_FUNCTIONS = {("os", "replace"), ("os", "rename"), ("shutil", "move"), ("shutil", "copy"), ("torch", "save")}
@@ -102,6 +159,39 @@ def imports(tree: ast.Module) -> Iterator[str]:
 def top_level_imports(source: Path) -> set[str]:
     """The packages that a module imports from."""
     return {name.partition(".")[0] for name in imports(tree_of(source))}
+
+
+def dotted_imports(source: Path) -> set[str]:
+    """Return the full names of our own modules that a module imports."""
+    found = set[str]()
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.partition(".")[0] in MAY_IMPORT}
+
+
+def room_of(name: str, building: str) -> str:
+    """Return the room of `building` that a dotted name lies in, or an empty string if it lies outside."""
+    depth = building.count(".") + 2
+    parts = name.split(".")
+    is_inside = name.startswith(f"{building}.") and len(parts) >= depth
+    return ".".join(parts[:depth]) if is_inside else ""
+
+
+def module_name(source: Path) -> str:
+    """Return the dotted name of a module."""
+    return ".".join(source.with_suffix("").parts)
+
+
+def arrows(building: str) -> Iterator[tuple[str, str, Path]]:
+    """Yield each import from one room of a building into another, with the importing file."""
+    for source in sources():
+        room = room_of(module_name(source), building)
+        if room and source.name != "__init__.py":
+            others = {room_of(name, building) for name in dotted_imports(source)} - {room, ""}
+            yield from ((room, other, source) for other in sorted(others))
 
 
 def is_environment(node: ast.AST) -> bool:
@@ -136,15 +226,6 @@ def is_writing_mode(node: ast.AST) -> bool:
     return bool(node.value) and set(node.value) <= set("rwxabt+") and bool(set(node.value) & set("wxa+"))
 
 
-def function_lengths(source: Path) -> Iterator[tuple[int, str]]:
-    """The body lines of each function without its docstring, with its place."""
-    for node in ast.walk(tree_of(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            if body:
-                yield (body[-1].end_lineno or 0) - body[0].lineno + 1, f"{source}:{node.lineno} {node.name}"
-
-
 def mirrored(source: Path) -> Path:
     """Return where the tests of a module stand: the same path below tests/."""
     return Path("tests") / source.with_name(f"test_{source.name}")
@@ -164,6 +245,61 @@ def test_packages_import_only_downwards() -> None:
         if name != source.parts[0] and name not in MAY_IMPORT[source.parts[0]]
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("building", FLOORS)
+def test_every_room_stands_on_one_floor(building: str) -> None:
+    """Each package and module of a building is named on exactly one floor, and no floor names one that is gone."""
+    folder = ROOT / building.replace(".", "/")
+    packages = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
+    modules = {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
+    named = [room for floor in FLOORS[building] for room in sorted(floor)]
+    assert sorted(named) == sorted(f"{building}.{name}" for name in packages | modules)
+
+
+@pytest.mark.parametrize("building", FLOORS)
+def test_rooms_import_only_downwards(building: str) -> None:
+    """No room imports one on its own floor or above."""
+    floor_of = {room: number for number, floor in enumerate(FLOORS[building]) for room in floor}
+    wrong = [
+        f"{source} imports {other}"
+        for room, other, source in arrows(building)
+        if floor_of[other] <= floor_of[room] and (room, other) not in MAY_RUN_UP
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_forbidden_arrows_are_not_drawn(room: str) -> None:
+    """Nothing in the room imports what its line in FORBIDDEN names."""
+    folder = Path(room.replace(".", "/"))
+    wrong = [
+        f"{source} imports {name}"
+        for source in sources()
+        if source.is_relative_to(folder)
+        for name in sorted(dotted_imports(source))
+        if any(name == other or name.startswith(f"{other}.") for other in FORBIDDEN[room])
+    ]
+    assert wrong == []
+
+
+def test_bot_talks_to_the_engine_through_its_facade() -> None:
+    """bot/ imports engine.engine, .requests, .errors, .config and the pocket's WEIGHTS of engine/, and nothing else."""
+    wrong = [
+        f"{source} imports {name}"
+        for source in sources()
+        if source.parts[0] == "bot"
+        for name in sorted(dotted_imports(source))
+        if name.startswith("engine.") and ".".join(name.split(".")[:2]) not in ENGINE_FACADE
+    ]
+    beyond_weights = [
+        f"{source} imports {name}"
+        for source in sources()
+        if source.parts[0] == "bot"
+        for name in sorted(dotted_imports(source))
+        if name.startswith("engine.pocket.") and name != "engine.pocket.WEIGHTS"
+    ]
+    assert wrong + beyond_weights == []
 
 
 def test_third_parties_stay_home() -> None:
@@ -196,14 +332,6 @@ def test_only_the_atomic_writer_writes_files() -> None:
         source for source in writing if any(source.is_relative_to(folder) for folder in MAY_WRITE_FOLDERS)
     ]
     assert [str(s) for s in writing if s not in in_free_folder and str(s) not in MAY_WRITE_FILES] == []
-
-
-def test_no_function_is_long() -> None:
-    """No function body is longer than 60 lines, 95 % are at most 35, half are at most 8 (docstrings not counted)."""
-    lengths = sorted(length for source in sources() for length in function_lengths(source))
-    assert [place for length, place in lengths if length > MAX_FUNCTION_LINES] == []
-    assert lengths[int(len(lengths) * 0.95)][0] <= MAX_P95_FUNCTION_LINES
-    assert statistics.median(length for length, _ in lengths) <= MAX_MEDIAN_FUNCTION_LINES
 
 
 def test_every_module_has_its_tests_at_the_same_path() -> None:

@@ -24,7 +24,7 @@ OnShown = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class View:
+class AnswerView:
     """The place where an answer is shown, and what happens with the id of its placeholder."""
 
     channel: Channel
@@ -39,7 +39,7 @@ class View:
 class LiveView:
     """The live view of one answer. Make it, `start` it, `add` to it, `finish` it."""
 
-    def __init__(self, view: View, *, has_drafts: bool) -> None:
+    def __init__(self, view: AnswerView, *, has_drafts: bool) -> None:
         self.has_drafts = has_drafts and view.post.place.is_private
         self.message_id = view.message_id
         self.is_uncertain = False  # a placeholder may be there whose id is not known

@@ -22,7 +22,7 @@ from bot.core.gateway import Gateway, Turn, completion_row
 from bot.errors import NotReady, Overloaded, RequestError
 from bot.events import Place
 from bot.messaging.inbox import Done
-from bot.messaging.live_view import LiveView, View
+from bot.messaging.live_view import AnswerView, LiveView
 from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.rate_limit import Limiter
 from bot.messaging.splitting import split
@@ -201,7 +201,7 @@ class OutboxSender:
         async def turn() -> None:
             await self.settled(parcel.post.place)
 
-        view = View(
+        view = AnswerView(
             self._channels[platform],
             self._limiters[platform],
             parcel.first_post(),

@@ -19,7 +19,7 @@ from bot.backoff import Jitter, Sleep, backoff_s, while_storage_is_away
 from bot.channel import Channel
 from bot.core.core import Core
 from bot.errors import StartError
-from bot.housekeeping.pruning import Pruning
+from bot.housekeeping.retention import UpdateRetention
 from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.inbox import InboxWorker
 from bot.messaging.outbox import OutboxSender
@@ -51,7 +51,7 @@ class ChannelSupervisor:
         self._problems = dict.fromkeys(self._channels, "not started")
         self._tasks: list[asyncio.Task[None]] = []
         self.delivery = OutboxSender(core.database, core.gateway, metrics, self._channels)
-        self._pruning = Pruning(core.database, core.settings.keep_updates_hours * 3600)
+        self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
         desk = Dispatcher(core, self.delivery, self._channels)
         self.intake = InboxWorker(core.database, desk.handle, metrics, platforms=self._channels)
 
@@ -93,7 +93,7 @@ class ChannelSupervisor:
         shown = functools.partial(self.delivery.open, channel.platform)
         await while_storage_is_away("what an earlier heed had to show", shown, self._sleep, self._jitter)
         self.intake.open(channel.platform)
-        await self._pruning.run(channel)
+        await self._retention.run(channel)
 
     async def _has_started(self, channel: Channel) -> bool:
         try:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from storage.backup import snapshot
 from storage.backup.manifest import MANIFEST_FILE, BackedUpFile, Manifest
-from storage.backup.snapshot import Snapshot, StoredVersion
+from storage.backup.snapshot import BackupSnapshot, StoredVersion
 from storage.errors import SnapshotErased
 from storage.files import atomic
 from storage.sql.sqlite import FILE_NAME
@@ -44,7 +44,7 @@ def write(database: Path, data_dir: Path, target: Path, heed_version: str, progr
         raise SnapshotErased("people were erased again and again while the backup was written")
 
 
-def _pack(file: BinaryIO, taken: Snapshot, heed_version: str, progress: Progress) -> Manifest:
+def _pack(file: BinaryIO, taken: BackupSnapshot, heed_version: str, progress: Progress) -> Manifest:
     now = datetime.now(UTC)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         packing = _Packing(archive, now, taken.size_bytes, progress)

@@ -38,7 +38,7 @@ class StoredVersion:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class BackupSnapshot:
     """A copy of the database; for each version it names a folder with its files, except those that are `missing`."""
 
     database: Path
@@ -53,7 +53,7 @@ class Snapshot:
 
 
 @contextlib.contextmanager
-def taken(database: Path, data_dir: Path, sleep: Callable[[float], None] = time.sleep) -> Iterator[Snapshot]:
+def taken(database: Path, data_dir: Path, sleep: Callable[[float], None] = time.sleep) -> Iterator[BackupSnapshot]:
     """Provide a snapshot for the length of the block.
 
     Blocking: for a copy of the database. Raises DatabaseMissing, DatabaseCorrupt, storage's errors about the disk, and
@@ -80,7 +80,7 @@ def _require(database: Path) -> None:
     raise DatabaseMissing(f"there is no {database}: nothing to back up")
 
 
-def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[float], None]) -> Snapshot:
+def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[float], None]) -> BackupSnapshot:
     """Return a snapshot that misses only what the round before it missed, too."""
     copied, gone = folder / sqlite.FILE_NAME, set[StoredVersion]()
     for _ in range(ROUNDS):
@@ -94,7 +94,7 @@ def _settled(database: Path, data_dir: Path, folder: Path, sleep: Callable[[floa
         gone = set(missing)
         sleep(PAUSE_S)
     there = {link: version for version, link in links.items() if version not in missing}
-    return Snapshot(copied, read_schema(copied), there, tuple(missing))
+    return BackupSnapshot(copied, read_schema(copied), there, tuple(missing))
 
 
 def read_versions(copied: Path) -> list[StoredVersion]:

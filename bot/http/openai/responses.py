@@ -158,7 +158,7 @@ class TextCompletion(JsonResponse):
     heed: NotRequired[HeedInfo]
 
 
-class Score(JsonResponse):
+class ScoreResponse(JsonResponse):
     """The likelihood of an answer, token by token, in nats."""
 
     logprobs: list[float]

@@ -13,7 +13,7 @@ from bot.http.protocol.openapi import gives
 from engine.requests import GenerateRequest
 
 
-@gives(responses.Score, takes=bodies.ScoreBody)
+@gives(responses.ScoreResponse, takes=bodies.ScoreBody)
 async def score(request: web.Request) -> web.Response:
     """Score a given answer: log-probabilities in nats, without the token that ends it (`POST /v1/score`)."""
     core = request.app[CORE]
@@ -27,7 +27,7 @@ async def score(request: web.Request) -> web.Response:
     asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
     found = await core.engine.score(asked, body.completion)
     return web.json_response(
-        responses.Score(
+        responses.ScoreResponse(
             logprobs=found.logprobs,
             tokens=found.tokens,
             prompt_tokens=found.num_prompt_tokens,

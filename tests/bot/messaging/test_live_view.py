@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.channel import Channel, Gone, Limits, Post, SlowDown, Unreachable
-from bot.messaging.live_view import CURSOR, LiveView, View
+from bot.messaging.live_view import CURSOR, AnswerView, LiveView
 from bot.messaging.rate_limit import Limiter
 from tests.bot.fake_channel import GROUP, HOME, FakeChannel, FakePlatform
 from tests.patience import until
@@ -36,7 +36,7 @@ async def at_once() -> None:
 
 def live_text(channel: Channel, kept: Callable[[str], Any], *, place: Any = HOME, message_id: str = "") -> LiveView:
     """A live view that has begun."""
-    view = View(channel, Limiter(channel.limits), Post(place, "", reply_to="5"), 1, kept, at_once, message_id)
+    view = AnswerView(channel, Limiter(channel.limits), Post(place, "", reply_to="5"), 1, kept, at_once, message_id)
     live = LiveView(view, has_drafts=True)
     live.start()
     return live
