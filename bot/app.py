@@ -149,7 +149,7 @@ class App:
         await parts.core.consent.start()
         await pause_file.look()
         await parts.core.lessons.start()
-        await stack.enter_async_context(running(self._chores(parts.core.database, pause_file)))
+        await stack.enter_async_context(running(self._periodic_tasks(parts.core.database, pause_file)))
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
@@ -159,7 +159,7 @@ class App:
         else:
             await self._unless_stopping(foreground(self))
 
-    def _chores(self, database: Database, pause_file: PauseFile) -> Iterator[PeriodicTask]:
+    def _periodic_tasks(self, database: Database, pause_file: PauseFile) -> Iterator[PeriodicTask]:
         yield PeriodicTask(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
         yield PeriodicTask("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
         if self.settings.keep_completions_days is not None:

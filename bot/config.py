@@ -1,7 +1,7 @@
 """Every setting of heed in one tree: `heed.toml` below the environment, checked once at start.
 
 Owns the names of settings, their defaults and the sentence a person reads when one is wrong. Nothing else
-reads the environment. `HEED_HTTP_PORT` is `port` under `[http]`, `HEED_LEARN_RANK` is `rank` under
+reads the environment. `HEED_HTTP_PORT` is `port` under `[http]`, `HEED_LEARN_LORA_RANK` is `lora_rank` under
 `[learn]`; `TELEGRAM_BOT_TOKEN` and `DISCORD_BOT_TOKEN` are the tokens of `[telegram]` and `[discord]`. The engine's own
 defaults live in `engine.config`.
 """
@@ -41,8 +41,8 @@ from engine.config import (
 )
 
 ENV_PREFIX = "HEED_"
-CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read where it is not set
-BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names everybody uses
+CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read if it is not set
+BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names that other bots use
 KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")  # what Telegram takes, and long enough not to be guessed
 ADMIN = re.compile(r"(telegram|discord):[0-9]{1,20}|http:[A-Za-z0-9_.-]{1,32}")  # numbers, or the name of an API key
@@ -67,7 +67,7 @@ class HttpSettings(BaseModel):
 
     @property
     def is_loopback(self) -> bool:
-        """True where only this machine can connect."""
+        """True if only this machine can connect."""
         if self.host == "localhost":
             return True
         try:
@@ -87,7 +87,7 @@ class HttpSettings(BaseModel):
 
 
 class ChatSettings(BaseModel):
-    """How heed talks where a request does not say."""
+    """Defaults for requests that do not choose for themselves."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -147,7 +147,7 @@ class TelegramSettings(BaseModel):
         if not self.webhook_secret or not WEBHOOK_SECRET.fullmatch(self.webhook_secret.get_secret_value()):
             raise ValueError(
                 "webhook_url needs HEED_TELEGRAM_WEBHOOK_SECRET, 16 to 256 letters, digits, '_' and '-': "
-                "without it anybody could send updates in Telegram's name"
+                "without it anyone could send updates in Telegram's name"
             )
         return self
 
@@ -170,7 +170,8 @@ class AccessSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["open", "allow", "pair"] = Field(
-        default="pair", description="open (anybody), allow (whom an admin allowed), pair (a code an admin approves)"
+        default="pair",
+        description="open (everyone), allow (accounts an admin allowed), pair (a code an admin approves)",
     )
     admins: tuple[str, ...] = Field(default=(), description='accounts by number: ["telegram:123", "discord:456"]')
     messages_per_hour: int = Field(default=60, ge=1, description="messages of one person that are answered in an hour")
@@ -222,7 +223,7 @@ class Settings(BaseSettings):
     keep_completions_days: int | None = Field(
         default=None,
         ge=1,
-        description="days for which answers are kept that nobody said anything about, 1 or more (unset: for ever)",
+        description="days for which answers without feedback are kept, 1 or more (unset: for ever)",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="debug, info, warning, error"
@@ -268,7 +269,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments over the environment over the TOML file."""
+        """Return the sources: arguments over the environment over the TOML file."""
         toml = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
         return init_settings, env_settings, BotTokens(settings_cls), toml
 
@@ -326,8 +327,8 @@ def _explain(item: Any) -> str:
         return f"{key}{where}: there is no such setting{_nearest(key, list(_variables()))}"
     message = item["msg"].removeprefix("Value error, ")
     remedy = _description(loc)
-    got = f", not {item['input']!r}" if isinstance(item["input"], str | int | float) else ""
-    return f"{key}{where}: {message[:1].lower()}{message[1:]}{got}{f'; it wants {remedy}' if remedy else ''}"
+    got = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
+    return f"{key}{where}: {message[:1].lower()}{message[1:]}{got}{f'; expected: {remedy}' if remedy else ''}"
 
 
 def _description(loc: list[str]) -> str:

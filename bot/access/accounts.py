@@ -119,7 +119,7 @@ class AccessPolicy:
         await self._decide(platform, account, AccessState.BLOCKED, decided_by)
 
     async def decided(self) -> list[Decided]:
-        """Everybody who was let in or shut out by name."""
+        """Return the accounts that an operator allowed or blocked."""
         return await self._database.read(access.decided)
 
     async def waiting(self) -> list[Pairing]:
@@ -175,7 +175,7 @@ class AccessPolicy:
         if what == "reaction":
             return ""
         if what == "press":
-            return "You are not let in here yet."
+            return "You do not have access yet. Send a message to learn how to get it."
         if not self._seldom(known, "due"):
             return ""
         name = f"{author.platform}:{author.account}"

@@ -74,7 +74,7 @@ class ConsentFlow:
         self._greeted: dict[str, None] = {}
 
     async def start(self) -> None:
-        """After the engine has started, before anybody is heard: apply the operator's permission, end withdrawals."""
+        """Apply the operator's permission and finish withdrawals: after the engine started, before any message."""
         is_permitted = self.is_permitted("discord")
         await self._database.write(lambda s: steps.enforce(s, "discord", is_permitted=is_permitted))
         for user_id in await self._database.read(steps.unfinished_withdrawals):
@@ -144,7 +144,7 @@ class ConsentFlow:
         return Notice(WITHDRAWN)
 
     async def choose_follow_ups(self, user_id: str, place: Place, *, is_allowed: bool) -> Notice:
-        """Return True if ordinary next messages may be learned from; on record like everything said about learning."""
+        """Record if ordinary next messages may be learned from, and return the confirmation to show."""
         choice = ConsentChoice.FOLLOW_UPS if is_allowed else ConsentChoice.NO_FOLLOW_UPS
         wording = self._wording(place.platform)
         step = Step(user_id=user_id, choice=choice, wording=wording, platform=place.platform, place=place.external_id)

@@ -132,8 +132,8 @@ def _disk(settings: Settings) -> Finding:
 
 def _retention(settings: Settings) -> Finding:
     days = settings.keep_completions_days
-    answers = "answers for ever" if days is None else f"answers that nobody said anything about for {days} days"
-    versions = f"{settings.versions.keep} versions of each adapter"
+    answers = "answers for ever" if days is None else f"answers without feedback for {days} day{'s' * (days != 1)}"
+    versions = f"{settings.versions.keep} version{'s' * (settings.versions.keep != 1)} of each adapter"
     return Finding("kept", f"{answers}, {versions}, keys of updates for {settings.keep_updates_hours} hours")
 
 
@@ -164,14 +164,14 @@ def _running(ready: dict[str, Any]) -> list[Finding]:
 
 
 def _drift(levels: dict[str, int]) -> Finding:
-    """Return what the last drift audits of everybody found."""
+    """Return the result of the last drift audits, over all people."""
     remedy = "/updates says who and in what; an earlier version of theirs (/rollback <account> <version>) undoes it"
     is_bad = bool(levels.get("critical"))
     return Finding("drift", drifted(levels), remedy if is_bad else "", is_hint=True)
 
 
 async def _exposure(settings: Settings) -> list[Finding]:
-    """Return True if a person has a key, where other machines can reach heed."""
+    """Check that there is an API key if other machines can reach heed."""
     http = settings.http
     if http.is_loopback:
         return []
@@ -230,7 +230,7 @@ def _training(settings: Settings) -> Finding:
 
 
 async def _teacher(settings: Settings) -> Finding:
-    """Return who writes better answers: asked for one word where it is not the base model."""
+    """Return who writes better answers: asked for one word if it is not the base model."""
     if not settings.curriculum.is_on or not settings.curriculum.url:
         return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
     from engine.engine import Engine  # brings the engine's libraries along

@@ -54,7 +54,7 @@ cli.add_typer(keys, name="keys")
 
 
 def main() -> None:
-    """Return the `heed` command."""
+    """Run the `heed` command."""
     cli()
 
 
@@ -313,7 +313,7 @@ async def _chat(connect: Callable[[], HeedClient]) -> None:
     lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
     async with connect() as client:
         while (await client.ready())["status"] != "ready":
-            console.print(Text("heed is still loading its model", style="dim"))
+            console.print(Text("heed is still loading its model.", style="dim"))
             await asyncio.sleep(LOOK_AGAIN_S)
         talk = TerminalChat(client, console, lines)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)

@@ -147,7 +147,7 @@ class TerminalChat:
         else:
             self._say(said["text"])
         for file in said["files"]:
-            self._say(f"{file['name']}: say the same on the web page to save it", "dim")
+            self._say(f"To save {file['name']}, give the same command on the web page.", "dim")
         if said["command"] in ("reset", "forget"):
             self._last_id = None
         if said["answer"] and not said["feedback"]:

@@ -39,9 +39,9 @@ class PeriodicTask:
 
 
 @asynccontextmanager
-async def running(chores: Iterable[PeriodicTask]) -> AsyncIterator[None]:
-    """Chores, each in a task of its own as long as the block runs."""
-    tasks = [asyncio.create_task(chore.run(), name=chore.what) for chore in chores]
+async def running(periodic_tasks: Iterable[PeriodicTask]) -> AsyncIterator[None]:
+    """Run each periodic task in an asyncio task of its own as long as the block runs."""
+    tasks = [asyncio.create_task(each.run(), name=each.what) for each in periodic_tasks]
     try:
         yield
     finally:

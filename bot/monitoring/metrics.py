@@ -39,7 +39,7 @@ class Metrics:
         self.waited_s = Counter(
             "heed_platform_wait_seconds", "Waits platforms asked for", ["platform"], registry=self.registry
         )
-        self.errors = Counter("heed_unexpected_errors", "Errors nobody planned for", ["edge"], registry=self.registry)
+        self.errors = Counter("heed_unexpected_errors", "Unexpected errors", ["edge"], registry=self.registry)
 
     def render(self) -> bytes:
         """Return the exposition text."""

@@ -184,11 +184,13 @@ def _times(figures: Figures) -> list[str]:
 
 def _learned(figures: Figures) -> list[str]:
     queue, adapters = figures.queue, figures.adapters
+    versions = f"{adapters.num_versions} version{'s' * (adapters.num_versions != 1)}"
+    undone = f"{adapters.num_taken_back} lesson{'s' * (adapters.num_taken_back != 1)} undone"
     oldest = f", the oldest for {span(figures.at_s - queue.oldest_at_s)}" if queue.oldest_at_s is not None else ""
     return [
         f"queue: {queue.length} waiting{oldest}",
-        f"adapters: {adapters.num_people}, {size(adapters.size_bytes)}, {adapters.num_versions} versions",
-        f"rollbacks: {adapters.num_taken_back} lessons taken back",
+        f"adapters: {adapters.num_people}, {size(adapters.size_bytes)}, {versions}",
+        f"rollbacks: {undone}",
         f"drift: {drifted(figures.drift)}",
         "",
     ]

@@ -98,13 +98,13 @@ async def test_a_start_says_where_to_go(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("days", [None, 30])
-async def test_its_chores_are_done_as_long_as_it_runs(settings: Settings, days: int | None) -> None:
-    """Old answers are looked for where that is set."""
-    chores = {"obeying the file PAUSE", "reading the settings again"} | ({"dropping old answers"} if days else set())
+async def test_periodic_tasks_run_as_long_as_heed_does(settings: Settings, days: int | None) -> None:
+    """Both files are checked while heed runs, and old answers are dropped only if that is set."""
+    names = {"obeying the file PAUSE", "reading the settings again"} | ({"dropping old answers"} if days else set())
     async with running(settings.model_copy(update={"keep_completions_days": days})):
-        assert chores <= tasks()
+        assert names <= tasks()
         assert ("dropping old answers" in tasks()) is (days is not None)
-    assert not chores & tasks()
+    assert not names & tasks()
 
 
 def tasks() -> set[str]:

@@ -96,6 +96,13 @@ def test_a_wrong_value_is_named_with_its_remedy(
         config.load()
 
 
+def test_a_word_in_place_of_a_number_is_shown_with_what_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message repeats the value and ends with the setting's own description."""
+    monkeypatch.setenv("HEED_CHAT_MAX_TOKENS", "abc")
+    with pytest.raises(SettingsError, match=r"\(got 'abc'\); expected: the longest answer, in tokens$"):
+        config.load()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -62,6 +62,13 @@ async def test_a_stranger_may_do_nothing(start: StartAccess, what: What) -> None
     assert (await heed.core.gateway.known(EVE)).id == ""
 
 
+async def test_a_press_by_a_stranger_says_how_to_get_access(start: StartAccess) -> None:
+    """A button of someone without access answers with the next step."""
+    access, _ = await start()
+    decision = await access.authorise(EVE, HOME, "press")
+    assert decision.notice == "You do not have access yet. Send a message to learn how to get it."
+
+
 @pytest.mark.parametrize("what", WHATS)
 @pytest.mark.parametrize("mode", ["open", "allow", "pair"])
 async def test_a_block_beats_all(start: StartAccess, what: What, mode: str) -> None:

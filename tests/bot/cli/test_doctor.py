@@ -71,7 +71,7 @@ async def test_what_is_kept_is_said(tmp_path: Path, free_port: int) -> None:
     """How long answers, versions and keys stay, as it is set."""
     assert "answers for ever, 5 versions" in (await examine(on(free_port, tmp_path)))["kept"].state
     found = await examine(on(free_port, tmp_path, keep_completions_days=30))
-    assert "nobody said anything about for 30 days" in found["kept"].state
+    assert "answers without feedback for 30 days" in found["kept"].state
 
 
 async def test_a_running_heed_is_asked(heed: Heed, tmp_path: Path) -> None:

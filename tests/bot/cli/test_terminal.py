@@ -54,6 +54,11 @@ async def test_an_answer_is_shown(client: HeedClient) -> None:
     assert "heed  You asked about bees." in await talk(client, "bees")
 
 
+async def test_a_file_is_named_with_the_way_to_save_it(client: HeedClient) -> None:
+    """The terminal cannot save an export; it says where that works."""
+    assert "To save heed-export.zip, give the same command on the web page." in await talk(client, "bees", "/export")
+
+
 async def test_a_correction_is_shown_whole(client: HeedClient) -> None:
     """What changed, the version with its time and the way back, and the answer given again."""
     printed = await talk(client, "bees", "/feedback too long")

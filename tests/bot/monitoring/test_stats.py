@@ -1,5 +1,6 @@
 """bot.monitoring.stats: figures of everybody, in words."""
 
+import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -47,13 +48,20 @@ def test_every_figure_is_said() -> None:
         "update: median 1.1 s",
         "queue: 2 waiting, the oldest for 1 min 15 s",
         "adapters: 12, 1.2 MB, 40 versions",
-        "rollbacks: 3 lessons taken back",
+        "rollbacks: 3 lessons undone",
         "drift: 12 people audited, 3 warn, 1 critical",
         "up: 1 d 2 h",
         "memory: 2.1 GB",
         "GPU memory: 12.6 GB of 147.8 GB",
     ):
         assert line in lines
+
+
+def test_one_version_and_one_lesson_are_singular() -> None:
+    """A count of one stands before a noun in the singular."""
+    text = stats.words(dataclasses.replace(FIGURES, adapters=Adapters(1, 1, 900, 1)))
+    assert "adapters: 1, 900 B, 1 version\n" in text
+    assert "rollbacks: 1 lesson undone\n" in text
 
 
 async def test_an_idle_heed_has_zeros(heed: Heed) -> None:
