@@ -65,7 +65,7 @@ class Filling:
         return row
 
     def update(self, answer: Row, chat: Chat) -> None:
-        """Return a correction of an answer, what became of it, and the answer given again."""
+        """Store a correction of an answer, what became of it, and the answer given again."""
         user_id, at_s, parent = answer["user_id"], answer["created_at"], self._versions.get(answer["user_id"], 0)
         number = self._versions[user_id] = parent + 1
         given, run = f"fb-{new_id()}", f"upd-{new_id()}"

@@ -142,7 +142,7 @@ def walk(bench: Bench, described_person: Record, num_probes: int) -> Iterator[Re
 
 
 def _live_on(bench: Bench, moment: Moment, adapter: Any, approved: str) -> None:
-    """Return the lesson is learned; its answer becomes an earlier correction, and one more answer is approved."""
+    """Learn the lesson: its answer becomes an earlier correction, and one more answer is approved."""
     person = moment.person
     person.corrected += bench.answers(person.adapter, [[{"role": "user", "content": moment.said.question}]])
     person.gold += bench.answers(adapter, [[{"role": "user", "content": approved}]])

@@ -36,7 +36,7 @@ def _directions(config: EvalConfig) -> list[Direction]:
 
 
 async def _one(study: Study, seed: int, direction: Direction, number: int) -> None:
-    """Return a wish towards the default is told by a person who had wished away from it: the newest note wins."""
+    """Tell a wish towards the default by a person who had wished away from it: the newest note wins."""
     preference, side = direction
     question = cases.probes(seed, 1, "notes", *direction, number)[0]
     away = cases.wish_for(seed, (preference, 1), "note", number)

@@ -94,7 +94,7 @@ def curves(panels: Sequence[Panel]) -> bytes:
 
 
 def _bound(axes: Axes, panel: Panel) -> None:
-    """Return the bound as a dashed line."""
+    """Draw the bound as a dashed line."""
     if panel.limit is not None:
         word = "at least" if panel.is_at_least else "at most"
         axes.axhline(panel.limit, ls="--", lw=1, color=BAD, label=f"{word} {panel.limit:g}")

@@ -72,7 +72,7 @@ async def _one(study: Study, seed: int) -> None:
 
 
 async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[ToldFact]) -> None:
-    """Return True if a person who is asked for what was never told answers with something that was."""
+    """Ask for what was never told: does the answer hold something that was?"""
     values = [fact.value.lower() for fact in facts]
     beings = [being for being in BEINGS if not any(being in fact.text.split() for fact in facts)]
     questions = [f"what is the name of my {being}?" for being in beings]

@@ -70,7 +70,7 @@ async def _held(
 async def _adopted(
     study: Study, seed: int, number: int, pair: Pair, questions: list[Question], taught: list[tuple[Wish, TaughtLesson]]
 ) -> None:
-    """Return the newest version first: heed goes back along a person's versions, never forward."""
+    """Go through the versions, the newest first: heed goes back along a person's versions, never forward."""
     for place, (wish, lesson) in reversed(list(enumerate(taught))):
         await pair.trained.roll_back(lesson.version)
         texts = await pair.trained.answers([q.text for q in questions], "off")

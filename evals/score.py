@@ -200,7 +200,7 @@ def lessons(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def is_back(record: Record) -> float | None:
-    """Return True if an answer that had followed the first correction follows the opposite one now."""
+    """Return the share of answers that had followed the first correction and follow the opposite one now."""
     return float(record["is_back"]) if record.get("was_away") else None
 
 

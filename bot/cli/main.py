@@ -287,7 +287,7 @@ class _Interrupt:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
 
     async def chat(self, app: "App") -> None:
-        """Return the terminal chat with the heed that runs in this process."""
+        """Run the terminal chat with the heed of this process."""
         from bot.cli.terminal import PromptLines, TerminalChat
 
         keys = app.settings.http.api_keys

@@ -31,7 +31,7 @@ from storage.tables import BetterAnswer, Completion, Note
 
 VERSION = re.compile(r"v?[0-9]{1,9}")
 COUNT = re.compile(r"[0-9]{1,9}")
-NAME = re.compile(r"\w{1,32}")  # what may be repeated to whoever said it
+NAME = re.compile(r"\w{1,32}")  # what may be repeated to the person who said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
 FORGET: Rows = ((Button(texts.ERASE_EVERYTHING, "forget:yes"), Button(texts.KEEP_IT, "forget:no")),)

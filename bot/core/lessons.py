@@ -254,7 +254,7 @@ class LearningService:
 
 def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
     row, is_new = feedback.add(s, wanted)
-    if is_new and record.completion_id is not None:  # what somebody finds fault with is approved no more
+    if is_new and record.completion_id is not None:  # an answer that gets a complaint is approved no more
         completions.mark_gold(s, wanted.user_id, record.completion_id, is_gold=record.is_approval)
     if is_new and not record.is_lesson:
         feedback.set_status(s, row.id, FeedbackStatus.KEPT)

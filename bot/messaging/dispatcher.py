@@ -146,7 +146,7 @@ class Dispatcher:
             await self._core.consent.record(visit.user_id, ConsentChoice.ASKED, visit.place)
 
     async def _hear(self, visit: ChatRequest, said: MessageReceived) -> None:
-        """Return a message: words about an answer it replies to, or the next turn."""
+        """Handle a message: words about an answer it replies to, or the next turn."""
         if not said.text.strip():
             key = f"album-{said.album}" if said.album else visit.key("error")
             await self._delivery.say(visit.post(WORDS_ONLY), visit.user_id, key, done=visit.done)
@@ -161,7 +161,7 @@ class Dispatcher:
             await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
 
     async def _hear_again(self, visit: ChatRequest, edited: MessageEdited) -> None:
-        """Return a correction in other words is a newer correction."""
+        """Handle an edited message: a correction in other words is a newer correction."""
         role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
         words = BY_COMMAND.sub("", edited.text)
         if role is not None and not await self._tutor.has_heard(visit, role.about, words):
@@ -197,7 +197,7 @@ class Dispatcher:
         await self._tutor.teach(visit, record, token=visit.token)
 
     async def _run(self, visit: ChatRequest, command: Command, *, token: str = "") -> None:
-        """Return a command of the table: what it did may be done again without harm, or its update is done before."""
+        """Run a command of the table: what it did may be done again without harm, or its update is done before."""
         if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
             await self._core.database.write(visit.done)
         said = await person.run(

@@ -120,19 +120,19 @@ class FeedbackHandler:
         return "" if known else await self._core.access.spend(visit.author, "updates")
 
     async def note(self, visit: ChatRequest, text: str, *, token: str) -> None:
-        """Return a standing note."""
+        """Keep a standing note."""
         record = mapping.record(Command("note", text))
         lesson = await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
         said = visit.post(texts.noted(lesson.outcome.note or text.strip()), token=token)
         await self._delivery.say(said, visit.user_id, visit.key("note"), done=visit.done)
 
     async def approve(self, visit: ChatRequest, completion_id: str) -> None:
-        """Return a thumb up: the answer becomes gold."""
+        """Handle a thumb up: the answer becomes gold."""
         record = mapping.record(Reaction(completion_id, "+1"))
         await self._lessons.teach(visit.user_id, record, idempotency_key=visit.idempotency_key)
 
     async def disapprove(self, visit: ChatRequest, completion_id: str, emoji: str = "-1") -> None:
-        """Return a thumb down: kept, and the person is asked for a reason."""
+        """Keep a thumb down, and ask the person for a reason."""
         await self._hear_complaint(visit, mapping.record(Reaction(completion_id, emoji)))
 
     async def _hear_complaint(self, visit: ChatRequest, record: FeedbackRecord, *, token: str = "") -> None:

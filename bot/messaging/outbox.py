@@ -37,7 +37,7 @@ from storage.tables import Completion, Inbox, MessageRole, Outbox, PlatformMessa
 
 logger = logging.getLogger(__name__)
 
-MAX_FAILURES = 3  # errors nobody planned for, before an item is given up
+MAX_FAILURES = 3  # unexpected errors, before an item is given up
 PLACEHOLDER = "…"
 NO_WORDS = "(no words)"  # an empty answer still gets shown, so that it can be corrected
 

@@ -106,7 +106,7 @@ class AdapterStore:
         return await asyncio.to_thread(self._sweep, known)
 
     async def _sweep_rejected(self) -> None:
-        """Return refused candidates of people who are gone."""
+        """Remove refused candidates of people who are gone."""
         root = self._data_dir / REJECTED_FOLDER
         names = [p.name for p in root.iterdir()] if root.is_dir() else []
         for name in await self._database.read(lambda s: _unknown(s, names)):

@@ -93,7 +93,7 @@ class ConsolidationSchedule:
         return None
 
     async def run(self, user_id: str) -> None:
-        """Return the chore: one consolidation, unless something has come to stand against it. May be cancelled at any
+        """Run one consolidation, unless something has come to stand against it. May be cancelled at any
         time.
         """
         is_asked = user_id in self._asked

@@ -83,7 +83,7 @@ class _Packing:
         return entry
 
     def add_file(self, name: str, path: Path) -> None:
-        """Return a file of any size."""
+        """Add a file of any size."""
         digest, size_bytes = hashlib.sha256(), 0
         with path.open("rb") as source, self._archive.open(self.entry(name), "w", force_zip64=True) as packed:
             while chunk := source.read(CHUNK_BYTES):

@@ -97,7 +97,7 @@ def drop_unneeded(s: Session, created_before_s: float, limit: int) -> int:
 
 
 def _unneeded(answer: Any) -> tuple[ColumnElement[bool], ...]:
-    """Return True if what an answer says is needed for nothing but reading it again."""
+    """Return the conditions under which an answer is needed for nothing but reading it again."""
     has_feedback = exists().where(col(Feedback.completion_id) == answer.id)
     has_better = exists().where(col(BetterAnswer.completion_id) == answer.id)
     return ~col(answer.is_gold), ~has_feedback, ~has_better

@@ -166,7 +166,7 @@ class PostgresServer:
         return DatabaseUnreachable(f"cannot open {self.place} ({first_line(error)})")
 
     def _leave_mark(self, connection: Connection) -> None:
-        """Return the last statement of each transaction."""
+        """Leave the mark that is the last statement of each transaction."""
         mark = new_id()
         connection.execute(_LEAVE_MARK, {"key": MARK_KEY, "mark": mark})
         self._mark = mark

@@ -62,7 +62,7 @@ class DiscordBackfill:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     def begin(self, bot_id: str) -> None:
-        """Return a new session: every chat has to be looked through again."""
+        """Begin a new session: every chat has to be looked through again."""
         self._bot_id = bot_id
         self._looked = set()
         self._marks = asyncio.create_task(self._taken.marks(bot_id), name="discord marks")

@@ -78,7 +78,7 @@ class RawEventClient(discord.Client):
         await super().close()
 
     async def on_ready(self) -> None:
-        """Return the servers are known."""
+        """Note that the servers are known."""
         self._listener("SERVERS_KNOWN", {})
 
 

@@ -14,7 +14,7 @@ from bot.platforms.discord.rest import DiscordRest
 
 CHAT_INPUT, STRING = 1, 3
 MAX_DESCRIPTION, MAX_CHOICES, MAX_CHOICE = 100, 25, 100
-ADMINS_ONLY = "0"  # nobody but a server's admins sees it, until they allow others
+ADMINS_ONLY = "0"  # only a server's admins see it, until they allow others
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from bot.platforms.discord.components import rows_payload
 from bot.platforms.discord.events import Json
 from bot.platforms.discord.rest import DiscordRest
 
-SILENT: dict[str, Any] = {"parse": [], "replied_user": False}  # allowed mentions: nobody
+SILENT: dict[str, Any] = {"parse": [], "replied_user": False}  # allowed mentions: none
 NO_PREVIEWS = 1 << 2  # message flag SUPPRESS_EMBEDS
 LIMITS = Limits(
     text_units=2000,

@@ -61,7 +61,7 @@ class ResumePoint:
         self._keep()
 
     def hold(self, work: "asyncio.Future[None]") -> None:
-        """Return what was heard last is committed when `work` has ended; where that is cancelled, never."""
+        """Commit what was heard last once `work` has ended; never if it is cancelled."""
         item = self._heard.session_id, self._heard.sequence
         self._open[item] = None
 

@@ -50,7 +50,7 @@ LIMITS = Limits(
 NOTICE_CHARS = 200  # of the answer to a press
 PLACEHOLDER_CHARS = 64  # in the field where a forced reply is written
 PICTURES = (".png", ".jpg", ".jpeg")
-ANSWER_BY_REPLY = "(Answer by replying to this message.)"  # in a group nobody's field can be opened for certain
+ANSWER_BY_REPLY = "(Answer by replying to this message.)"  # in a group no one's input field can be opened for certain
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 logger = logging.getLogger(__name__)
