@@ -200,7 +200,7 @@ def lessons(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def is_back(record: Record) -> float | None:
-    """Return the share of answers that had followed the first correction and follow the opposite one now."""
+    """Return 1 if an answer follows the opposite correction now, 0 if not, None if it had not followed the first."""
     return float(record["is_back"]) if record.get("was_away") else None
 
 
