@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,9 +10,9 @@ from aiohttp import web
 
 from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Inbound, MessageReceived, Place
-from engine.requests import Delta, GenerateRequest, GenerateResult
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult
 from storage.conversations.inbox import Kept
-from storage.tables import Inbox
+from storage.tables import Completion, Feedback, Inbox
 
 PLATFORM = "telegram"
 ANSWER = ("An answer", " of a few", " words.")
@@ -25,6 +25,10 @@ class InstantEngine:
     def __init__(self) -> None:
         self.is_ready = True
         self.asked_s: dict[str, float] = {}  # the newest message -> when its first token was asked for
+
+    def teacher_view(self, given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage]:
+        """Return the conversation with the feedback behind it."""
+        return [*answer.messages, {"role": "user", "content": " ".join([given.text, *standing])}]
 
     def health(self) -> dict[str, str]:
         """All well."""

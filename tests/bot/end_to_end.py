@@ -71,7 +71,7 @@ class Chat(ABC):
 
     async def correct(self, answer: Shown, wish: str) -> tuple[Shown, Shown]:
         """Reply to an answer with a wish: the notice that it is learned, and the answer given again."""
-        notice = await self.sees("learned", action="undo", after=await self.say(wish, answer))
+        notice = await self.sees("Learned", action="undo", after=await self.say(wish, answer))
         return notice, await self.sees(action="fix", after=notice.id)
 
 

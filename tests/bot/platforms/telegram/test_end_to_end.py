@@ -154,7 +154,7 @@ async def test_an_edit_that_changes_no_words_teaches_nothing(talk: Talk) -> None
     await talk.shows("Learned: v1")
     talk.server.edit(correction, "too long")
     await talk.quiet()
-    assert sum("learned" in text for text in talk.server.texts(HOME)[3:]) == 1
+    assert sum("Learned" in text for text in talk.server.texts(HOME)[3:]) == 1
 
 
 async def test_reactions_count(talk: Talk) -> None:
@@ -327,13 +327,13 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
     await answered("noted", talk.server.say(f"/note {text}"))
     about = await talk.ask("bees")
     await talk.quiet()
-    await answered("learned", talk.server.say(text, reply_to=about["message_id"]))
+    await answered("Learned", talk.server.say(text, reply_to=about["message_id"]))
     await talk.quiet()
     correction = talk.server.say("too long", reply_to=about["message_id"])
     notice = await talk.shows("learned", after=correction["message_id"])
     await talk.quiet()
     talk.server.edit(correction, text)
-    await answered("learned", notice)
+    await answered("Learned", notice)
     await talk.quiet()
     assert failures(caplog) == []
 
