@@ -267,7 +267,7 @@ async def test_a_secret_that_is_asked_for_in_writing_is_not_shown_to_others(talk
     await talk.server.command(text, "note", "my dog is Rex")
     await talk.quiet()
     await talk.server.say(text, f"{MENTION} /notes")
-    await talk.shows("write it to me in private", text)
+    await talk.shows("Write it to me in private", text)
     await talk.quiet()
     assert not any("in the prompt" in said for said in talk.server.said(text))
     await talk.server.say(talk.server.dm(), "/notes")

@@ -244,7 +244,7 @@ async def test_a_group_becomes_a_supergroup(talk: Talk) -> None:
 async def test_commands_are_done(talk: Talk) -> None:
     """Known ones; others get a pointer to the list."""
     talk.server.say("/note call me Ana")
-    await talk.shows("noted")
+    await talk.shows("Noted")
     talk.server.say("/dance")
     await talk.shows("/help lists them")
 
@@ -330,7 +330,7 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
     await answered("Learned", talk.server.say(text, reply_to=about["message_id"]))
     await talk.quiet()
     correction = talk.server.say("too long", reply_to=about["message_id"])
-    notice = await talk.shows("learned", after=correction["message_id"])
+    notice = await talk.shows("Learned", after=correction["message_id"])
     await talk.quiet()
     talk.server.edit(correction, text)
     await answered("Learned", notice)
@@ -375,7 +375,7 @@ async def test_nothing_is_left_of_who_was_forgotten(tmp_path: Path) -> None:
             await _leave_traces(talk, home)
             assert copies(data_dir, "7261940385")
             talk.server.say("/forget", sender=CLEO, chat=home)
-            question = await talk.shows("this erases", home)
+            question = await talk.shows("This erases", home)
             await talk.quiet()
             talk.server.press(home, question["message_id"], "forget:yes", CLEO)
             await talk.shows("is erased", home)
