@@ -14,7 +14,7 @@ import aiohttp
 
 from engine.config import BetterAnswersConfig
 from engine.errors import TeacherAnswerInvalid, TeacherUnreachable
-from engine.prompts.reasoning import parted
+from engine.prompts.reasoning import without_thoughts
 from engine.requests import NOT_TEXT, ChatMessage
 
 _TRIAL: list[ChatMessage] = [{"role": "user", "content": "Say yes."}]
@@ -100,7 +100,7 @@ def draft(reply: Any) -> Draft:
         text, reason = choice["message"]["content"], choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         raise ValueError("the reply has no choices[0].message.content") from None
-    if not isinstance(text, str) or not (text := parted(text).text.strip()):
+    if not isinstance(text, str) or not (text := without_thoughts(text).strip()):
         raise ValueError("its text is empty")
     if NOT_TEXT.search(text):
         raise ValueError("its text has characters that are not valid text")

@@ -74,6 +74,12 @@ def parted(text: str) -> ReasoningParts:
     return ReasoningParts(first.reasoning + last.reasoning, first.text + last.text)
 
 
+def without_thoughts(text: str) -> str:
+    """Return a text that another program sent, without the closed thoughts at its beginning. Other marks are text."""
+    has_thoughts = text.lstrip().startswith(OPENING) and CLOSING in text
+    return parted(text).text if has_thoughts else text
+
+
 def _overlap(text: str) -> int:
     """Count the characters at the end of `text` that may be the beginning of the closing mark."""
     return next((n for n in range(len(CLOSING) - 1, 0, -1) if text.endswith(CLOSING[:n])), 0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.prompts.reasoning import Reasoning, ReasoningParts, parted
+from engine.prompts.reasoning import Reasoning, ReasoningParts, parted, without_thoughts
 from tests.engine.live import Live
 
 PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "why", "because", "</", ">"]
@@ -33,6 +33,20 @@ PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "w
 def test_a_whole_text_is_parted(text: str, reasoning: str, said: str) -> None:
     """Thoughts stand at the very beginning only; blanks beside the marks go, others stay."""
     assert parted(text) == ReasoningParts(reasoning, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (" <think>why?</think>\nBecause.", "Because."),
+        ("Use <think> </think>.", "Use <think> </think>."),
+        ("why? </think> Because.", "why? </think> Because."),
+        ("<think>why?", "<think>why?"),
+    ],
+)
+def test_only_closed_thoughts_at_the_beginning_are_cut_off(text: str, answer: str) -> None:
+    """A text about thinking, thoughts that were never opened and thoughts that never end stay as they are."""
+    assert without_thoughts(text) == answer
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), cuts=st.sets(st.integers(0, 80)), is_open=st.booleans())
