@@ -184,7 +184,7 @@ async def test_a_command_proposes_and_answers(room: Room) -> None:
     assert "/learning" in await room.ended(given)
     assert given.ephemeral
     noted = await room.ana.slash(room.channel, "note", text="call me Ana")
-    assert "noted" in await room.ended(noted)
+    assert "Noted" in await room.ended(noted)
     assert not noted.ephemeral
     assert "Ana:" in (await room.ask("bees")).content
 

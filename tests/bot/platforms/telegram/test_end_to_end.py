@@ -324,7 +324,7 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
         return await talk.shows(words if is_taken else "The text has", after=sent["message_id"])
 
     await answered("know more?", talk.server.say(text))
-    await answered("noted", talk.server.say(f"/note {text}"))
+    await answered("Noted", talk.server.say(f"/note {text}"))
     about = await talk.ask("bees")
     await talk.quiet()
     await answered("Learned", talk.server.say(text, reply_to=about["message_id"]))
