@@ -53,7 +53,7 @@ async def _all_at_once(config: BenchConfig, heed: Between, number: int) -> list[
     sent = [update(account, number * 1000) for account in range(config.chats)]
     wanted = heed.channel.shown + len(sent)
     started_s = time.perf_counter()
-    await asyncio.gather(*(heed.channels.intake.take(row) for row in sent))
+    await asyncio.gather(*(heed.channels.inbox.take(row) for row in sent))
     await heed.channel.until_shown(wanted)
     return [(heed.engine.asked_s[row.update_id] - started_s) * 1000 for row in sent]
 
@@ -64,7 +64,7 @@ async def _as_fast_as_it_goes(config: BenchConfig, heed: Between, number: int) -
 
     async def chat(account: int) -> None:
         for message in range(1, MESSAGES_EACH + 1):
-            await heed.channels.intake.take(update(account, number * 1000 + message))
+            await heed.channels.inbox.take(update(account, number * 1000 + message))
 
     started_s = time.perf_counter()
     await asyncio.gather(*map(chat, range(config.chats)))

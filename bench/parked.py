@@ -64,6 +64,6 @@ async def _burst(config: BenchConfig, heed: Between, number: int) -> list[float]
     others = [str(account) for account in accounts if account != SLOW]
     heed.channel.shown_s.clear()
     started_s = time.perf_counter()
-    await asyncio.gather(*(heed.channels.intake.take(update(account, number)) for account in accounts))
+    await asyncio.gather(*(heed.channels.inbox.take(update(account, number)) for account in accounts))
     await heed.channel.until_shown_to(others if heed.channel.slow_account else [*others, str(SLOW)])
     return [(heed.channel.shown_s[account] - started_s) * 1000 for account in others]

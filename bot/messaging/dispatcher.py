@@ -60,11 +60,11 @@ Person = MessageReceived | CommandReceived | MessageEdited | ReactionChanged | B
 class Dispatcher:
     """Handles one update at a time of each chat."""
 
-    def __init__(self, core: Core, delivery: OutboxSender, channels: Mapping[str, Channel]) -> None:
+    def __init__(self, core: Core, outbox: OutboxSender, channels: Mapping[str, Channel]) -> None:
         self._core = core
-        self._delivery = delivery
+        self._outbox = outbox
         self._channels = channels
-        self._tutor = FeedbackHandler(core, delivery)
+        self._feedback = FeedbackHandler(core, outbox)
         core.access.when_paired = self._let_in
 
     async def handle(self, item: Inbox, done: Done) -> None:
@@ -74,31 +74,31 @@ class Dispatcher:
         if isinstance(record, ChatMigrated):
             await self._move(record, done)
         elif record is not None and await self._concerns_heed(record):
-            visit = ChatRequest(
+            request = ChatRequest(
                 channel, item, done, record.author, record.place, record.message_id, getattr(record, "token", "")
             )
-            await self._receive(visit, record)
+            await self._receive(request, record)
 
-    async def _receive(self, visit: ChatRequest, record: Person) -> None:
-        decision = await self._core.access.authorise(visit.author, visit.place, KINDS[type(record)])
+    async def _receive(self, request: ChatRequest, record: Person) -> None:
+        decision = await self._core.access.authorise(request.author, request.place, KINDS[type(record)])
         if not decision.is_allowed:
-            return await self._turn_away(visit, record, decision)
+            return await self._turn_away(request, record, decision)
         if (
             isinstance(record, ButtonPressed | FormSubmitted | ReactionChanged)
-            and not (await self._core.gateway.known(visit.author)).id
+            and not (await self._core.gateway.known(request.author)).id
         ):
-            return await acknowledge(visit, NOT_YOURS)  # nothing here is theirs, and they stay unknown
-        user_id = await self._core.gateway.person(visit.author, is_learning=False)
-        visit = replace(visit, user_id=user_id, is_admin=decision.is_admin)
+            return await acknowledge(request, NOT_YOURS)  # nothing here is theirs, and they stay unknown
+        user_id = await self._core.gateway.person(request.author, is_learning=False)
+        request = replace(request, user_id=user_id, is_admin=decision.is_admin)
         try:
-            await self._greet(visit, record)
-            await self._dispatch(visit, record)
+            await self._greet(request, record)
+            await self._dispatch(request, record)
         except (NotReady, Overloaded):
             raise
         except (RequestError, RowNotFound) as error:
             text = str(error) if isinstance(error, RequestError) else NO_ANSWER_HERE
-            said = visit.post(text, token=visit.token, is_private=True)
-            await self._delivery.say(said, user_id, visit.key("error"), done=visit.done)
+            said = request.post(text, token=request.token, is_private=True)
+            await self._outbox.say(said, user_id, request.key("error"), done=request.done)
 
     async def _concerns_heed(self, record: Person) -> bool:
         """Return false for what others say to each other, and for changed messages that taught nothing."""
@@ -107,187 +107,187 @@ class Dispatcher:
         if not isinstance(record, MessageEdited):
             return True
         known = await self._core.gateway.known(record.author)
-        role = await self._tutor.role_of(known.id, record.place, record.message_id)
+        role = await self._feedback.role_of(known.id, record.place, record.message_id)
         return role is not None and role.role == Role.FEEDBACK
 
-    async def _dispatch(self, visit: ChatRequest, record: Person) -> None:
+    async def _dispatch(self, request: ChatRequest, record: Person) -> None:
         match record:
             case MessageReceived():
-                await self._hear(visit, record)
+                await self._hear(request, record)
             case MessageEdited():
-                await self._hear_again(visit, record)
+                await self._hear_again(request, record)
             case CommandReceived():
-                await self._obey(visit, record)
+                await self._obey(request, record)
             case ReactionChanged():
-                await self._delivery.settled(visit.place)
-                await self._tutor.react(visit, record.added, record.removed)
+                await self._outbox.settled(request.place)
+                await self._feedback.react(request, record.added, record.removed)
             case ButtonPressed():
-                await self._press(visit, record.action)
+                await self._press(request, record.action)
             case FormSubmitted():
-                await self._fill(visit, record.text)
+                await self._fill(request, record.text)
 
-    async def _turn_away(self, visit: ChatRequest, record: Person, decision: Decision) -> None:
+    async def _turn_away(self, request: ChatRequest, record: Person, decision: Decision) -> None:
         if isinstance(record, ButtonPressed | FormSubmitted):
-            await acknowledge(visit, decision.notice)
+            await acknowledge(request, decision.notice)
         elif decision.notice:
-            said = visit.post(decision.notice, token=visit.token, is_private=True)
-            await self._delivery.say(said, None, visit.key("notice"), done=visit.done)
+            said = request.post(decision.notice, token=request.token, is_private=True)
+            await self._outbox.say(said, None, request.key("notice"), done=request.done)
         else:
-            await acknowledge(visit)
+            await acknowledge(request)
 
-    async def _greet(self, visit: ChatRequest, record: Person) -> None:
+    async def _greet(self, request: ChatRequest, record: Person) -> None:
         is_start = isinstance(record, CommandReceived) and record.name == "start"
         if is_start or not isinstance(record, MessageReceived | CommandReceived):
             return
-        if await self._core.consent.needs_greeting(visit.user_id):
-            greeting = self._core.consent.greeting(visit.place.platform)
-            said = visit.post(greeting.text, greeting.rows)
-            await self._delivery.say(said, visit.user_id, visit.key("greeting"), role=Role.QUESTION)
-            await self._core.consent.record(visit.user_id, ConsentChoice.ASKED, visit.place)
+        if await self._core.consent.needs_greeting(request.user_id):
+            greeting = self._core.consent.greeting(request.place.platform)
+            said = request.post(greeting.text, greeting.rows)
+            await self._outbox.say(said, request.user_id, request.key("greeting"), role=Role.QUESTION)
+            await self._core.consent.record(request.user_id, ConsentChoice.ASKED, request.place)
 
-    async def _hear(self, visit: ChatRequest, said: MessageReceived) -> None:
+    async def _hear(self, request: ChatRequest, said: MessageReceived) -> None:
         """Handle a message: words about an answer it replies to, or the next turn."""
         if not said.text.strip():
-            key = f"album-{said.album}" if said.album else visit.key("error")
-            await self._delivery.say(visit.post(WORDS_ONLY), visit.user_id, key, done=visit.done)
+            key = f"album-{said.album}" if said.album else request.key("error")
+            await self._outbox.say(request.post(WORDS_ONLY), request.user_id, key, done=request.done)
             return
         if said.reply_to:
-            await self._delivery.settled(visit.place)
-        subject = await self._tutor.subject_of(visit, said.reply_to)
+            await self._outbox.settled(request.place)
+        subject = await self._feedback.subject_of(request, said.reply_to)
         if subject is not None:
-            await self._tutor.correct(visit, subject, said.text)
+            await self._feedback.correct(request, subject, said.text)
         else:
-            turn = await self._core.gateway.turn(Message(visit.author, visit.place, said.text))
-            await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS))
+            turn = await self._core.gateway.turn(Message(request.author, request.place, said.text))
+            await self._outbox.answer(turn, request.item, request.done, request.post("", ANSWER_ROWS))
 
-    async def _hear_again(self, visit: ChatRequest, edited: MessageEdited) -> None:
+    async def _hear_again(self, request: ChatRequest, edited: MessageEdited) -> None:
         """Handle an edited message: a correction in other words is a newer correction."""
-        role = await self._tutor.role_of(visit.user_id, visit.place, edited.message_id)
+        role = await self._feedback.role_of(request.user_id, request.place, edited.message_id)
         words = BY_COMMAND.sub("", edited.text)
-        if role is not None and not await self._tutor.has_heard(visit, role.about, words):
-            await self._tutor.correct(visit, role.about, words)
+        if role is not None and not await self._feedback.has_heard(request, role.about, words):
+            await self._feedback.correct(request, role.about, words)
 
-    async def _fill(self, visit: ChatRequest, text: str) -> None:
-        subject = await self._tutor.subject_of(visit, visit.message_id)
-        await acknowledge(visit, "" if subject else NOT_YOURS)
+    async def _fill(self, request: ChatRequest, text: str) -> None:
+        subject = await self._feedback.subject_of(request, request.message_id)
+        await acknowledge(request, "" if subject else NOT_YOURS)
         if subject is not None:
-            await self._tutor.correct(visit, subject, text, is_message=False)
+            await self._feedback.correct(request, subject, text, is_message=False)
 
     # ------------------------------------------------------------------------------------------------- commands
 
-    async def _obey(self, visit: ChatRequest, said: CommandReceived) -> None:
+    async def _obey(self, request: ChatRequest, said: CommandReceived) -> None:
         match said.name:
             case "feedback" if said.argument.strip():
-                record = feedback_of(Command("feedback", said.argument, (await self._meant(visit, said.reply_to)).id))
-                await self._teach_by_command(visit, record, is_message=not said.token)
+                record = feedback_of(Command("feedback", said.argument, (await self._meant(request, said.reply_to)).id))
+                await self._teach_by_command(request, record, is_message=not said.token)
             case "note" if said.argument.strip():
-                await self._tutor.note(visit, said.argument, token=said.token)
+                await self._feedback.note(request, said.argument, token=said.token)
             case "retry":
-                await self._again(visit, await self._meant(visit, said.reply_to), token=said.token)
+                await self._again(request, await self._meant(request, said.reply_to), token=said.token)
             case "undo":
-                await self._tutor.undo(visit, token=said.token)
+                await self._feedback.undo(request, token=said.token)
             case _:
-                about = await self._tutor.answer_shown_by(visit, said.reply_to)
+                about = await self._feedback.answer_shown_by(request, said.reply_to)
                 command = Command(said.name, said.argument, about.id if about else None)
-                await self._run(visit, command, token=said.token)
+                await self._run(request, command, token=said.token)
 
-    async def _teach_by_command(self, visit: ChatRequest, record: FeedbackRecord, *, is_message: bool) -> None:
+    async def _teach_by_command(self, request: ChatRequest, record: FeedbackRecord, *, is_message: bool) -> None:
         if is_message and record.completion_id:
-            await self._tutor.note_feedback(visit, record.completion_id)
-        await self._tutor.teach(visit, record, token=visit.token)
+            await self._feedback.note_feedback(request, record.completion_id)
+        await self._feedback.teach(request, record, token=request.token)
 
-    async def _run(self, visit: ChatRequest, command: Command, *, token: str = "") -> None:
+    async def _run(self, request: ChatRequest, command: Command, *, token: str = "") -> None:
         """Run a command of the table: what it did may be done again without harm, or its update is done before."""
         if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
-            await self._core.database.write(visit.done)
+            await self._core.database.write(request.done)
         said = await person.run(
-            self._core, visit.user_id, visit.place, command, visit.author, is_interaction=bool(token)
+            self._core, request.user_id, request.place, command, request.author, is_interaction=bool(token)
         )
         files = tuple(File(name, content) for name, content in said.files)
-        post = visit.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
-        await self._say_if_known(visit, post)
+        post = request.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
+        await self._say_if_known(request, post)
 
-    async def _say_if_known(self, visit: ChatRequest, post: Post) -> None:
+    async def _say_if_known(self, request: ChatRequest, post: Post) -> None:
         """Say what a command has to say, also to a person whom the command has just erased."""
-        is_known = (await self._core.gateway.known(visit.author)).id == visit.user_id
-        is_done = visit.done.is_called or not is_known
-        await self._delivery.say(
+        is_known = (await self._core.gateway.known(request.author)).id == request.user_id
+        is_done = request.done.is_called or not is_known
+        await self._outbox.say(
             post,
-            visit.user_id if is_known else None,
-            visit.key("said"),
-            done=None if is_done else visit.done,
+            request.user_id if is_known else None,
+            request.key("said"),
+            done=None if is_done else request.done,
             role=Role.QUESTION if post.rows and is_known else "",
         )
 
-    async def _meant(self, visit: ChatRequest, reply_to: str | None) -> Completion:
+    async def _meant(self, request: ChatRequest, reply_to: str | None) -> Completion:
         """Return the answer a command is about: the one it replies to, or the newest. Raises NotFound."""
-        shown = await self._tutor.answer_shown_by(visit, reply_to)
+        shown = await self._feedback.answer_shown_by(request, reply_to)
         if shown is not None:
             return shown
-        chat = await self._core.gateway.chat(visit.user_id, visit.place)
+        chat = await self._core.gateway.chat(request.user_id, request.place)
         turns = await self._core.gateway.turns(chat.id)
         if not turns:
             raise NotFound(texts.NO_ANSWER_YET, "completion_id")
         return turns[-1]
 
-    async def _again(self, visit: ChatRequest, answer: Completion, *, token: str = "") -> None:
-        if notice := await self._core.access.spend(visit.author, "messages"):
-            said = visit.post(notice, token=token)
-            await self._delivery.say(said, visit.user_id, visit.key("notice"), done=visit.done)
+    async def _again(self, request: ChatRequest, answer: Completion, *, token: str = "") -> None:
+        if notice := await self._core.access.spend(request.author, "messages"):
+            said = request.post(notice, token=token)
+            await self._outbox.say(said, request.user_id, request.key("notice"), done=request.done)
             return
         gateway = self._core.gateway
         turn = gateway.again(answer, gateway.varied(answer))
-        await self._delivery.answer(turn, visit.item, visit.done, visit.post("", ANSWER_ROWS, token=token))
+        await self._outbox.answer(turn, request.item, request.done, request.post("", ANSWER_ROWS, token=token))
 
     # ------------------------------------------------------------------------------------------------- presses
 
-    async def _press(self, visit: ChatRequest, action: str) -> None:
-        await self._delivery.settled(visit.place)
-        answer = await self._tutor.answer_shown_by(visit, visit.message_id)
-        role = None if answer else await self._tutor.role_of(visit.user_id, visit.place, visit.message_id)
+    async def _press(self, request: ChatRequest, action: str) -> None:
+        await self._outbox.settled(request.place)
+        answer = await self._feedback.answer_shown_by(request, request.message_id)
+        role = None if answer else await self._feedback.role_of(request.user_id, request.place, request.message_id)
         name, _, word = action.partition(":")
         if answer is not None:
-            await self._press_answer(visit, name, answer)
+            await self._press_answer(request, name, answer)
         elif role is None:
-            await acknowledge(visit, NOT_YOURS)
+            await acknowledge(request, NOT_YOURS)
         elif name == "why" and role.role == Role.REASON:
-            await self._press_reason(visit, word, role.about)
+            await self._press_reason(request, word, role.about)
         elif name == "undo" and role.role == Role.LESSON:
-            await acknowledge(visit)
-            await self._tutor.undo(visit, of_version=role.about)
+            await acknowledge(request)
+            await self._feedback.undo(request, of_version=role.about)
         elif role.role == Role.QUESTION:
-            await self._press_question(visit, name, word)
+            await self._press_question(request, name, word)
         else:
-            await acknowledge(visit)
+            await acknowledge(request)
 
-    async def _press_answer(self, visit: ChatRequest, name: str, answer: Completion) -> None:
-        await acknowledge(visit, "Noted, thank you." if name == "up" else "")
+    async def _press_answer(self, request: ChatRequest, name: str, answer: Completion) -> None:
+        await acknowledge(request, "Noted, thank you." if name == "up" else "")
         match name:
             case "up":
-                await self._tutor.approve(visit, answer.id)
+                await self._feedback.approve(request, answer.id)
             case "down":
-                await self._tutor.disapprove(visit, answer.id)
+                await self._feedback.disapprove(request, answer.id)
             case "fix":
-                await self._tutor.ask_for_words(visit, answer.id, ASK_FIX)
+                await self._feedback.ask_for_words(request, answer.id, ASK_FIX)
             case "again":
-                await self._again(visit, answer)
+                await self._again(request, answer)
 
-    async def _press_reason(self, visit: ChatRequest, word: str, completion_id: str) -> None:
-        await acknowledge(visit)
+    async def _press_reason(self, request: ChatRequest, word: str, completion_id: str) -> None:
+        await acknowledge(request)
         if word.isascii() and word.isdigit() and int(word) < len(CHIP_REASONS):
-            await self._tutor.give_reason(visit, completion_id, int(word))
+            await self._feedback.give_reason(request, completion_id, int(word))
         else:
-            await self._tutor.ask_for_words(visit, completion_id, ASK_REASON)
+            await self._feedback.ask_for_words(request, completion_id, ASK_REASON)
 
-    async def _press_question(self, visit: ChatRequest, name: str, word: str) -> None:
-        await acknowledge(visit)
+    async def _press_question(self, request: ChatRequest, name: str, word: str) -> None:
+        await acknowledge(request)
         if name == "learn":
-            notice = await self._core.consent.choose(visit.user_id, word, visit.place)
-            await self._say_if_known(visit, visit.post(notice.text, notice.rows))
+            notice = await self._core.consent.choose(request.user_id, word, request.place)
+            await self._say_if_known(request, request.post(notice.text, notice.rows))
         elif name == "forget" and word == "yes":
-            await self._run(visit, Command("forget", "everything"), token=visit.token)
+            await self._run(request, Command("forget", "everything"), token=request.token)
         elif name == "forget":
-            await self._say_if_known(visit, visit.post(KEPT, token=visit.token, is_private=True))
+            await self._say_if_known(request, request.post(KEPT, token=request.token, is_private=True))
 
     # ------------------------------------------------------------------------------------------------- others
 
@@ -304,4 +304,4 @@ class Dispatcher:
         """Tell a person that their code was taken."""
         if pairing.platform in self._channels:
             place = Place(pairing.platform, pairing.place)
-            await self._delivery.say(Post(place, LET_IN), None, f"paired-{pairing.code}-{pairing.created_at:.0f}")
+            await self._outbox.say(Post(place, LET_IN), None, f"paired-{pairing.code}-{pairing.created_at:.0f}")

@@ -109,10 +109,10 @@ class OutboxSender:
         about: str = "",
     ) -> None:
         """Queue a message, together with the done mark of an update. The same `key` is said once."""
-        parcel = OutboxItem.of_post(post, user_id, key, role=role, about=about)
+        outbox_item = OutboxItem.of_post(post, user_id, key, role=role, about=about)
 
         def commit(s: Session) -> Outbox:
-            row, _ = outbox.add(s, parcel.row())
+            row, _ = outbox.add(s, outbox_item.row())
             if done is not None:
                 done(s)
             return row
@@ -124,9 +124,9 @@ class OutboxSender:
         if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
-        parcel = OutboxItem.of_row(row)
+        outbox_item = OutboxItem.of_row(row)
         key = (row.platform, row.chat_key)
-        self._queues.setdefault(key, deque()).append(parcel)
+        self._queues.setdefault(key, deque()).append(outbox_item)
         if key not in self._senders:
             self._senders[key] = asyncio.create_task(self._send_all(key), name=f"sender on {row.platform}")
 
@@ -136,20 +136,20 @@ class OutboxSender:
         None where there is no answer; then the person is told why. Raises NotReady, Overloaded or EngineRestarting
         where it is worth another try; a placeholder is used again then.
         """
-        parcel = OutboxItem.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
+        outbox_item = OutboxItem.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
         if item.attempts:
-            await self._resume(parcel)
-        live = self._live(parcel, item.seq or 1)
+            await self._resume(outbox_item)
+        live = self._live(outbox_item, item.seq or 1)
         try:
             result = await self._generate(turn, live)
         except (NotReady, Overloaded, EngineRestarting):
             raise
         except (RequestError, EngineError) as error:
             text = str(error) if isinstance(error, RequestError) else "I could not answer that. Please try again."
-            await self._settle(parcel, text, done, live, None)
+            await self._settle(outbox_item, text, done, live, None)
             return None
         completion = completion_row(turn, result)
-        await self._settle(parcel, result.text, done, live, completion)
+        await self._settle(outbox_item, result.text, done, live, completion)
         self._gateway.count(result)
         return completion
 
@@ -166,49 +166,49 @@ class OutboxSender:
         raise EngineRestarting("the model's answer ended without its result")
 
     async def _settle(
-        self, parcel: OutboxItem, text: str, done: Done, live: LiveView, completion: Completion | None
+        self, outbox_item: OutboxItem, text: str, done: Done, live: LiveView, completion: Completion | None
     ) -> None:
         """One transaction: the stored turn, what shows it, what is to be shown, and the update is done."""
         if not live.has_drafts:
-            self._without_drafts.add(parcel.post.place.platform)
-        parcel.shown = [live.message_id] if live.message_id else []
-        parcel.is_uncertain = not live.message_id and (live.is_uncertain or parcel.is_uncertain)
-        parcel.retell(text, completion)
+            self._without_drafts.add(outbox_item.post.place.platform)
+        outbox_item.shown = [live.message_id] if live.message_id else []
+        outbox_item.is_uncertain = not live.message_id and (live.is_uncertain or outbox_item.is_uncertain)
+        outbox_item.retell(text, completion)
 
         def commit(s: Session) -> Outbox:
             if completion is not None:
                 completions.add(s, completion)
-            self._link(s, parcel)
-            row = outbox.keep(s, parcel.row())
+            self._link(s, outbox_item)
+            row = outbox.keep(s, outbox_item.row())
             done(s)
             return row
 
         self.send(await self._database.write(commit))
 
-    async def _resume(self, parcel: OutboxItem) -> None:
-        known = await self._database.read(lambda s: outbox.get(s, parcel.id))
+    async def _resume(self, outbox_item: OutboxItem) -> None:
+        known = await self._database.read(lambda s: outbox.get(s, outbox_item.id))
         if known is not None and known.external_message_id:
-            parcel.shown = [known.external_message_id]
-        parcel.is_uncertain = not parcel.shown
+            outbox_item.shown = [known.external_message_id]
+        outbox_item.is_uncertain = not outbox_item.shown
 
-    def _live(self, parcel: OutboxItem, draft_id: int) -> LiveView:
-        platform = parcel.post.place.platform
+    def _live(self, outbox_item: OutboxItem, draft_id: int) -> LiveView:
+        platform = outbox_item.post.place.platform
 
         async def keep(message_id: str) -> None:
-            parcel.shown = [message_id]
-            await self._database.write(lambda s: outbox.keep(s, parcel.row(OutboxState.DRAFT)))
+            outbox_item.shown = [message_id]
+            await self._database.write(lambda s: outbox.keep(s, outbox_item.row(OutboxState.DRAFT)))
 
         async def turn() -> None:
-            await self.settled(parcel.post.place)
+            await self.settled(outbox_item.post.place)
 
         view = AnswerView(
             self._channels[platform],
             self._limiters[platform],
-            parcel.first_post(),
+            outbox_item.first_post(),
             draft_id,
             keep,
             turn,
-            message_id=parcel.shown[0] if parcel.shown else "",
+            message_id=outbox_item.shown[0] if outbox_item.shown else "",
         )
         return LiveView(view, has_drafts=platform not in self._without_drafts)
 
@@ -223,57 +223,57 @@ class OutboxSender:
         finally:
             del self._senders[key]
 
-    async def _send(self, parcel: OutboxItem) -> None:
+    async def _send(self, outbox_item: OutboxItem) -> None:
         """Show an item, however long the platform makes it wait; give it up where the platform will never take it."""
         num_failures = num_unreachable = 0
         while True:
             try:
-                await self._show(parcel)
-                return await self._note_shown(parcel)
+                await self._show(outbox_item)
+                return await self._note_shown(outbox_item)
             except SlowDown as error:
-                self._limiters[parcel.platform].park(parcel.post.place, error.retry_after_s)
-                self._metrics.waited_s.labels(parcel.platform).inc(error.retry_after_s)
+                self._limiters[outbox_item.platform].park(outbox_item.post.place, error.retry_after_s)
+                self._metrics.waited_s.labels(outbox_item.platform).inc(error.retry_after_s)
             except (Unreachable, *PASSING):
                 num_unreachable += 1
                 await self._sleep(backoff_s(num_unreachable, self._jitter))
             except ChannelError as error:
-                return await self._give_up(parcel, error)
+                return await self._give_up(outbox_item, error)
             except Exception as error:  # noqa: BLE001  the edge to the platform: the chat must go on
                 num_failures += 1
                 if num_failures == MAX_FAILURES:
-                    return await self._give_up(parcel, error)
+                    return await self._give_up(outbox_item, error)
                 await self._sleep(float(num_failures))
 
-    async def _show(self, parcel: OutboxItem) -> None:
+    async def _show(self, outbox_item: OutboxItem) -> None:
         """Bring every part to its final text, from where an earlier attempt got to."""
-        limits = self._channels[parcel.platform].limits
-        parts = split(parcel.post.text, limits.text_units, limits.measure) or [NO_WORDS]
-        while parcel.num_final < len(parts):
-            place = parcel.num_final
-            await self._show_part(parcel, parcel.part(parts, place), place, is_only=len(parts) == 1)
-            parcel.num_final += 1
+        limits = self._channels[outbox_item.platform].limits
+        parts = split(outbox_item.post.text, limits.text_units, limits.measure) or [NO_WORDS]
+        while outbox_item.num_final < len(parts):
+            place = outbox_item.num_final
+            await self._show_part(outbox_item, outbox_item.part(parts, place), place, is_only=len(parts) == 1)
+            outbox_item.num_final += 1
 
-    async def _show_part(self, parcel: OutboxItem, post: Post, place: int, *, is_only: bool) -> None:
-        channel = self._channels[parcel.platform]
-        if place < len(parcel.shown):
-            if parcel.is_careful and await self._is_edited(channel, post, parcel.shown[place]):
+    async def _show_part(self, outbox_item: OutboxItem, post: Post, place: int, *, is_only: bool) -> None:
+        channel = self._channels[outbox_item.platform]
+        if place < len(outbox_item.shown):
+            if outbox_item.is_careful and await self._is_edited(channel, post, outbox_item.shown[place]):
                 return
-            if not parcel.is_careful:
+            if not outbox_item.is_careful:
                 return  # it was posted with its final text
-            post = replace(post, nonce=parcel.nonce(place, instead_of=parcel.shown[place]))
-            del parcel.shown[place:]
-        if not parcel.is_careful or channel.limits.has_nonces:
-            parcel.is_known = False
-            parcel.shown.append(await self._post(channel, post))
-            if parcel.is_uncertain and place == 0:
-                await self._edit(channel, post, parcel.shown[0])  # the nonce may have found the placeholder
+            post = replace(post, nonce=outbox_item.nonce(place, instead_of=outbox_item.shown[place]))
+            del outbox_item.shown[place:]
+        if not outbox_item.is_careful or channel.limits.has_nonces:
+            outbox_item.is_known = False
+            outbox_item.shown.append(await self._post(channel, post))
+            if outbox_item.is_uncertain and place == 0:
+                await self._edit(channel, post, outbox_item.shown[0])  # the nonce may have found the placeholder
             if not is_only:
-                await self._keep(parcel)
+                await self._keep(outbox_item)
             return
         placeholder = Post(post.place, PLACEHOLDER, reply_to=post.reply_to, nonce=post.nonce, token=post.token)
-        parcel.shown.append(await self._post(channel, placeholder))
-        await self._keep(parcel)
-        await self._edit(channel, post, parcel.shown[place])
+        outbox_item.shown.append(await self._post(channel, placeholder))
+        await self._keep(outbox_item)
+        await self._edit(channel, post, outbox_item.shown[place])
 
     async def _is_edited(self, channel: Channel, post: Post, message_id: str) -> bool:
         """Return false if the message cannot be edited any more, so that another must be posted."""
@@ -292,53 +292,55 @@ class OutboxSender:
         await self._limiters[channel.platform].turn(post.place)
         return await channel.post(post)
 
-    async def _keep(self, parcel: OutboxItem) -> None:
+    async def _keep(self, outbox_item: OutboxItem) -> None:
         """Note what is posted so far, and what it is for: buttons are shown only after that."""
 
         def commit(s: Session) -> None:
-            outbox.keep(s, parcel.row())
-            self._link(s, parcel)
-            _put_role(s, parcel)
+            outbox.keep(s, outbox_item.row())
+            self._link(s, outbox_item)
+            _put_role(s, outbox_item)
 
         await self._database.write(commit)
-        parcel.is_known = True
+        outbox_item.is_known = True
 
-    async def _note_shown(self, parcel: OutboxItem) -> None:
+    async def _note_shown(self, outbox_item: OutboxItem) -> None:
         def commit(s: Session) -> None:
-            if outbox.finish(s, parcel.id, parcel.shown[-1]) and not parcel.is_known:
-                self._link(s, parcel)
-                _put_role(s, parcel)
+            if outbox.finish(s, outbox_item.id, outbox_item.shown[-1]) and not outbox_item.is_known:
+                self._link(s, outbox_item)
+                _put_role(s, outbox_item)
 
         await self._database.write(commit)
-        self._metrics.posts.labels(parcel.platform, "shown").inc()
+        self._metrics.posts.labels(outbox_item.platform, "shown").inc()
 
-    async def _give_up(self, parcel: OutboxItem, error: Exception) -> None:
-        await self._database.write(lambda s: outbox.give_up(s, parcel.id))
-        self._metrics.posts.labels(parcel.platform, type(error).__name__.lower()).inc()
-        logger.warning("an item could not be shown on %s and is given up: %s", parcel.platform, type(error).__name__)
+    async def _give_up(self, outbox_item: OutboxItem, error: Exception) -> None:
+        await self._database.write(lambda s: outbox.give_up(s, outbox_item.id))
+        self._metrics.posts.labels(outbox_item.platform, type(error).__name__.lower()).inc()
+        logger.warning(
+            "an item could not be shown on %s and is given up: %s", outbox_item.platform, type(error).__name__
+        )
 
-    def _link(self, s: Session, parcel: OutboxItem) -> None:
+    def _link(self, s: Session, outbox_item: OutboxItem) -> None:
         """Note which messages show the answer."""
-        for message_id in parcel.shown if parcel.completion_id else ():
+        for message_id in outbox_item.shown if outbox_item.completion_id else ():
             completions.link(
                 s,
                 PlatformMessage(
-                    platform=parcel.platform,
-                    chat_external_id=chat_of(parcel.post.place),
+                    platform=outbox_item.platform,
+                    chat_external_id=chat_of(outbox_item.post.place),
                     message_id=message_id,
-                    completion_id=parcel.completion_id,
+                    completion_id=outbox_item.completion_id,
                 ),
             )
 
 
-def _put_role(s: Session, parcel: OutboxItem) -> None:
-    if parcel.role and parcel.user_id:
+def _put_role(s: Session, outbox_item: OutboxItem) -> None:
+    if outbox_item.role and outbox_item.user_id:
         row = MessageRole(
-            platform=parcel.platform,
-            chat_external_id=chat_of(parcel.post.place),
-            message_id=parcel.shown[-1],
-            user_id=parcel.user_id,
-            role=parcel.role,
-            about=parcel.about,
+            platform=outbox_item.platform,
+            chat_external_id=chat_of(outbox_item.post.place),
+            message_id=outbox_item.shown[-1],
+            user_id=outbox_item.user_id,
+            role=outbox_item.role,
+            about=outbox_item.about,
         )
         message_roles.put(s, row)

@@ -43,12 +43,12 @@ class OutboxItem:
     def of_post(
         cls, post: Post, user_id: str | None, key: str = "", *, is_answer: bool = False, role: str = "", about: str = ""
     ) -> "OutboxItem":
-        """Return a parcel of a post, known by `key`."""
+        """Return an item of a post, known by `key`."""
         return cls(key or new_id(), user_id, post, is_answer, role=role, about=about)
 
     @classmethod
     def of_row(cls, row: Outbox) -> "OutboxItem":
-        """Return the parcel the outbox keeps."""
+        """Return the item the outbox keeps."""
         kept = row.payload
         place = Place(row.platform, kept["place"], kept["is_private_place"])
         post = Post(
@@ -87,7 +87,7 @@ class OutboxItem:
         self.completion_id = completion.id if completion else ""
 
     def row(self, state: OutboxState = OutboxState.WAITING) -> Outbox:
-        """Return the parcel as the outbox keeps it."""
+        """Return the item as the outbox keeps it."""
         return Outbox(
             id=self.id,
             platform=self.platform,

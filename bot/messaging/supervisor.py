@@ -50,10 +50,10 @@ class ChannelSupervisor:
         self._jitter = jitter
         self._problems = dict.fromkeys(self._channels, "not started")
         self._tasks: list[asyncio.Task[None]] = []
-        self.delivery = OutboxSender(core.database, core.gateway, metrics, self._channels)
+        self.outbox = OutboxSender(core.database, core.gateway, metrics, self._channels)
         self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
-        desk = Dispatcher(core, self.delivery, self._channels)
-        self.intake = InboxWorker(core.database, desk.handle, metrics, platforms=self._channels)
+        dispatcher = Dispatcher(core, self.outbox, self._channels)
+        self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, platforms=self._channels)
 
     @property
     def routes(self) -> list[web.RouteDef]:
@@ -67,7 +67,7 @@ class ChannelSupervisor:
     def start(self) -> None:
         """Begin, once the engine is ready: take up what waits, and keep every channel running."""
         if self._channels:
-            self._tasks.append(asyncio.create_task(self.intake.run(), name="intake"))
+            self._tasks.append(asyncio.create_task(self.inbox.run(), name="inbox"))
         for channel in self._channels.values():
             self._tasks.append(asyncio.create_task(self._keep(channel), name=f"channel {channel.platform}"))
 
@@ -78,8 +78,8 @@ class ChannelSupervisor:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._each("stop", lambda channel: channel.stop())
-        await self.intake.drain(timeout_s)
-        await self.delivery.drain(max(deadline_s - time.monotonic(), LAST_POSTS_S))
+        await self.inbox.drain(timeout_s)
+        await self.outbox.drain(max(deadline_s - time.monotonic(), LAST_POSTS_S))
         await self._each("close", lambda channel: channel.close())
 
     async def _keep(self, channel: Channel) -> None:
@@ -90,14 +90,14 @@ class ChannelSupervisor:
                 return
             num_failures += 1
             await self._sleep(backoff_s(num_failures, self._jitter))
-        shown = functools.partial(self.delivery.open, channel.platform)
+        shown = functools.partial(self.outbox.open, channel.platform)
         await while_storage_is_away("what an earlier heed had to show", shown, self._sleep, self._jitter)
-        self.intake.open(channel.platform)
+        self.inbox.open(channel.platform)
         await self._retention.run(channel)
 
     async def _has_started(self, channel: Channel) -> bool:
         try:
-            await channel.start(self.intake.take)
+            await channel.start(self.inbox.take)
         except StartError as error:
             self._problems[channel.platform] = str(error)
             logger.critical("%s: %s; the other parts of heed go on", channel.platform, error)

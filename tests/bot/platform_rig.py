@@ -1,4 +1,4 @@
-"""The core without HTTP: database, fake engine, gateway, delivery, and a platform in memory."""
+"""The core without HTTP: database, fake engine, gateway, outbox, and a platform in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +29,7 @@ class Rig:
     engine: FakeEngine
     core: Core
     channel: FakeChannel
-    delivery: OutboxSender
+    outbox: OutboxSender
     metrics: Metrics
 
     @property
@@ -46,7 +46,7 @@ class Rig:
 
     async def shown(self) -> FakePlatform:
         """The platform once everything queued has been shown."""
-        await until(lambda: self.delivery.num_waiting == 0)
+        await until(lambda: self.outbox.num_waiting == 0)
         return self.channel.shown
 
 
@@ -61,11 +61,11 @@ async def rig(
     await engine.start(lambda _: None)
     metrics = Metrics()
     core = Core.build(chosen, database, engine, metrics)
-    delivery = OutboxSender(database, core.gateway, metrics, {channel.platform: channel}, sleep=sleep)
-    await delivery.open(channel.platform)
+    outbox = OutboxSender(database, core.gateway, metrics, {channel.platform: channel}, sleep=sleep)
+    await outbox.open(channel.platform)
     try:
-        yield Rig(chosen, database, engine, core, channel, delivery, metrics)
+        yield Rig(chosen, database, engine, core, channel, outbox, metrics)
     finally:
-        await delivery.drain(0)
+        await outbox.drain(0)
         await core.lessons.drain()
         await database.close()

@@ -57,7 +57,7 @@ class DiscordBackfill:
         self._is_server = is_server
         self._clock = clock
         self._bot_id = ""
-        self._marks: asyncio.Task[Watermarks] | None = None
+        self._watermarks: asyncio.Task[Watermarks] | None = None
         self._looked: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
 
@@ -65,17 +65,17 @@ class DiscordBackfill:
         """Begin a new session: every chat has to be looked through again."""
         self._bot_id = bot_id
         self._looked = set()
-        self._marks = asyncio.create_task(self._taken.marks(bot_id), name="discord marks")
+        self._watermarks = asyncio.create_task(self._taken.watermarks(bot_id), name="discord watermarks")
 
-    async def sweep(self, lanes: ChatQueues, servers: dict[str, int]) -> None:
+    async def sweep(self, chat_queues: ChatQueues, servers: dict[str, int]) -> None:
         """Look through every chat heed knows, and every one in `servers` with a newer last message."""
-        if self._marks is None:
+        if self._watermarks is None:
             return
-        marks = await self._marks
-        news = [chat for chat, last in servers.items() if last > marks.known(chat)]
-        chats = list(dict.fromkeys([*news, *marks.by_chat, *marks.places]))
+        watermarks = await self._watermarks
+        news = [chat for chat, last in servers.items() if last > watermarks.known(chat)]
+        chats = list(dict.fromkeys([*news, *watermarks.by_chat, *watermarks.places]))
         for start in range(0, len(chats), AT_ONCE):
-            begun = [lanes.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
+            begun = [chat_queues.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
             looks = [look for look in begun if look is not None]
             if looks:
                 await asyncio.wait(looks)
@@ -84,20 +84,20 @@ class DiscordBackfill:
         """Return True if heed had a conversation here before this session, so that there may be something to catch up
         with.
         """
-        if self._marks is None or chat in self._looked:
+        if self._watermarks is None or chat in self._looked:
             return False
-        marks = await self._marks
-        return chat in marks.by_chat or chat in marks.places
+        watermarks = await self._watermarks
+        return chat in watermarks.by_chat or chat in watermarks.places
 
     async def catch_up(self, chat: str) -> None:
         """Take what this chat's history has and heed has not; at once where that was done in this session."""
         looked = self._looked
-        if self._marks is None or chat in looked:
+        if self._watermarks is None or chat in looked:
             return
-        marks = await self._marks
+        watermarks = await self._watermarks
         try:
             async with self._room:
-                await self._look(chat, marks)
+                await self._look(chat, watermarks)
         except (Gone, Refused):
             logger.info("a chat on Discord has no history for heed")
         except ChannelError as error:
@@ -107,23 +107,23 @@ class DiscordBackfill:
             logger.warning("a chat's history makes no sense: %s", type(error).__name__)
         looked.add(chat)
 
-    async def _look(self, chat: str, marks: Watermarks) -> None:
-        after = marks.known(chat)
+    async def _look(self, chat: str, watermarks: Watermarks) -> None:
+        after = watermarks.known(chat)
         oldest = snowflake(self._clock() - OLDEST_S)
-        if not marks.newest:
+        if not watermarks.newest:
             return
         messages = [message async for message in self._history(chat, max(after, oldest))]
         recent = [message for message in reversed(messages) if int(message["id"]) > oldest]
         is_private = await self._is_private(chat) if recent else False
         for message in recent:
             try:
-                await self._one(message, is_private, marks, is_new=int(message["id"]) > after)
+                await self._one(message, is_private, watermarks, is_new=int(message["id"]) > after)
             except MALFORMED as error:
                 logger.warning("a message in a chat's history makes no sense: %s", type(error).__name__)
 
-    async def _one(self, message: Json, is_private: bool, marks: Watermarks, *, is_new: bool) -> None:
+    async def _one(self, message: Json, is_private: bool, watermarks: Watermarks, *, is_new: bool) -> None:
         if str(message["author"]["id"]) == self._bot_id:
-            await self._reactions(message, is_private, marks)
+            await self._reactions(message, is_private, watermarks)
         else:
             await self._message(message, is_private, is_new=is_new)
 
@@ -155,9 +155,9 @@ class DiscordBackfill:
             edited = row(self._bot_id, edited.update_id, edited.chat_key, edited.account, {"type": SEEN, "data": {}})
         await self._commit(edited)
 
-    async def _reactions(self, message: Json, is_private: bool, marks: Watermarks) -> None:
+    async def _reactions(self, message: Json, is_private: bool, watermarks: Watermarks) -> None:
         emojis = [reaction["emoji"] for reaction in message.get("reactions") or ()]
-        if not emojis and str(message["id"]) not in marks.reacted:
+        if not emojis and str(message["id"]) not in watermarks.reacted:
             return
         there = {who: found async for who, found in self._people(message, emojis)}
         states = await self._taken.reactions(self._bot_id, str(message["id"]))

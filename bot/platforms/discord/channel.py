@@ -49,9 +49,9 @@ class DiscordChannel:
         pace = pace or Pace()
         self._token = settings.token.get_secret_value() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
-        bookmark = ResumePoint(database)
-        self._intake = DiscordIntake(SeenUpdates(database), bookmark, pace, clock)
-        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, bookmark, pace)
+        resume_point = ResumePoint(database)
+        self._intake = DiscordIntake(SeenUpdates(database), resume_point, pace, clock)
+        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, resume_point, pace)
         self._messages = DiscordMessages(self._gateway.rest)
         self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)
         self._sync = CommandSync(self._gateway.rest, commands)

@@ -75,7 +75,7 @@ class DiscordGateway:
         token: str,
         listener: Listener,
         prepare: Callable[[str], Awaitable[None]],
-        bookmark: ResumePoint,
+        resume_point: ResumePoint,
         pace: Pace,
     ) -> None:
         self.reconnects = 0
@@ -85,7 +85,7 @@ class DiscordGateway:
         self._token = token
         self._listener = listener
         self._prepare = prepare
-        self._bookmark = bookmark
+        self._resume_point = resume_point
         self._pace = pace
         self._position = Position()
         self._failures = 0
@@ -139,7 +139,7 @@ class DiscordGateway:
         if event in LIVE:
             self._is_live, self._live_since_s = True, time.monotonic()
             self._settled.set()
-        self._bookmark.hear(self._here())
+        self._resume_point.hear(self._here())
         self._listener(event, data)
 
     async def _supervise(self) -> None:
@@ -211,7 +211,7 @@ class DiscordGateway:
             assert client.user is not None  # logged in
             self.bot_id = str(client.user.id)
             await self._prepare(self.bot_id)
-            self._position = await self._bookmark.recall(self.bot_id)
+            self._position = await self._resume_point.recall(self.bot_id)
             undo.pop_all()
         self.client, self.rest.http = client, client.http
         return client

@@ -46,13 +46,13 @@ logger = logging.getLogger(__name__)
 class DiscordIntake:
     """The way in of one bot."""
 
-    def __init__(self, taken: SeenUpdates, bookmark: ResumePoint, pace: Pace, clock: Callable[[], float]) -> None:
+    def __init__(self, taken: SeenUpdates, resume_point: ResumePoint, pace: Pace, clock: Callable[[], float]) -> None:
         self._taken = taken
-        self._bookmark = bookmark
+        self._resume_point = resume_point
         self._pace = pace
         self._clock = clock
         self._take: Take | None = None
-        self._lanes = ChatQueues(MAX_OPEN, self._on_idle)
+        self._chat_queues = ChatQueues(MAX_OPEN, self._on_idle)
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_missed = False
         self._swept: asyncio.Future[None] | None = None
@@ -68,7 +68,7 @@ class DiscordIntake:
     def is_idle(self) -> bool:
         """True if a session was looked into and nothing heard is on its way."""
         has_swept = self._swept is not None and self._swept.done()
-        return has_swept and not self._tasks and self._lanes.is_idle
+        return has_swept and not self._tasks and self._chat_queues.is_idle
 
     async def open(self, take: Take) -> None:
         """Commit what comes through `take` from now on."""
@@ -79,16 +79,16 @@ class DiscordIntake:
         self._is_open = False
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self._pace.drain_s)
-        await self._lanes.drain(self._pace.drain_s)
+        await self._chat_queues.drain(self._pace.drain_s)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._bookmark.close()
+        await self._resume_point.close()
 
     async def prepare(self, bot_id: str) -> None:
         """Before the first connection ever: note since when heed listens."""
-        marks = await self._taken.marks(bot_id)
-        if not marks.newest:
+        watermarks = await self._taken.watermarks(bot_id)
+        if not watermarks.newest:
             now = snowflake(self._clock())
             await self.commit(row(bot_id, f"{STARTED}{now}", f"{STARTED}{bot_id}", "", {"type": SEEN, "data": {}}))
 
@@ -110,7 +110,7 @@ class DiscordIntake:
         elif event in CLEARED:
             self._submit(str(data["channel_id"]), lambda: self._clear(data))
         elif event == "INTERACTION_CREATE":
-            self._bookmark.hold(self._spawn(self._interact(data)))
+            self._resume_point.hold(self._spawn(self._interact(data)))
 
     async def commit(self, item: Inbox) -> bool:
         """Commit a row, waiting for room where there is none; False where it was known or can never be stored."""
@@ -177,21 +177,21 @@ class DiscordIntake:
             return
         if item is None:
             return
-        done = self._lanes.submit(item.chat_key, lambda: self._in_order(item))
+        done = self._chat_queues.submit(item.chat_key, lambda: self._in_order(item))
         await (self.commit(item) if done is None else done)
 
     def _submit(self, chat: str, work: Work) -> None:
-        done = self._lanes.submit(chat, work)
+        done = self._chat_queues.submit(chat, work)
         if done is None:
             self._has_missed = True
         else:
-            self._bookmark.hold(done)
+            self._resume_point.hold(done)
 
     def _begin(self, bot_id: str) -> None:
         """Look through the history of every chat; until that is done an earlier position is the one to go on from."""
         self._backfill.begin(bot_id)
         self._swept = asyncio.get_running_loop().create_future()
-        self._bookmark.hold(self._swept)
+        self._resume_point.hold(self._swept)
 
     def _on_idle(self) -> None:
         if self._has_missed and self._is_open:
@@ -201,7 +201,7 @@ class DiscordIntake:
 
     async def _sweep(self) -> None:
         swept = self._swept
-        await self._backfill.sweep(self._lanes, self._servers())
+        await self._backfill.sweep(self._chat_queues, self._servers())
         if swept is not None and not swept.done():
             swept.set_result(None)
 

@@ -54,7 +54,7 @@ class SeenUpdates:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def marks(self, bot_id: str) -> Watermarks:
+    async def watermarks(self, bot_id: str) -> Watermarks:
         """How far heed got."""
         taken, starts, reactions, places = await self._database.read(
             lambda s: (

@@ -1,4 +1,4 @@
-"""Commands, consent and access through the desk: what people see, on a platform in memory."""
+"""Commands, consent and access through the dispatcher: what people see, on a platform in memory."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -31,7 +31,7 @@ ARGUMENTS = {
 
 @pytest.fixture
 def desk_with(tmp_path: Path) -> Any:
-    """Opens a desk with the access settings given; account 1 is its admin."""
+    """Opens a dispatcher with the access settings given; account 1 is its admin."""
     copy_to(tmp_path / "data")
 
     @asynccontextmanager

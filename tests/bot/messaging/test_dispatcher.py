@@ -36,11 +36,11 @@ SHORT = "too long"
 
 
 class Counter:
-    """At a desk: what people do, one thing after the other."""
+    """At a dispatcher: what people do, one thing after the other."""
 
     def __init__(self, heed: Rig) -> None:
         self.heed = heed
-        self.desk = Dispatcher(heed.core, heed.delivery, {heed.channel.platform: heed.channel})
+        self.dispatcher = Dispatcher(heed.core, heed.outbox, {heed.channel.platform: heed.channel})
         self.num_updates = 0
         self.num_messages = 0
 
@@ -56,7 +56,7 @@ class Counter:
         item = await self.heed.take(self.heed.channel.update(record, str(self.num_updates)))
         for attempt in range(times):
             item.attempts = attempt
-            await self.desk.handle(item, Done(item.seq or 0))
+            await self.dispatcher.handle(item, Done(item.seq or 0))
         await self.heed.shown()
         return self.platform.messages[before:]
 
@@ -88,7 +88,7 @@ class Counter:
 
 @pytest.fixture
 async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
-    """A desk that has met nobody."""
+    """A dispatcher that has met nobody."""
     copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         yield Counter(heed)
@@ -96,7 +96,7 @@ async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
 
 @pytest.fixture
 async def ana(counter: Counter) -> Counter:
-    """A desk that Ana has told to learn from her."""
+    """A dispatcher that Ana has told to learn from her."""
     await counter.say("hello")
     await counter.press(counter.platform.messages[0], "learn:yes")
     return counter
@@ -371,12 +371,12 @@ async def test_an_update_handled_again_does_nothing_twice(ana: Counter, what: st
     ana.num_updates += 1
     item = await ana.heed.take(ana.heed.channel.update(record, "again"))
     before = len(ana.platform.messages)
-    await ana.desk.handle(item, Done(item.seq or 0))
+    await ana.dispatcher.handle(item, Done(item.seq or 0))
     await ana.heed.shown()
     after = (len(ana.platform.messages), await ana.feedback(), (await ana.heed.gateway.known(ANA)).active_version)
     item.attempts = 1
     with nullcontext() if what == "up" else pytest.raises(AlreadyDone):
-        await ana.desk.handle(item, Done(item.seq or 0))
+        await ana.dispatcher.handle(item, Done(item.seq or 0))
     await ana.heed.shown()
     assert (
         len(ana.platform.messages),
@@ -452,5 +452,5 @@ async def test_malformed_updates_say_nothing(ana: Counter) -> None:
     row = ana.heed.channel.update(MessageReceived(ANA, HOME, "x", "bees"), "odd")
     row.payload = {"odd": True}
     item = await ana.heed.take(row)
-    await ana.desk.handle(item, Done(item.seq or 0))
+    await ana.dispatcher.handle(item, Done(item.seq or 0))
     assert len(await ana.say("bees")) == 1

@@ -28,7 +28,7 @@ class Killed(Done):
 
 @pytest.fixture
 async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
-    """A desk that may learn from Ana."""
+    """A dispatcher that may learn from Ana."""
     copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         counter = Counter(heed)
@@ -62,9 +62,9 @@ async def test_what_was_cut_short_is_finished_once(counter: Counter, what: str) 
     item = await counter.heed.take(counter.heed.channel.update(records[what], "cut"))
     before = len(counter.platform.messages)
     with pytest.raises(InterruptedError):
-        await counter.desk.handle(item, Killed(item.seq or 0))
+        await counter.dispatcher.handle(item, Killed(item.seq or 0))
     item.attempts = 1
-    await counter.desk.handle(item, Done(item.seq or 0))
+    await counter.dispatcher.handle(item, Done(item.seq or 0))
     await counter.heed.shown()
     shown: list[Shown] = counter.platform.messages[before:]
     finals = [message for message in shown if not message.text.endswith(" …")]
@@ -126,8 +126,8 @@ async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path) -> None:
             heed.channel.update(MessageReceived(ANA, HOME, "n", "too long", answer.message_id), "cut")
         )
         with pytest.raises(InterruptedError):
-            await counter.desk.handle(item, Killed(item.seq or 0))
-        await counter.desk.handle(item, Done(item.seq or 0))
+            await counter.dispatcher.handle(item, Killed(item.seq or 0))
+        await counter.dispatcher.handle(item, Done(item.seq or 0))
         await heed.shown()
         texts = [message.text for message in counter.platform.messages]
         assert not any("which is the limit here" in text for text in texts)

@@ -65,25 +65,25 @@ async def no_wait(_: float) -> None:
 
 @asynccontextmanager
 async def running(database: Database, handle: Handle) -> AsyncIterator[InboxWorker]:
-    """An intake at work."""
-    intake = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
-    intake.open("telegram")
-    task = asyncio.create_task(intake.run())
+    """An inbox worker at work."""
+    worker = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    worker.open("telegram")
+    task = asyncio.create_task(worker.run())
     try:
-        yield intake
+        yield worker
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await intake.drain(0)
+        await worker.drain(0)
 
 
 async def test_an_update_takes_effect_once(database: Database, handler: Handler) -> None:
     """Delivered three times, handled once; its content is gone afterwards."""
-    async with running(database, handler) as intake:
-        assert [await intake.take(rows.inbox("1")) for _ in range(3)] == [True, False, False]
-        await until(lambda: intake.num_waiting == 0)
-        assert await intake.take(rows.inbox("1")) is False
-        await until(lambda: intake.num_waiting == 0)
+    async with running(database, handler) as worker:
+        assert [await worker.take(rows.inbox("1")) for _ in range(3)] == [True, False, False]
+        await until(lambda: worker.num_waiting == 0)
+        assert await worker.take(rows.inbox("1")) is False
+        await until(lambda: worker.num_waiting == 0)
     assert await handler.effects("1") == 1
     assert handler.order == ["1"]
     kept = await database.read(lambda s: s.get_one(Inbox, 1))
@@ -100,14 +100,14 @@ async def test_chats_go_side_by_side_and_each_in_order(database: Database) -> No
             await slow.wait()
         seen.append(row.update_id)
 
-    async with running(database, handle) as intake:
+    async with running(database, handle) as worker:
         for number in range(5):
-            await intake.take(rows.inbox(f"s{number}", "slow"))
-            await intake.take(rows.inbox(f"f{number}", "fast"))
+            await worker.take(rows.inbox(f"s{number}", "slow"))
+            await worker.take(rows.inbox(f"f{number}", "fast"))
         await until(lambda: len(seen) == 5)
         assert seen == [f"f{number}" for number in range(5)]
         slow.set()
-        await until(lambda: intake.num_waiting == 0)
+        await until(lambda: worker.num_waiting == 0)
     assert seen[5:] == [f"s{number}" for number in range(5)]
 
 
@@ -116,18 +116,18 @@ async def test_what_waited_is_taken_up_by_the_next_heed(database: Database, hand
     idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
     for number in range(4):
         await idle.take(rows.inbox(str(number)))
-    async with running(database, handler) as intake:
+    async with running(database, handler) as worker:
         await until(lambda: len(handler.order) == 4)
-        assert intake.num_waiting == 0
+        assert worker.num_waiting == 0
     assert handler.order == ["0", "1", "2", "3"]
 
 
 async def test_a_failed_update_is_tried_again(database: Database, handler: Handler) -> None:
     """Two failures are survived; the update takes effect once."""
     handler.failures = [ValueError("x"), KeyError("y")]
-    async with running(database, handler) as intake:
-        await intake.take(rows.inbox("1"))
-        await until(lambda: intake.num_waiting == 0)
+    async with running(database, handler) as worker:
+        await worker.take(rows.inbox("1"))
+        await until(lambda: worker.num_waiting == 0)
     assert await handler.effects("1") == 1
 
 
@@ -137,10 +137,10 @@ async def test_an_update_that_always_fails_is_set_aside(
     """After three attempts its chat goes on; the log names it by number and not by what was in it."""
     handler.failures = [ValueError("SECRET WORDS")] * 3
     with caplog.at_level(logging.DEBUG):
-        async with running(database, handler) as intake:
-            await intake.take(rows.inbox("1"))
-            await intake.take(rows.inbox("2"))
-            await until(lambda: intake.num_waiting == 0)
+        async with running(database, handler) as worker:
+            await worker.take(rows.inbox("1"))
+            await worker.take(rows.inbox("2"))
+            await until(lambda: worker.num_waiting == 0)
     assert handler.order == ["2"]
     assert "update 1 failed 3 times" in caplog.text
     assert "SECRET" not in caplog.text
@@ -201,9 +201,9 @@ async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, h
 async def test_what_passes_is_waited_for(database: Database, handler: Handler, error: Exception) -> None:
     """While the engine is restarted, the disk is full or the server is away nothing is set aside."""
     handler.failures = [error] * 10
-    async with running(database, handler) as intake:
-        await intake.take(rows.inbox("1"))
-        await until(lambda: intake.num_waiting == 0)
+    async with running(database, handler) as worker:
+        await worker.take(rows.inbox("1"))
+        await until(lambda: worker.num_waiting == 0)
     assert await handler.effects("1") == 1
 
 
@@ -214,9 +214,9 @@ async def test_an_effect_is_undone_where_it_was_had_before(database: Database, h
         await database.write(lambda s: inbox.mark_done(s, row.seq or 0))
         await handler(row, done)
 
-    async with running(database, late) as intake:
-        await intake.take(rows.inbox("1"))
-        await until(lambda: intake.num_waiting == 0)
+    async with running(database, late) as worker:
+        await worker.take(rows.inbox("1"))
+        await until(lambda: worker.num_waiting == 0)
     assert await handler.effects("1") == 0
 
 
@@ -224,28 +224,28 @@ async def test_too_much_is_not_taken(database: Database, handler: Handler, monke
     """At the high-water mark `take` waits until something is done: the platform keeps what it has."""
     monkeypatch.setattr(taking, "HIGH_WATER", 3)
     handler.gate.clear()
-    async with running(database, handler) as intake:
+    async with running(database, handler) as worker:
         for number in range(3):
-            await intake.take(rows.inbox(str(number)))
-        late = asyncio.create_task(intake.take(rows.inbox("late")))
+            await worker.take(rows.inbox(str(number)))
+        late = asyncio.create_task(worker.take(rows.inbox("late")))
         await handler.is_waiting.wait()
         assert not late.done()
         handler.gate.set()
         assert await late
-        await until(lambda: intake.num_waiting == 0)
+        await until(lambda: worker.num_waiting == 0)
 
 
 async def test_draining_lets_a_handler_end_and_begins_no_other(database: Database, handler: Handler) -> None:
     """What runs ends, what waits is still there for the next heed."""
     handler.gate.clear()
-    intake = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
-    intake.open("telegram")
-    task = asyncio.create_task(intake.run())
+    worker = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    worker.open("telegram")
+    task = asyncio.create_task(worker.run())
     for number in range(3):
-        await intake.take(rows.inbox(str(number)))
+        await worker.take(rows.inbox(str(number)))
     await handler.is_waiting.wait()
     task.cancel()
-    draining = asyncio.create_task(intake.drain(20))
+    draining = asyncio.create_task(worker.drain(20))
     await asyncio.sleep(0)
     handler.gate.set()
     await draining
@@ -255,20 +255,20 @@ async def test_draining_lets_a_handler_end_and_begins_no_other(database: Databas
 
 async def test_fifty_updates_at_once_share_commits(database: Database, handler: Handler) -> None:
     """Group commit: far fewer commits than updates."""
-    async with running(database, handler) as intake:
-        takes: list[Awaitable[bool]] = [intake.take(rows.inbox(str(n), f"c{n}")) for n in range(50)]
+    async with running(database, handler) as worker:
+        takes: list[Awaitable[bool]] = [worker.take(rows.inbox(str(n), f"c{n}")) for n in range(50)]
         before = database.num_commits
         await asyncio.gather(*takes)
         assert database.num_commits - before < 25
-        await until(lambda: intake.num_waiting == 0)
+        await until(lambda: worker.num_waiting == 0)
 
 
 async def test_one_that_cannot_be_kept_among_many_fails_alone(database: Database, handler: Handler) -> None:
     """What came at the same moment is durable and handled all the same."""
     updates = [rows.inbox(str(number), chat_key=f"chat {number}") for number in range(5)]
     updates[2].payload = {"text": float("nan")}
-    async with running(database, handler) as intake:
-        taken = await asyncio.gather(*map(intake.take, updates), return_exceptions=True)
+    async with running(database, handler) as worker:
+        taken = await asyncio.gather(*map(worker.take, updates), return_exceptions=True)
         await until(lambda: len(handler.order) == 4)
     assert isinstance(taken.pop(2), NotStorable)
     assert taken == [True] * 4
@@ -277,17 +277,17 @@ async def test_one_that_cannot_be_kept_among_many_fails_alone(database: Database
 
 async def test_nothing_is_handled_before_its_platform_has_started(database: Database, handler: Handler) -> None:
     """Neither what waited nor what comes; then all of it, in order. Ending before that takes no time."""
-    intake = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
-    await intake.take(rows.inbox("1"))
-    task = asyncio.create_task(intake.run())
-    intake.open("discord")
-    await intake.take(rows.inbox("2"))
-    await intake.take(rows.inbox("3", platform="discord"))
+    worker = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    await worker.take(rows.inbox("1"))
+    task = asyncio.create_task(worker.run())
+    worker.open("discord")
+    await worker.take(rows.inbox("2"))
+    await worker.take(rows.inbox("3", platform="discord"))
     await until(lambda: handler.order == ["3"])
-    intake.open("telegram")
+    worker.open("telegram")
     await until(lambda: handler.order == ["3", "1", "2"])
     task.cancel()
-    await intake.drain(20)
+    await worker.drain(20)
 
 
 async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Database, handler: Handler) -> None:

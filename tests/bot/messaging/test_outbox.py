@@ -62,7 +62,7 @@ async def asked(heed: Rig, text: str = "bees") -> tuple[Turn, Inbox, Done]:
 async def test_an_answer_is_shown_and_stored_and_its_update_done(heed: Rig) -> None:
     """The message that shows it has the buttons, and leads back to the stored turn."""
     turn, item, done = await asked(heed)
-    completion = await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS, reply_to="5"))
+    completion = await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS, reply_to="5"))
     shown = (await heed.shown()).messages
     assert completion is not None
     assert [message.text for message in shown] == [completion.text]
@@ -78,7 +78,7 @@ async def test_an_answer_is_live(heed: Rig) -> None:
     """While it is written its placeholder grows; the final text has no cursor."""
     heed.engine.token_delay_s = 0.01
     turn, item, done = await asked(heed)
-    await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+    await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
     (message,) = (await heed.shown()).messages
     assert len(message.texts) > 2
     assert all(text.endswith(CURSOR) for text in message.texts[:-1])
@@ -89,7 +89,7 @@ async def test_thoughts_are_never_shown(heed: Rig) -> None:
     """Neither while the answer is written nor at its end; its tokens are kept."""
     heed.engine.token_delay_s, heed.engine.thoughts = 0.01, "They want bees."
     turn, item, done = await asked(heed)
-    completion = await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+    completion = await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
     (message,) = (await heed.shown()).messages
     assert completion is not None
     assert len(completion.completion_token_ids) > len(completion.text.split())
@@ -101,16 +101,16 @@ async def test_an_answer_that_was_given_before_changes_nothing(heed: Rig) -> Non
     turn, item, done = await asked(heed)
     await heed.database.write(lambda s: inbox.mark_done(s, item.seq or 0))
     with pytest.raises(AlreadyDone):
-        await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+        await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
     assert await heed.database.read(lambda s: completions.recent(s, turn.user_id, 9)) == []
-    assert heed.delivery.num_waiting == 0
+    assert heed.outbox.num_waiting == 0
 
 
 async def test_a_long_answer_has_several_messages(start: StartRig) -> None:
     """The first answers, the last has the buttons, and each leads to the stored turn."""
     async with start(limits=Limits(40, len, 0.0, 0.0, 100, calls_per_s=1e9)) as heed:
         turn, item, done = await asked(heed)
-        await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS, reply_to="5"))
+        await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS, reply_to="5"))
         shown = (await heed.shown()).messages
         assert len(shown) > 2
         assert [message.reply_to for message in shown][:2] == ["5", None]
@@ -126,7 +126,7 @@ async def test_a_restart_edits_the_same_placeholder(start: StartRig) -> None:
     async with start() as heed:
         heed.engine.token_delay_s = 0.02
         turn, item, done = await asked(heed)
-        task = asyncio.create_task(heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS)))
+        task = asyncio.create_task(heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)))
         await until(lambda: bool(heed.channel.shown.messages))
         await until(lambda: len(heed.channel.shown.messages[0].texts) > 2)  # its id is noted before it is edited
         kept = await heed.database.read(lambda s: outbox.get(s, f"answer-{item.seq}"))
@@ -136,7 +136,7 @@ async def test_a_restart_edits_the_same_placeholder(start: StartRig) -> None:
         await asyncio.gather(task, return_exceptions=True)
     async with start() as heed:
         item.attempts = 1
-        await heed.delivery.answer(turn, item, Done(item.seq or 0), Post(HOME, "", ROWS))
+        await heed.outbox.answer(turn, item, Done(item.seq or 0), Post(HOME, "", ROWS))
         (message,) = (await heed.shown()).messages
         assert message.text.startswith(ANSWER)
 
@@ -146,8 +146,8 @@ async def test_what_was_stored_and_not_shown_is_shown_by_the_next_heed(start: St
     async with start() as heed:
         heed.channel.shown.failures["post"] = [Unreachable("down", is_ambiguous=False)] * 50
         turn, item, done = await asked(heed)
-        await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
-        assert heed.delivery.num_waiting == 1
+        await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
+        assert heed.outbox.num_waiting == 1
     heed.channel.shown.failures["post"].clear()
     async with start() as heed:
         (message,) = (await heed.shown()).messages
@@ -159,7 +159,7 @@ async def test_nothing_is_given_up_while_the_database_is_away(start: StartRig) -
     async with start(sleep=lambda _: asyncio.sleep(0)) as heed:
         heed.channel.shown.failures["post"] = [DatabaseLost("gone")] * 10
         user_id = await heed.gateway.person(ANA)
-        await heed.delivery.say(Post(HOME, "hello"), user_id)
+        await heed.outbox.say(Post(HOME, "hello"), user_id)
         assert (await heed.shown()).texts() == ["hello"]
 
 
@@ -171,7 +171,7 @@ async def test_a_final_text_is_not_doubled_by_a_lost_reply(start: StartRig, *, h
         platform = heed.channel.shown
         platform.lost["post"] = [Unreachable("lost", is_ambiguous=True)] * 2
         turn, item, done = await asked(heed)
-        await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+        await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
         texts = (await heed.shown()).texts()
     assert len([text for text in texts if text.startswith(ANSWER) and not text.endswith(CURSOR)]) == 1
     if has_nonces:
@@ -184,8 +184,8 @@ async def test_messages_of_a_chat_come_in_order(heed: Rig) -> None:
     platform = heed.channel.shown
     platform.failures["post"] = [SlowDown("slow", 0.1)]
     for number in range(3):
-        await heed.delivery.say(Post(HOME, str(number)), user_id)
-    await heed.delivery.say(Post(OTHER, "other"), user_id)
+        await heed.outbox.say(Post(HOME, str(number)), user_id)
+    await heed.outbox.say(Post(OTHER, "other"), user_id)
     await heed.shown()
     assert platform.texts(HOME) == ["0", "1", "2"]
     assert platform.texts()[0] == "other"
@@ -194,16 +194,16 @@ async def test_messages_of_a_chat_come_in_order(heed: Rig) -> None:
 async def test_a_message_is_said_once_however_often_it_is_queued(heed: Rig) -> None:
     """The same key is the same message, before and after it was shown."""
     for _ in range(3):
-        await heed.delivery.say(Post(HOME, "learned"), None, "learned-1")
+        await heed.outbox.say(Post(HOME, "learned"), None, "learned-1")
     await heed.shown()
-    await heed.delivery.say(Post(HOME, "learned"), None, "learned-1")
+    await heed.outbox.say(Post(HOME, "learned"), None, "learned-1")
     assert (await heed.shown()).texts() == ["learned"]
 
 
 async def test_what_a_message_is_for_is_kept(heed: Rig) -> None:
     """A notice about something learned leads to the version."""
     user_id = await heed.gateway.person(ANA)
-    await heed.delivery.say(Post(HOME, "Learned: v3"), user_id, role=message_roles.Role.LESSON, about="3")
+    await heed.outbox.say(Post(HOME, "Learned: v3"), user_id, role=message_roles.Role.LESSON, about="3")
     (message,) = (await heed.shown()).messages
     role = await heed.database.read(lambda s: message_roles.find(s, user_id, "telegram", "11", message.message_id))
     assert role is not None
@@ -214,8 +214,8 @@ async def test_what_a_message_is_for_is_kept(heed: Rig) -> None:
 async def test_what_the_platform_never_takes_is_given_up(heed: Rig, error: Exception) -> None:
     """The chat goes on with the next message."""
     heed.channel.shown.failures["post"] = [error]
-    await heed.delivery.say(Post(HOME, "first"), None, "first")
-    await heed.delivery.say(Post(HOME, "second"), None)
+    await heed.outbox.say(Post(HOME, "first"), None, "first")
+    await heed.outbox.say(Post(HOME, "second"), None)
     assert (await heed.shown()).texts() == ["second"]
     given_up = await heed.database.read(lambda s: outbox.get(s, "first"))
     assert given_up is not None
@@ -226,8 +226,8 @@ async def test_a_bug_in_a_channel_does_not_stop_the_chat(start: StartRig) -> Non
     """An error nobody planned for is tried again, and then given up."""
     async with start(sleep=lambda _: asyncio.sleep(0)) as heed:
         heed.channel.shown.failures["post"] = [ValueError("bug")] * 3
-        await heed.delivery.say(Post(HOME, "first"), None)
-        await heed.delivery.say(Post(HOME, "second"), None)
+        await heed.outbox.say(Post(HOME, "first"), None)
+        await heed.outbox.say(Post(HOME, "second"), None)
         assert (await heed.shown()).texts() == ["second"]
 
 
@@ -238,7 +238,7 @@ async def test_a_placeholder_that_is_gone_is_replaced(start: StartRig, *, has_no
     async with start(limits=limits) as heed:
         heed.engine.token_delay_s = 0.005
         turn, item, done = await asked(heed)
-        task = asyncio.create_task(heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS)))
+        task = asyncio.create_task(heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)))
         await until(lambda: bool(heed.channel.shown.messages))
         heed.channel.shown.failures["edit"] = [Gone("deleted")] * 2
         await task
@@ -253,7 +253,7 @@ async def test_an_engine_that_is_not_there_is_for_another_try(heed: Rig, error: 
     heed.engine.failure = error
     turn, item, done = await asked(heed)
     with pytest.raises(type(error)):
-        await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+        await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
     assert await heed.database.read(inbox.num_waiting) == 1
     assert (await heed.shown()).texts() == []
 
@@ -262,7 +262,7 @@ async def test_a_question_that_cannot_be_answered_gets_a_word(heed: Rig) -> None
     """The person is told, there is nothing to press, and the update is done."""
     heed.engine.failure = PromptTooLongError("too long for the model")
     turn, item, done = await asked(heed)
-    assert await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS)) is None
+    assert await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)) is None
     (message,) = (await heed.shown()).messages
     assert "could not answer" in message.text
     assert message.rows == ()
@@ -273,9 +273,9 @@ async def test_an_answer_waits_for_what_was_said_before(heed: Rig) -> None:
     """A notice comes before the answer that follows it, even where the platform made the notice wait."""
     user_id = await heed.gateway.person(BEN)
     heed.channel.shown.failures["post"] = [SlowDown("slow", 0.05)]
-    await heed.delivery.say(Post(HOME, "learned"), user_id)
+    await heed.outbox.say(Post(HOME, "learned"), user_id)
     turn, item, done = await asked(heed)
-    await heed.delivery.answer(turn, item, done, Post(HOME, "", ROWS))
+    await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
     texts = (await heed.shown()).texts()
     assert texts[0] == "learned"
     assert len(texts) == 2

@@ -23,17 +23,17 @@ POST = Post(
 
 def test_a_parcel_survives_the_outbox() -> None:
     """Text, buttons, files and where it goes come back from the stored row."""
-    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True, role="lesson", about="3")
-    parcel.shown = ["9"]
-    row = parcel.row()
-    assert OutboxItem.of_row(row) == parcel
+    outbox_item = OutboxItem.of_post(POST, "u", "key", is_answer=True, role="lesson", about="3")
+    outbox_item.shown = ["9"]
+    row = outbox_item.row()
+    assert OutboxItem.of_row(row) == outbox_item
     assert (row.id, row.chat_key, row.external_message_id, row.state) == ("key", "-100", "9", OutboxState.WAITING)
 
 
 def test_the_first_part_answers_and_the_last_has_the_buttons() -> None:
     """Each part has a nonce of its own, the same every time, and what replaces a message that is gone another one."""
-    parcel = OutboxItem.of_post(POST, None, "key")
-    first, last = (parcel.part(["a", "b"], place) for place in range(2))
+    outbox_item = OutboxItem.of_post(POST, None, "key")
+    first, last = (outbox_item.part(["a", "b"], place) for place in range(2))
     assert (first.text, first.reply_to, first.token, first.rows, first.files) == ("a", "5", "t", (), ())
     assert (last.text, last.reply_to, last.token, last.rows, last.files) == ("b", None, "t", POST.rows, POST.files)
     open_post = replace(POST, is_private=False)
@@ -46,13 +46,13 @@ def test_the_first_part_answers_and_the_last_has_the_buttons() -> None:
 
 def test_without_an_answer_there_is_nothing_to_press() -> None:
     """An error in place of an answer has no buttons; an answer keeps them and its id."""
-    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True)
-    parcel.retell("sorry", None)
-    assert (parcel.post.text, parcel.post.rows, parcel.completion_id) == ("sorry", (), "")
-    parcel = OutboxItem.of_post(POST, "u", "key", is_answer=True)
+    outbox_item = OutboxItem.of_post(POST, "u", "key", is_answer=True)
+    outbox_item.retell("sorry", None)
+    assert (outbox_item.post.text, outbox_item.post.rows, outbox_item.completion_id) == ("sorry", (), "")
+    outbox_item = OutboxItem.of_post(POST, "u", "key", is_answer=True)
     completion = rows.completion("u")
-    parcel.retell("llama", completion)
-    assert (parcel.post.rows, parcel.completion_id) == (POST.rows, completion.id)
+    outbox_item.retell("llama", completion)
+    assert (outbox_item.post.rows, outbox_item.completion_id) == (POST.rows, completion.id)
 
 
 def test_threads_share_their_chat() -> None:

@@ -6,7 +6,7 @@ from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from tests.bot.fake_channel import ANA, GROUP, HOME, FakeChannel, FakePlatform
 
 
-def visit(**fields: object) -> ChatRequest:
+def request(**fields: object) -> ChatRequest:
     """Ana said something."""
     channel = FakeChannel(FakePlatform())
     item = channel.update(MessageReceived(ANA, HOME, "5", "bees"), "77")
@@ -17,15 +17,15 @@ def visit(**fields: object) -> ChatRequest:
 
 def test_what_is_said_in_a_group_says_to_whom() -> None:
     """In private and to an interaction nothing is quoted."""
-    assert visit(place=GROUP).post("x").reply_to == "5"
-    assert visit().post("x").reply_to is None
-    assert visit(place=GROUP).post("x", token="t").reply_to is None
+    assert request(place=GROUP).post("x").reply_to == "5"
+    assert request().post("x").reply_to is None
+    assert request(place=GROUP).post("x", token="t").reply_to is None
 
 
 def test_keys_are_the_updates() -> None:
     """The same for the same update, whoever handles it."""
-    assert visit().idempotency_key == visit().idempotency_key == "telegram:7:77"
-    assert visit().key("lesson") == "lesson-3"
+    assert request().idempotency_key == request().idempotency_key == "telegram:7:77"
+    assert request().key("lesson") == "lesson-3"
 
 
 def test_every_action_fits_into_a_button() -> None:

@@ -39,7 +39,7 @@ def no_jitter(low: float, high: float) -> float:
 
 @pytest.fixture
 async def core(tmp_path: Path) -> AsyncIterator[Core]:
-    """A core whose delivery is not used."""
+    """A core whose outbox is not used."""
     copy_to(tmp_path / "data")
     async with rig(tmp_path / "data", FakeChannel(FakePlatform())) as heed:
         yield heed.core
@@ -57,7 +57,7 @@ async def running(core: Core, *fakes: FakeChannel) -> AsyncIterator[ChannelSuper
 
 
 async def test_what_is_taken_is_answered(core: Core) -> None:
-    """From the channel through intake, desk and delivery back to the channel."""
+    """An update goes from the channel through inbox, dispatcher and outbox back to the channel."""
     fake = FakeChannel(FakePlatform())
     async with running(core, fake) as channels:
         await until(lambda: channels.health() == {"telegram": "ok"})
@@ -80,7 +80,7 @@ async def test_a_channel_that_cannot_start_is_tried_again(core: Core, error: Exc
 async def test_a_database_that_is_away_at_the_start_is_waited_for(
     core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of intake, which reads what waits, and of delivery, which reads what was not shown: neither gives up."""
+    """While storage is away neither the inbox nor the outbox gives up reading what waits in it."""
     real, failures = core.database.read, [DatabaseLost("gone")] * 6
 
     async def read(work: Callable[[Session], Any]) -> Any:

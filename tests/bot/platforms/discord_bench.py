@@ -83,13 +83,13 @@ class Bench:
 
     async def settled(self) -> None:
         """Wait until the history was looked through and everything heard is committed."""
-        intake = self.channel._intake
-        await self.until(lambda: intake.is_idle)
+        inbox = self.channel._intake
+        await self.until(lambda: inbox.is_idle)
 
     async def resumable(self) -> None:
         """Wait until the next heed can go on where this one is."""
-        bookmark = self.channel._intake._bookmark
-        await self.until(lambda: bookmark._heard.can_resume and bookmark._kept == bookmark._heard)
+        resume_point = self.channel._intake._resume_point
+        await self.until(lambda: resume_point._heard.can_resume and resume_point._kept == resume_point._heard)
 
 
 @asynccontextmanager

@@ -5,14 +5,14 @@ import asyncio
 from bot.platforms.discord.chat_queues import ChatQueues, Work
 
 
-def lanes(limit: int = 10) -> ChatQueues:
+def chat_queues(limit: int = 10) -> ChatQueues:
     """Lanes that tell nobody when they are idle."""
     return ChatQueues(limit, lambda: None)
 
 
 async def test_a_chat_keeps_its_order_and_another_one_goes_on() -> None:
     """The second of a chat waits for the first, while another chat is worked on."""
-    made, done, gate = lanes(), list[str](), asyncio.Event()
+    made, done, gate = chat_queues(), list[str](), asyncio.Event()
 
     def work(name: str, waits_for: asyncio.Event | None = None) -> Work:
         async def run() -> None:
@@ -36,7 +36,7 @@ async def test_a_chat_keeps_its_order_and_another_one_goes_on() -> None:
 
 async def test_a_failure_does_not_stop_the_chat() -> None:
     """What fails is over; what comes after it is worked on."""
-    made, done = lanes(), list[int]()
+    made, done = chat_queues(), list[int]()
 
     async def fail() -> None:
         raise ValueError
@@ -71,7 +71,7 @@ async def test_too_much_is_not_taken() -> None:
 
 async def test_draining_gives_up_what_takes_too_long() -> None:
     """At the end No one is waiting for what never ends."""
-    made = lanes()
+    made = chat_queues()
     forever = made.submit("a", asyncio.Event().wait)  # type: ignore[arg-type]
     behind = made.submit("a", asyncio.Event().wait)  # type: ignore[arg-type]
     await made.drain(0.01)

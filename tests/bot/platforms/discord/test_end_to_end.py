@@ -1,4 +1,4 @@
-"""Discord from end to end: the real library, intake, desk and delivery over the fake engine."""
+"""Discord from end to end: the real library, inbox, dispatcher and outbox over the fake engine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -65,8 +65,8 @@ class Talk:
         """Wait until everything said is heard and handled, and everything to say is shown."""
         await self.server.until(lambda: self.channel._gateway._here().sequence >= self.server.last_sequence)
         await self.server.until(lambda: self.channel._intake.is_idle)
-        await self.server.until(lambda: self.channels.intake.num_waiting == 0)
-        await self.server.until(lambda: self.channels.delivery.num_waiting == 0)
+        await self.server.until(lambda: self.channels.inbox.num_waiting == 0)
+        await self.server.until(lambda: self.channels.outbox.num_waiting == 0)
 
 
 def buttons(message: Json) -> list[str]:

@@ -64,32 +64,32 @@ async def test_a_session_that_discord_dropped_begins_anew(table: Bench) -> None:
 
 async def test_what_is_not_committed_is_not_passed(database: Database) -> None:
     """The position stays before the oldest work that is open, and before work that was given up."""
-    bookmark, works = ResumePoint(database), [asyncio.get_running_loop().create_future() for _ in range(3)]
-    await bookmark.recall("bot")
+    resume_point, works = ResumePoint(database), [asyncio.get_running_loop().create_future() for _ in range(3)]
+    await resume_point.recall("bot")
     for sequence, work in enumerate(works, 10):
-        bookmark.hear(at(sequence))
-        bookmark.hold(work)
-    bookmark.hear(at(13))
+        resume_point.hear(at(sequence))
+        resume_point.hold(work)
+    resume_point.hear(at(13))
     for done, expected in ((1, 9), (0, 11)):
         works[done].set_result(None)
         await asyncio.sleep(0)
-        await bookmark.close()
+        await resume_point.close()
         assert await ResumePoint(database).recall("bot") == at(expected)
     works[2].cancel()
     await asyncio.sleep(0)
-    await bookmark.close()
+    await resume_point.close()
     assert await ResumePoint(database).recall("bot") == at(11)
     await database.close()
 
 
 async def test_work_of_an_earlier_session_holds_nothing_back(database: Database) -> None:
     """Numbers begin anew with a session."""
-    bookmark, work = ResumePoint(database), asyncio.get_running_loop().create_future()
-    await bookmark.recall("bot")
-    bookmark.hear(at(5))
-    bookmark.hold(work)
-    bookmark.hear(at(7, "two"))
-    await bookmark.close()
+    resume_point, work = ResumePoint(database), asyncio.get_running_loop().create_future()
+    await resume_point.recall("bot")
+    resume_point.hear(at(5))
+    resume_point.hold(work)
+    resume_point.hear(at(7, "two"))
+    await resume_point.close()
     assert await ResumePoint(database).recall("bot") == at(7, "two")
     assert not (await ResumePoint(database).recall("another bot")).can_resume
     await database.close()

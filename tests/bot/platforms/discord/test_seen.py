@@ -49,7 +49,7 @@ async def test_marks_tell_how_far_each_chat_is(tmp_path: Path) -> None:
     """The newest message of each chat counts; starts count where nothing was heard; other bots do not."""
     database = Database.open(tmp_path)
     taken = SeenUpdates(database)
-    assert (await taken.marks("1")).newest == 0
+    assert (await taken.watermarks("1")).newest == 0
     for chat, key, bot in (
         ("s:1", "s:5", "1"),
         ("a", "m:10", "1"),
@@ -60,8 +60,8 @@ async def test_marks_tell_how_far_each_chat_is(tmp_path: Path) -> None:
     ):
         row = Inbox(platform="discord", bot_id=bot, update_id=key, chat_key=chat, account="111", payload={})
         await database.write(lambda s, row=row: inbox.add(s, row))  # type: ignore[misc]
-    marks = await taken.marks("1")
-    assert (marks.by_chat, marks.newest, marks.reacted) == ({"a": 12, "b": 11}, 12, frozenset({"7"}))
+    watermarks = await taken.watermarks("1")
+    assert (watermarks.by_chat, watermarks.newest, watermarks.reacted) == ({"a": 12, "b": 11}, 12, frozenset({"7"}))
     assert await taken.reactions("1", "7") == {("ab", "👍"): State(1, True, "111")}
     await database.close()
 
@@ -76,7 +76,7 @@ async def test_pruning_leaves_the_marks_as_they_are(tmp_path: Path) -> None:
             platform="discord", bot_id="1", update_id=key, chat_key="a", account="111", payload={}, is_done=True
         )
         await database.write(lambda s, row=row: inbox.add(s, row))  # type: ignore[misc]
-    before = await taken.marks("1"), await taken.reactions("1", "7")
+    before = await taken.watermarks("1"), await taken.reactions("1", "7")
     assert await database.write(lambda s: inbox.prune(s, "discord", 1e12, DiscordChannel.kept_keys, 100)) == 3
-    assert (await taken.marks("1"), await taken.reactions("1", "7")) == before
+    assert (await taken.watermarks("1"), await taken.reactions("1", "7")) == before
     await database.close()

@@ -1,4 +1,4 @@
-"""Telegram from end to end: the real library, intake, desk and delivery over the fake engine."""
+"""Telegram from end to end: the real library, inbox, dispatcher and outbox over the fake engine."""
 
 import asyncio
 from collections.abc import AsyncIterator
