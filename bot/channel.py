@@ -39,7 +39,7 @@ class SlowDown(ChannelError):
 
 
 class Unreachable(ChannelError):
-    """No answer. `is_ambiguous` where the platform may have done it all the same."""
+    """No answer. `is_ambiguous` if the platform may have done it all the same."""
 
     retryable = True
 
@@ -83,7 +83,7 @@ class File:
 class Post:
     """One message to show. `nonce` (at most 25 characters) lets a platform that can tell a repetition.
 
-    `token` answers an interaction; `is_private` shows it to the asker alone where the platform can; `wants_reply` asks
+    `token` answers an interaction; `is_private` shows it to the asker alone if the platform can; `wants_reply` asks
     for words, which come back as Said in reply to it.
     """
 
@@ -109,13 +109,13 @@ class Limits:
     post_interval_s: float  # between two posts in one place, on average
     burst: int  # posts that may go at once
     has_edits_forever: bool = True
-    group_interval_s: float = 0.0  # as post_interval_s, where others read along; 0: the same as in private
+    group_interval_s: float = 0.0  # as post_interval_s, in places with other readers; 0: the same as in private
     calls_per_s: float = 30.0  # posts and edits over all places
     has_nonces: bool = False  # a post with a nonce seen before is not shown again
 
 
 Take = Callable[[Inbox], Awaitable[bool]]
-"""Commits one raw update; False where it was known. Returning means it is durable."""
+"""Commits one raw update. False if it was known. Durable on return."""
 
 
 class Channel(Protocol):
@@ -141,7 +141,7 @@ class Channel(Protocol):
         """Return the HTTP routes the platform calls (webhooks); each checks its callers itself."""
 
     async def start(self, take: Take) -> None:
-        """Check the token, set the commands where they changed, and begin to take updates. Raises StartError."""
+        """Check the token, set the commands if they changed, and begin to take updates. Raises StartError."""
 
     async def stop(self) -> None:
         """Take nothing new and close connections; posting still works until `close`."""
@@ -173,7 +173,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class CommandMenu:
-    """One command as a platform's menu shows it. `argument_hint` is empty where it takes none."""
+    """One command as a platform's menu shows it. `argument_hint` is empty if it takes none."""
 
     name: str
     summary: str

@@ -197,7 +197,7 @@ async def _known(context: CommandContext, command: str, text: str) -> User:
 
 
 def _account(context: CommandContext, command: str, text: str | None = None) -> tuple[str, str]:
-    """Return the platform and number in "telegram:123", or in "123" where the command was said on a platform."""
+    """Return the platform and number in "telegram:123", or in "123" if the command was said on a platform."""
     match = ACCOUNT.fullmatch(context.argument if text is None else text)
     own = context.place.platform if context.place.platform in GUARDED else None
     platform = (match[1] or own) if match else None

@@ -1,6 +1,6 @@
 """Slash commands of people, one handler each, shared by every platform.
 
-A handler takes where the command was said and returns what to say; how that looks is the platform's
+A handler takes the command and its place, and returns what to say; how that looks is the platform's
 business. `COMMANDS` is the one table of names.
 """
 
@@ -323,7 +323,7 @@ COMMANDS: dict[str, CommandSpec] = {
 
 
 def note_state(note: Note) -> str:
-    """Return where a note lives, in words."""
+    """Return the state of a note in words."""
     return texts.STATES.get(NoteState(note.state), note.state)
 
 

@@ -48,5 +48,5 @@ class CommandSpec:
     summary: str
     handler: Callable[[CommandContext], Awaitable[CommandReply]]
     choices: tuple[str, ...] = ()
-    is_private: bool = False  # shown to the asker alone, where the platform can
-    is_secret: bool = False  # not shown at all where others would read it
+    is_private: bool = False  # shown to the asker alone, if the platform can
+    is_secret: bool = False  # not shown at all if others would read it

@@ -61,12 +61,12 @@ class FeedbackRecord:
 
     @property
     def is_lesson(self) -> bool:
-        """True where the engine must act on it now (correction, ideal, note)."""
+        """True if the engine must act on it now (correction, ideal, note)."""
         return self.kind in (*TAUGHT_AT_ONCE, FeedbackKind.NOTE)
 
     @property
     def is_approval(self) -> bool:
-        """True where the answer becomes gold."""
+        """True if the answer becomes approved."""
         return self.kind == FeedbackKind.APPROVAL
 
     @property
@@ -93,7 +93,7 @@ def is_regression(text: str) -> bool:
 
 
 def record(event: FeedbackEvent) -> FeedbackRecord:
-    """Map an event to the feedback it is. Raises InvalidField where it says nothing."""
+    """Map an event to the feedback it is. Raises InvalidField if it says nothing."""
     match event:
         case Reply(completion_id, text):
             return _from_words(completion_id, text)

@@ -63,7 +63,7 @@ class Gateway:
 
     @property
     def settings(self) -> ChatSettings:
-        """How heed talks where a request does not say."""
+        """The settings of chats: defaults for what a request leaves out."""
         return self._chat
 
     @property
@@ -157,7 +157,7 @@ class Gateway:
         )
 
     def sampling(self) -> Sampling:
-        """How heed samples where nothing was asked for."""
+        """Return the sampling of requests that ask for nothing else."""
         return Sampling(self._chat.temperature, self._chat.top_p, self._chat.max_tokens)
 
     def varied(self, completion: Completion) -> Sampling:
@@ -202,7 +202,7 @@ class Gateway:
         return await self._database.read(lambda s: completions.get(s, user_id, wanted))
 
     def require_ready(self) -> None:
-        """Raise NotReady with the reason where no answer can be given now."""
+        """Raise NotReady with the reason if no answer can be given now."""
         if not self._engine.is_ready:
             parts = ", ".join(f"{part}: {state}" for part, state in self._engine.health().items() if state != "ok")
             raise NotReady(f"heed is not ready ({parts or 'starting'}). Try again in a few seconds.")

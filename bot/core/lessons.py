@@ -41,7 +41,7 @@ OUTCOMES: dict[str, Status] = {
     FeedbackStatus.UNDONE: "kept",
 }
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
-BY_FILE = "file"  # its value where the file did it (`bot.housekeeping.pause_file`)
+BY_FILE = "file"  # its value if the file did it (`bot.housekeeping.pause_file`)
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
@@ -129,14 +129,14 @@ class LearningService:
         return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
 
     async def _reconsidered(self, lesson: LessonResult) -> LessonResult:
-        """After a complaint: the newest lesson is taken back where it is on probation and made the answers worse."""
+        """Undo the newest lesson after a complaint, if it is on probation and made the answers worse."""
         row = lesson.feedback
         version = (await self._gateway.completion(row.user_id, row.completion_id or "")).adapter_version
         reason = await self._database.read(lambda s: self._why_worse(s, row.user_id, version))
         undone: UndoResult | None = None
         if reason and self._engine.is_ready:
             undone = await self._engine.take_back(row, version, reason)
-        elif row.took_back == version:  # told again, where heed ended before it was told
+        elif row.took_back == version:  # told again if heed ended before it was told
             undone, reason = await self._database.read(lambda s: _taken_back(s, row.user_id, version))
         if undone is None:
             return lesson

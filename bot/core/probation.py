@@ -18,7 +18,7 @@ _SETTLING = (FeedbackKind.APPROVAL, FeedbackKind.CORRECTION, FeedbackKind.IDEAL)
 
 
 def why_worse(answers: Sequence[str], given: Sequence[Feedback], config: VersionConfig) -> str:
-    """Why the lesson is taken back, in the person's words; empty where it stays.
+    """Return why the lesson is undone, in words for the person; empty if it stays.
 
     `answers`: ids of the answers that the version gave, oldest first; `given`: the feedback on them in its order.
     """

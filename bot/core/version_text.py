@@ -37,7 +37,7 @@ def listing(known: Lineage, active: int) -> str:
 
 
 def returned(known: Lineage, before: int, number: int) -> str:
-    """Return what it means that `number` answers where `before` did: which lessons hold, and which are taken back."""
+    """Say what a rollback from `before` to `number` means: the lessons that hold, and those that are undone."""
     held, left = _lessons(known, number), _lessons(known, before)
     parts = [f"{version_name(number)} answers now" if number else "The untrained model answers now"]
     parts += [f"it was taught: {', '.join(held.values())}"] if held else []

@@ -68,7 +68,7 @@ class Dispatcher:
         core.access.when_paired = self._let_in
 
     async def handle(self, item: Inbox, done: Done) -> None:
-        """Do what an update asks for. `done` joins the transaction of its last effect, where there is one."""
+        """Do what an update asks for. `done` joins the transaction of its last effect, if it has one."""
         channel = self._channels[item.platform]
         record = next(iter(channel.read(item.payload)), None)  # an update says one thing at most
         if isinstance(record, ChatMigrated):

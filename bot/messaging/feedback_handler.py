@@ -2,7 +2,7 @@
 
 Invariants: feedback is committed under its update's key before anything is said, so it counts once however often the
 update is handled; only the asker's words about answers given to them count; the notice of what was learned comes
-before the new answer; an undo takes back one lesson, also where heed was killed while doing it.
+before the new answer; an undo takes back one lesson, also if heed was killed while doing it.
 """
 
 import logging
@@ -61,7 +61,7 @@ class FeedbackHandler:
             return None
 
     async def role_of(self, user_id: str, place: Place, message_id: str) -> MessageRole | None:
-        """Return what a message is for, where it concerns this person."""
+        """Return what a message is for, or None if it does not concern this person."""
         return await self._database.read(
             lambda s: message_roles.find(s, user_id, place.platform, chat_of(place), message_id)
         )
@@ -75,7 +75,7 @@ class FeedbackHandler:
         return role.about if role is not None and role.role == Role.REASON else None
 
     async def correct(self, request: ChatRequest, completion_id: str, words: str, *, is_message: bool = True) -> None:
-        """Words about an answer: learn them, say so, and answer again."""
+        """Learn words about an answer, say so, and answer again."""
         if is_message:
             await self.note_feedback(request, completion_id)
         await self.teach(request, mapping.record(Reply(completion_id, words)))
@@ -92,11 +92,11 @@ class FeedbackHandler:
         await self._put_role(request, request.message_id, Role.FEEDBACK, completion_id)
 
     async def give_reason(self, request: ChatRequest, completion_id: str, number: int) -> None:
-        """One of the chips."""
+        """Learn the reason of one of the buttons below the question."""
         await self.teach(request, mapping.record(Reaction(completion_id, "-1", CHIP_REASONS[number])))
 
     async def teach(self, request: ChatRequest, record: FeedbackRecord, *, token: str = "") -> None:
-        """Learn a lesson, say what became of it, and answer again where something has changed."""
+        """Learn a lesson, say what became of it, and answer again if something has changed."""
         if record.wants_reason:
             await self._hear_complaint(request, record, token=token)
             return
@@ -149,7 +149,7 @@ class FeedbackHandler:
         )
 
     async def react(self, request: ChatRequest, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
-        """Emoji on an answer; on anything else, and on another person's answer, they mean nothing."""
+        """Store reactions to an answer; on other messages, and on another person's answer, they mean nothing."""
         answer = await self.answer_shown_by(request, request.message_id)
         if answer is None:
             return
@@ -163,7 +163,7 @@ class FeedbackHandler:
             await self.disapprove(request, answer.id, telling[0])
 
     async def _place_of(self, answer: Completion, request: ChatRequest) -> Place:
-        """Return where an answer was given: a reaction names the chat and not its topic."""
+        """Return the place of an answer: a reaction names the chat and not its topic."""
         chat_id = answer.chat_id
         if chat_id is None:
             return request.place

@@ -120,7 +120,7 @@ class InboxWorker:
         return len(self._known)
 
     async def take(self, row: Inbox) -> bool:
-        """Commit an update; False where it was known. Returning means it is durable. Waits where too many wait."""
+        """Commit an update. Return False if it was known. Durable on return. Waits while too many updates wait."""
         await self._has_room.wait()
         taken, is_new = await self._arrivals.ask(row)
         self._metrics.updates.labels(row.platform, "new" if is_new else "known").inc()
@@ -210,7 +210,7 @@ class InboxWorker:
             self._has_room.set()
 
     async def _settle(self, row: Inbox) -> None:
-        """Handle an update until it is done or set aside. Raises StorageError where nothing can be written."""
+        """Handle an update until it is done or set aside. Raises StorageError if nothing can be written."""
         if row.attempts and not await self._may_begin(row):
             return
         for pause_s in RETRY_S:
@@ -225,7 +225,7 @@ class InboxWorker:
         await self._set_aside(row.seq or 0, f"failed {len(RETRY_S)} times")
 
     async def _may_begin(self, row: Inbox) -> bool:
-        """Count that an update an earlier heed did not finish is begun again; False where it waits no more."""
+        """Count that an update an earlier heed did not finish is begun again; Return False if it waits no more."""
         seq = row.seq or 0
         num_begun = await self._database.write(lambda s: inbox.begin_attempt(s, seq))
         if num_begun > MAX_DEATHS:
@@ -261,7 +261,7 @@ class InboxWorker:
         logger.error("update %d %s and is set aside; its chat goes on", seq, why)
 
     def _report(self, seq: int, error: Exception) -> None:
-        # Without the message: it may hold what somebody wrote.
+        # Without the message: it may hold a person's words.
         self._metrics.errors.labels("update").inc()
         where = "".join(traceback.format_tb(error.__traceback__)[-3:])
         logger.warning("update %d could not be handled: %s\n%s", seq, type(error).__name__, where)

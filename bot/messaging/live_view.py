@@ -56,13 +56,13 @@ class LiveView:
         self._task = asyncio.create_task(self._run(), name="live text")
 
     def add(self, piece: str) -> None:
-        """More of the answer."""
+        """Add a piece of the answer."""
         self._pieces.append(piece)
         if piece.strip():
             self._has_text.set()
 
     async def finish(self) -> str:
-        """Show nothing more; the id of the placeholder, empty where there is none."""
+        """Show nothing more. Return the id of the placeholder, empty if there is none."""
         self._is_finished.set()
         self._has_text.set()
         if self._task is not None:
@@ -133,7 +133,7 @@ class LiveView:
 
 
 async def _wait(event: asyncio.Event, timeout_s: float) -> None:
-    """Until the event, or for the time given."""
+    """Wait until the event, or for the time given."""
     try:
         async with asyncio.timeout(timeout_s):
             await event.wait()

@@ -120,7 +120,7 @@ class OutboxSender:
         self.send(await self._database.write(commit))
 
     def send(self, row: Outbox) -> None:
-        """Hand a stored item to the sender of its chat; harmless where it has it, or has shown it, or must wait."""
+        """Hand a stored item to the sender of its chat; harmless if the sender has it, has shown it, or must wait."""
         if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
@@ -131,10 +131,10 @@ class OutboxSender:
             self._senders[key] = asyncio.create_task(self._send_all(key), name=f"sender on {row.platform}")
 
     async def answer(self, turn: Turn, item: Inbox, done: Done, post: Post) -> Completion | None:
-        """Answer a turn where `post` says, live; store it, queue its final text and mark the update done at once.
+        """Answer a turn live in the place of `post`; store it, queue its final text and mark the update done at once.
 
-        None where there is no answer; then the person is told why. Raises NotReady, Overloaded or EngineRestarting
-        where it is worth another try; a placeholder is used again then.
+        Return None if there is no answer; then the person is told why. Raises NotReady, Overloaded or EngineRestarting
+        if it is worth another try; a placeholder is used again then.
         """
         outbox_item = OutboxItem.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
         if item.attempts:
@@ -168,7 +168,7 @@ class OutboxSender:
     async def _settle(
         self, outbox_item: OutboxItem, text: str, done: Done, live: LiveView, completion: Completion | None
     ) -> None:
-        """One transaction: the stored turn, what shows it, what is to be shown, and the update is done."""
+        """Store the turn and what shows it, queue what is to be shown, and mark the update done, in one transaction."""
         if not live.has_drafts:
             self._without_drafts.add(outbox_item.post.place.platform)
         outbox_item.shown = [live.message_id] if live.message_id else []
@@ -224,7 +224,7 @@ class OutboxSender:
             del self._senders[key]
 
     async def _send(self, outbox_item: OutboxItem) -> None:
-        """Show an item, however long the platform makes it wait; give it up where the platform will never take it."""
+        """Show an item, however long the platform makes it wait; give it up if the platform will never take it."""
         num_failures = num_unreachable = 0
         while True:
             try:
@@ -245,7 +245,7 @@ class OutboxSender:
                 await self._sleep(float(num_failures))
 
     async def _show(self, outbox_item: OutboxItem) -> None:
-        """Bring every part to its final text, from where an earlier attempt got to."""
+        """Bring every part to its final text, beginning with the first that an earlier attempt did not finish."""
         limits = self._channels[outbox_item.platform].limits
         parts = split(outbox_item.post.text, limits.text_units, limits.measure) or [NO_WORDS]
         while outbox_item.num_final < len(parts):

@@ -66,12 +66,12 @@ class Limiter:
         bucket.growth = min(bucket.growth * 2, MAX_GROWTH)
 
     def edit_interval_s(self, place: Place, num_edits: int) -> float:
-        """How long to wait before the next live edit: longer in a long answer, and where the platform complained."""
+        """Return how long to wait before the next live edit: longer in a long answer, and after a complaint."""
         base_s = max(self._limits.edit_interval_s, self._interval_s(place) if not place.is_private else 0.0)
         return base_s * self._bucket(place).growth * (1 + num_edits / 10)
 
     def wait_s(self, place: Place) -> float:
-        """How long this place has to wait now, apart from what others do."""
+        """Return how long this place has to wait now, apart from what others do."""
         bucket = self._bucket(place)
         now_s = self._clock()
         return max(bucket.parked_until_s - now_s, bucket.due_s - self._horizon_s(place), 0.0)

@@ -43,6 +43,6 @@ class ChatRequest:
     def post(
         self, text: str, rows: Rows = (), *, files: tuple[File, ...] = (), token: str = "", is_private: bool = False
     ) -> Post:
-        """Return a message in answer to this; where others read along it says to whom."""
+        """Return a message in answer to this; if others read along it says to whom."""
         reply_to = None if self.place.is_private or token else self.message_id or None
         return Post(self.place, text, rows, reply_to, files=files, token=token, is_private=is_private)

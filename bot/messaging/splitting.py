@@ -22,7 +22,7 @@ _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
 def utf16_units(text: str) -> int:
-    """How many UTF-16 code units a text has."""
+    """Return the number of UTF-16 code units of a text."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
@@ -40,7 +40,7 @@ def _parts(text: str, limit: int, measure: Measure) -> Iterator[str]:
     start, opener = 0, ""
     while start < len(text):
         size, part, opener_after = _next_part(text[start : start + limit + 1], opener, limit, measure)
-        if part:  # none where the text begins with blanks and then a long word
+        if part:  # none if the text begins with blanks and then a long word
             yield part
         start += size
         start = _after_seam(text, start, is_code=bool(opener_after))
@@ -48,7 +48,7 @@ def _parts(text: str, limit: int, measure: Measure) -> Iterator[str]:
 
 
 def _next_part(window: str, opener: str, limit: int, measure: Measure) -> tuple[int, str, str]:
-    """How much of the window the next part takes, the part, and the code fence it leaves open."""
+    """Return how much of the window the next part takes, the part, and the code fence it leaves open."""
     head = f"{opener}\n" if opener else ""
     room = limit
     while True:
@@ -64,13 +64,13 @@ def _next_part(window: str, opener: str, limit: int, measure: Measure) -> tuple[
 
 
 def _longest(window: str, head: str, room: int, measure: Measure) -> int:
-    """How many characters of the window fit behind `head`; at least one."""
+    """Return how many characters of the window fit behind `head`; at least one."""
     sizes = range(1, len(window) + 1)
     return max(1, bisect.bisect_right(sizes, room, key=lambda size: measure(head + window[:size])))
 
 
 def _seam(window: str, size: int, *, is_code: bool) -> int:
-    """Return where to cut at `size` or before it."""
+    """Return the position to cut at, `size` or before it."""
     for seam in _SEAMS[1:2] if is_code else _SEAMS:
         ends = [match.end() if seam is _SEAMS[2] else match.start() for match in seam.finditer(window)]
         fitting = [end for end in ends if size * MIN_FILL <= end <= size]
@@ -90,7 +90,7 @@ def _between_characters(window: str, size: int) -> int:
 
 
 def _open_fence(text: str, limit: int, measure: Measure) -> str:
-    """Return the line that opened the code block a text ends in; empty outside of one, or where it is too long to
+    """Return the line that opened the code block a text ends in; empty outside of one, or if it is too long to
     repeat.
     """
     opener, marker = "", ""
@@ -111,7 +111,7 @@ def _closed(text: str, fence: str) -> str:
 
 
 def _after_seam(text: str, start: int, *, is_code: bool) -> int:
-    """Return where the next part begins: blanks are dropped, but not the indentation of code."""
+    """Return the position at which the next part begins: blanks are dropped, but not the indentation of code."""
     if is_code:
         return start + text.startswith("\n", start)
     while start < len(text) and text[start].isspace():

@@ -90,7 +90,7 @@ class DiscordBackfill:
         return chat in watermarks.by_chat or chat in watermarks.places
 
     async def catch_up(self, chat: str) -> None:
-        """Take what this chat's history has and heed has not; at once where that was done in this session."""
+        """Take what this chat's history has and heed has not; return at once if that was done in this session."""
         looked = self._looked
         if self._watermarks is None or chat in looked:
             return

@@ -1,6 +1,6 @@
 """Slash commands on Discord: their registration, a check if it changed, and completions of their arguments.
 
-Discord limits how often commands may be set, so they are compared first and set only where they differ.
+Discord limits how often commands may be set, so they are compared first and set only if they differ.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ def _facts(command: Json) -> tuple[Any, ...]:
 
 
 class CommandSync:
-    """Tells Discord the commands of one bot, once per run and only where they changed."""
+    """Tells Discord the commands of one bot, once per run and only if they changed."""
 
     def __init__(self, rest: DiscordRest, menus: Sequence[CommandMenu]) -> None:
         self._rest = rest
@@ -79,12 +79,12 @@ class CommandSync:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, application_id: str) -> None:
-        """Compare and set in the background; at once where this run did it before."""
+        """Compare and set in the background; return at once if this run did it before."""
         if not self._is_done and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run(application_id), name="discord commands")
 
     async def stop(self) -> None:
-        """End it where it still runs."""
+        """End it if it still runs."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

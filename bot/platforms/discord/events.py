@@ -25,7 +25,7 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a 
 
 
 def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | None = None) -> Inbox | None:
-    """Return the inbox row of a message, None if it is not for heed. Raises where it is malformed."""
+    """Return the inbox row of a message, None if it is not for heed. Raises if it is malformed."""
     author, stamp = message["author"], message.get("edited_timestamp")
     is_own_words = not author.get("bot") and not message.get("webhook_id") and message.get("type", 0) in TALK
     has_files = event == CREATED and bool(message.get("attachments") or message.get("sticker_items"))
@@ -47,7 +47,7 @@ def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | No
 
 
 def interaction_row(interaction: Json, bot_id: str, token: str) -> Inbox:
-    """Return the inbox row of a slash command, a pressed button or a sent form. Raises where it is malformed."""
+    """Return the inbox row of a slash command, a pressed button or a sent form. Raises if it is malformed."""
     kind, said = interaction["type"], interaction["data"]
     channel = str(interaction["channel_id"])
     data: Json = {
@@ -96,7 +96,7 @@ def mark_of(message_id: str, account: str) -> str:
 
 
 def person_of(interaction: Json) -> Json:
-    """Return who made an interaction: a member where there is a server, a user in private."""
+    """Return the author of an interaction: a member in a server, a user in private."""
     return _person((interaction.get("member") or interaction)["user"])
 
 

@@ -97,7 +97,7 @@ class DiscordGateway:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect; goes on trying in the background where Discord does not answer. Raises StartError."""
+        """Connect; goes on trying in the background if Discord does not answer. Raises StartError."""
         self._task = asyncio.create_task(self._supervise(), name="discord gateway")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._pace.start_s):

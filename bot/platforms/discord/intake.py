@@ -59,7 +59,7 @@ class DiscordIntake:
         self._is_open = True
 
     def attach(self, gateway: DiscordGateway, interactions: DiscordInteractions) -> None:
-        """Say where events come from and where first answers go."""
+        """Set the source of events and the target of first answers."""
         self._gateway = gateway
         self._interactions = interactions
         self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._is_server, self._clock)
@@ -93,7 +93,7 @@ class DiscordIntake:
             await self.commit(row(bot_id, f"{STARTED}{now}", f"{STARTED}{bot_id}", "", {"type": SEEN, "data": {}}))
 
     def hear(self, event: str, data: Json) -> None:
-        """Take one raw event of the gateway. Raises where it is malformed."""
+        """Take one raw event of the gateway. Raises if it is malformed."""
         if not self._is_open:
             return
         if event == "READY":
@@ -113,7 +113,7 @@ class DiscordIntake:
             self._resume_point.hold(self._spawn(self._interact(data)))
 
     async def commit(self, item: Inbox) -> bool:
-        """Commit a row, waiting for room where there is none; False where it was known or can never be stored."""
+        """Commit a row, waiting for room if there is none. Return False if it was known or can never be stored."""
         assert self._take is not None
         wait_s = RETRY_S
         while True:

@@ -47,14 +47,14 @@ class ResumePoint:
         self._saver: asyncio.Task[None] | None = None
 
     async def recall(self, bot_id: str) -> Position:
-        """Return where an earlier heed of this bot ended."""
+        """Return the position at which an earlier heed of this bot ended."""
         self._key = f"{KEY}{bot_id}"
         found: dict[str, Any] | None = await self._database.read(lambda s: settings.get(s, self._key))
         self._kept = Position(**found) if found else Position()
         return self._kept
 
     def hear(self, position: Position) -> None:
-        """Something has come; unless `hold` is called for it, there is nothing to commit."""
+        """Note that an event has come; unless `hold` is called for it, there is nothing to commit."""
         if position.session_id != self._heard.session_id:
             self._open.clear()
         self._heard = position
@@ -73,7 +73,7 @@ class ResumePoint:
         work.add_done_callback(let_go)
 
     async def close(self) -> None:
-        """Keep what there is to keep."""
+        """Wait until the newest position is stored."""
         if self._saver is not None:
             await self._saver
 

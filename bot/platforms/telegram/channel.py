@@ -122,7 +122,7 @@ class TelegramChannel:
         await self._client.close()
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what heed's HTTP server has to serve for this channel: the webhook, where there is one."""
+        """Return what heed's HTTP server has to serve for this channel: the webhook, if one is set."""
         return self._webhook.routes() if self._webhook else []
 
     def health(self) -> str:

@@ -77,7 +77,7 @@ class TelegramClient:
             raise translate(error) from error
 
     async def change(self, chat_id: int, change: Callable[[], Awaitable[T]]) -> T:
-        """Change a message where it is. Raises ChannelError: Gone where its group became a supergroup."""
+        """Edit a message. Raises ChannelError: Gone if its group became a supergroup."""
         if chat_id in self._moved:
             raise Gone("Telegram: the group became a supergroup, and its messages stayed behind")
         try:
@@ -92,7 +92,7 @@ class TelegramClient:
 
 
 async def formatted(text: str, show: Callable[[str, str | None], Awaitable[T]]) -> T:
-    """Show a text as HTML, and as it was written where Telegram cannot read that. Raises TelegramError."""
+    """Show a text as HTML, and as it was written if Telegram cannot read that. Raises TelegramError."""
     try:
         return await show(as_html(text), ParseMode.HTML)
     except TelegramError as error:

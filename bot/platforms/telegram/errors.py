@@ -1,6 +1,6 @@
 """Telegram's refusals and silences as the errors of `bot.channel`; and requests that fail without noise.
 
-Invariant: `is_ambiguous` is False only where the request certainly never reached the server.
+Invariant: `is_ambiguous` is False only if the request certainly never reached the server.
 """
 
 import datetime

@@ -114,7 +114,7 @@ class _Inline:
         return "".join([*shown, _escape(self._text[place:])])
 
     def _special(self, start: int) -> tuple[str, int]:
-        """Return what the mark at `start` makes, and where it ends; the mark itself where it makes nothing."""
+        """Return what the mark at `start` makes, and its end; the mark itself if it makes nothing."""
         text, char = self._text, self._text[start]
         if char == "\\" and text[start + 1 : start + 2] and text[start + 1] in _ESCAPABLE:
             return _escape(text[start + 1]), start + 2
@@ -147,7 +147,7 @@ class _Inline:
         return f"{opening}{_inline(self._text[inside:end])}{closing}", end + len(mark)
 
     def _end_of(self, inside: int, mark: str) -> int:
-        """Return where the closing mark begins: behind a visible character, not in a longer run or a word; -1 if
+        """Return the position of the closing mark: behind a visible character, not in a longer run or a word; -1 if
         nowhere.
         """
         text = self._text
@@ -163,7 +163,7 @@ class _Inline:
         return -1
 
     def _run_end(self, start: int) -> int:
-        """Return where the run of the character at `start` ends."""
+        """Return the end of the run of the character at `start`."""
         end = start
         while self._text[end : end + 1] == self._text[start]:
             end += 1

@@ -1,6 +1,6 @@
 """The menu of commands on Telegram: one list for private chats, one for groups, one for each admin.
 
-A list is set only where it is not what Telegram has already.
+A list is set only if Telegram does not have it already.
 """
 
 import re
@@ -32,7 +32,7 @@ async def sync(bot: Bot, commands: Sequence[CommandMenu], admins: Sequence[str])
 
 
 def lists(commands: Sequence[CommandMenu], admins: Sequence[str]) -> list[tuple[BotCommandScope, list[BotCommand]]]:
-    """Return the lists by scope. What is private is not offered in groups, where everybody would see its answer."""
+    """Return the lists by scope. What is private is not offered in groups, because all members would see its answer."""
     common = [command for command in commands if not command.is_admin]
     return [
         (BotCommandScopeAllPrivateChats(), entries(common)),

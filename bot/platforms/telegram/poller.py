@@ -39,7 +39,7 @@ class Poller:
         watchdog_s: float = WATCHDOG_S,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.problem = ""  # what is wrong now, empty where nothing is
+        self.problem = ""  # what is wrong now, empty if nothing is
         self.num_renewed = 0
         self._connect = connect
         self._take_all = take_all
@@ -65,7 +65,7 @@ class Poller:
             await self._disconnect()
 
     async def _round(self) -> bool:
-        """One poll with what follows from it; False where there is no point in another."""
+        """Poll once and handle the result. Return False if another poll makes no sense."""
         try:
             await self._take_all(await self._poll())
         except TelegramError as error:

@@ -28,7 +28,7 @@ NO_GROUPS = "Telegram: the bot cannot be added to groups; if it should be: @BotF
 async def identify(bot: Bot) -> User:
     """Return who the bot is.
 
-    Raises StartError if its token is not valid, ChannelError where Telegram does not answer.
+    Raises StartError if its token is not valid, ChannelError if Telegram does not answer.
     """
     try:
         return await bot.get_me()
@@ -50,7 +50,7 @@ async def check_webhook(bot: Bot, settings: TelegramSettings) -> WebhookInfo:
 
 
 def webhook_problem(info: WebhookInfo, settings: TelegramSettings) -> str:
-    """Why heed would get no updates; empty where it will."""
+    """Return why heed would get no updates; empty if it will."""
     if not info.url or settings.webhook_url:
         return ""
     return (
