@@ -57,7 +57,7 @@ _ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
 
 
 class Engine:
-    """Generation and learning for everybody."""
+    """Generation and learning for all people."""
 
     def __init__(self, config: EngineConfig, database: Database) -> None:
         """Load nothing before `start`."""
@@ -133,7 +133,7 @@ class Engine:
     # -- learning ----------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
-        """Return what becomes of committed feedback; returns when its update has ended.
+        """Learn from committed feedback. Return the outcome once its update has ended.
 
         Feedback that has ended before is not taken up again. Raises FeedbackNotFound.
         """
@@ -141,7 +141,7 @@ class Engine:
         return outcome if isinstance(outcome, LearnOutcome) else await asyncio.shield(outcome)
 
     async def _take_up(self, row: Feedback) -> "LearnOutcome | asyncio.Future[LearnOutcome]":
-        """End feedback that needs no update, queues the rest."""
+        """End feedback that needs no update, and queue the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in _OPEN:
             return LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
@@ -154,7 +154,7 @@ class Engine:
         return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
-        """After a start: takes up the feedback that an earlier heed left pending; returns how many pieces."""
+        """Take up the feedback that an earlier heed left pending. Return how many pieces."""
 
         def interrupted(s: Session) -> list[Feedback]:
             updates.fail_interrupted(s)
@@ -194,12 +194,12 @@ class Engine:
         """Give an update up after its last attempt; an admin finds it among the failed ones."""
         row = await self._database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
         version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
-        return LearnOutcome(feedback_id, "rejected", version, reason=f"the update failed: {reason}")
+        return LearnOutcome(feedback_id, "rejected", version, reason=f"The update failed: {reason.rstrip('.')}.")
 
     # -- consolidating -----------------------------------------------------------------------------------------------
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
-        """Take in what is new about a person now, behind all lessons; returns when that has ended.
+        """Consolidate a person now, behind all lessons. Return the outcome once it has ended.
 
         Raises PersonNotFound.
         """
@@ -211,7 +211,7 @@ class Engine:
         return await _awaited(outcome)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
-        """Make a person's adapter again from zero, behind all lessons; returns when that has ended.
+        """Make a person's adapter again from zero, behind all lessons. Return the outcome once it has ended.
 
         Raises PersonNotFound.
         """
@@ -227,11 +227,11 @@ class Engine:
         try:
             self._rebuilds.answer(user_id, await self._started.consolidator.rebuild(user_id))
         except Exception:
-            self._rebuilds.drop(user_id)  # nobody waits for ever; the scheduler counts it
+            self._rebuilds.drop(user_id)  # no caller waits for ever; the scheduler counts it
             raise
 
     def pause_consolidation(self, is_paused: bool) -> None:
-        """Begins no consolidation any more and breaks off the one that runs, or lets them begin again."""
+        """Break off the running consolidation and begin no other, or let them begin again."""
         self._schedule.is_paused = is_paused
         self._scheduler.hold(is_paused)
 
@@ -245,14 +245,14 @@ class Engine:
     # -- taking back -------------------------------------------------------------------------------------------------
 
     async def undo(self, user_id: str) -> UndoResult:
-        """Take back the last lesson, version and note together; waits for one that runs. Raises NothingToUndo."""
+        """Undo the last lesson, version and note together. Waits for one that runs. Raises NothingToUndo."""
         async with self._scheduler.turn(user_id):
             result = await self._database.write(lambda s: undo.undo(s, user_id))
         self._scheduler.submit_task(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
-        """Take the lesson of a version back for a reason that is kept, or None if that is not active any more."""
+        """Undo the lesson of a version and store the reason. Return None if the version is no longer active."""
         async with self._scheduler.turn(complaint.user_id):
             result = await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
         if result is not None:
@@ -270,7 +270,7 @@ class Engine:
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
-        """Take a note out of prompt and teacher; where weights may hold it, they are made again without it.
+        """Take a note out of prompt and teacher. If the weights may hold it, they are made again without it.
 
         Raises NoteNotFound.
         """
@@ -284,7 +284,7 @@ class Engine:
         await self._erase(user_id, erasure.forget_person)
 
     async def unlearn(self, user_id: str) -> None:
-        """Remove what was learned from a person, and leaves them, their conversations and the notes they wrote.
+        """Remove what was learned from a person, and leave them, their conversations and the notes they wrote.
 
         Turn their learning off before. Waits for a running lesson. Raises PersonNotFound.
         """
@@ -319,7 +319,7 @@ class Engine:
         return await self._started.transfer.check(content)
 
     async def import_adapter(self, user_id: str, package: AdapterPackage) -> int:
-        """Make what `check_adapter` gave the person's active version, as their newest lesson; returns its number."""
+        """Make what `check_adapter` gave the person's active version, as their newest lesson. Return its number."""
         async with self._scheduler.turn(user_id):
             number = await self._started.transfer.take_in(user_id, package)
         self._scheduler.submit_task(user_id)
@@ -372,14 +372,14 @@ class Engine:
 
 
 async def _awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
-    """Return the outcome of a background task. The caller may be cancelled; the task goes on."""
+    """Return the outcome of a background task. The task goes on if the caller is cancelled."""
     await asyncio.wait({outcome})
     if outcome.cancelled():
-        return ConsolidationOutcome("kept", 0, "it was dropped: it failed, the person is gone, or heed ends")
+        return ConsolidationOutcome("kept", 0, "It was dropped: it failed, the person is gone, or heed ends.")
     return outcome.result()
 
 
 def _give_up_candidates(s: Session) -> None:
-    """Candidates whose update died with an earlier heed: nothing will ever accept them."""
+    """Reject the candidates whose update died with an earlier heed: nothing will ever accept them."""
     for version in versions.unfinished(s):
         versions.reject(s, version.user_id, version.number)

@@ -1,7 +1,7 @@
 """A person's approved answers, written again by a candidate before it becomes active (`engine.gates.texts`).
 
-Owns the gold set of one consolidation. Invariant: an answer that the version before does not give any more, because
-the person has asked for something else since, says nothing about the candidate and is left out.
+Owns the approved answers of one consolidation. Invariant: an answer that the active version does not give any more,
+because the person has asked for something else since, says nothing about the candidate and is left out.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from storage.conversations import completions
 from storage.database import Session
 from storage.tables import Completion, Note
 
-ROOM = 1.5  # times a gold answer's tokens that the candidate may take; one that needs more does not end
+ROOM = 1.5  # times an approved answer's tokens that the candidate may take; one that needs more does not end
 _ANSWERS = 200  # newest answers looked through
 REASONS = {
     "entities kept": "Answers you liked would have lost facts.",
@@ -38,7 +38,7 @@ class Gold:
 
 
 class ApprovedAnswers:
-    """Answers a person approved, and what a version makes of them."""
+    """Checks of a version against the answers a person approved."""
 
     def __init__(self, context: LearningContext) -> None:
         self._config = context.config
@@ -55,7 +55,7 @@ class ApprovedAnswers:
         return [g for g, w in zip(gold, written, strict=True) if judge_texts([w], self._config.gate).is_accepted]
 
     async def judged(self, gold: Sequence[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
-        """Return the verdict of the other gates with that of the texts; unchanged where there is nothing to look at."""
+        """Return the verdict of the other gates with that of the texts; unchanged if there are no texts."""
         if not gold:
             return verdict
         return with_texts(verdict, judge_texts(await self._written(gold, ref), self._config.gate))

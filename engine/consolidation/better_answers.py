@@ -2,8 +2,8 @@
 
 Owns one cycle: grade -> teacher -> checks -> storage. Invariants: only answers that no one corrected; a better answer
 is kept only if it drops no facts and follows the person's notes, and taught only while the same notes stand; a
-teacher that cannot be asked, or answers rubbish, ends or shortens the cycle and nothing else; a conversation leaves
-this machine only where the operator has set an endpoint and the person may be sent there (`storage.people.consent`).
+teacher that is unreachable or answers rubbish ends or shortens the cycle and nothing else; a conversation leaves this
+machine only if the operator has set an endpoint and the person's consent allows it (`storage.people.consent`).
 """
 
 import logging
@@ -42,7 +42,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Graded:
-    """Answers of one person by completion id, what is known about each, and what a teacher has to know."""
+    """Answers of one person by completion id, the evidence about each, and what a teacher needs besides."""
 
     answers: dict[str, Completion]
     evidence: list[Evidence]
@@ -51,12 +51,12 @@ class Graded:
 
 
 class BaseTeacher:
-    """The base model, which reads what the person wants."""
+    """The base model as a teacher that reads the person's notes."""
 
     source = BASE_MODEL
 
     def __init__(self, rollouts: RolloutStore, prompts: PromptBuilder, longest: int) -> None:
-        """`longest`: tokens of one answer."""
+        """Write answers of at most `longest` tokens."""
         self._rollouts = rollouts
         self._prompts = prompts
         self._longest = longest
@@ -71,7 +71,7 @@ class BetterAnswers:
     """Writes better answers for a person, a few before each consolidation."""
 
     def __init__(self, context: LearningContext, *, clock: Clock = time.time) -> None:
-        """`clock` gives UTC seconds."""
+        """Keep the parts; `clock` returns UTC seconds."""
         self._config = context.config
         self._database = context.database
         self._host = context.host
@@ -80,15 +80,14 @@ class BetterAnswers:
         self._base = BaseTeacher(context.rollouts, context.prompts, context.config.learn.max_rollout_tokens)
         self._clock = clock
 
-    async def cycle(self, user_id: str, newest_s: float | None) -> bool:
-        """Have the worst answers of a person written better, unless it was done not long ago, at `newest_s`.
+    async def cycle(self, found: Graded, newest_s: float | None) -> bool:
+        """Have the worst of the answers `found` written better, unless the last one, of `newest_s`, is recent.
 
         Return False if nothing was tried. May be cancelled at any time. Raises EngineRestarting, TrainerError.
         """
         config = self._config.curriculum
         if not (config.is_on and is_rested(newest_s, self._clock(), config)):
             return False
-        found = await self._database.read(lambda s: look_at(s, user_id, self._config))
         evidence = await self._graded(found)
         teacher: Teacher = Endpoint(config) if config.url and found.may_be_sent else self._base
         for one in worst_first(evidence, config)[: config.max_answers]:
@@ -97,7 +96,7 @@ class BetterAnswers:
         return True
 
     async def _improve(self, answer: Completion, evidence: Evidence, teacher: Teacher, live: Sequence[Note]) -> bool:
-        """One try, and its row; whether the teacher can be asked for more."""
+        """Try one answer and store the row. Return True if the teacher can be asked for more."""
         said = [note.text for note in self._fitting(live)]
         seen = teacher_messages(answer.messages, said, Hindsight(DISLIKED if evidence.is_disliked else ""))
         row = BetterAnswer(
@@ -121,7 +120,7 @@ class BetterAnswers:
         return True
 
     async def _judge(self, row: BetterAnswer, answer: Completion, draft: Draft, live: Sequence[Note]) -> None:
-        """In place: fills in what the checks say."""
+        """Fill the verdict of the checks into the row, in place."""
         row.text, row.preserved = draft.text, preserved_share(answer.text, draft.text)
         row.reason = refusal(answer.text, draft, self._config.gate.min_preserved)
         row.reason = row.reason or await self._unfollowed(answer, draft, self._fitting(live))
@@ -141,7 +140,7 @@ class BetterAnswers:
     # -- grading -----------------------------------------------------------------------------------------------------
 
     async def _graded(self, found: "Graded") -> list[Evidence]:
-        """Score what no feedback speaks of against the notes."""
+        """Score the answers without a thumb down against the notes."""
         said = [note.text for note in self._fitting(found.notes)]
         silent = [e for e in found.evidence if said and not e.is_disliked]
         gains = await self._gains([self._pair(found.answers[e.completion_id], said) for e in silent])
@@ -160,12 +159,12 @@ class BetterAnswers:
         )
 
     async def _gains(self, pairs: Sequence[Sample]) -> list[float]:
-        """log p(y | second context) - log p(y | first), in nats per answer, under the base model."""
+        """Return log p(y | second context) - log p(y | first), in nats per answer, under the base model."""
         return [score.gain for score in await self._trainer.score(pairs, ZERO_ADAPTER, _SCORED_AT_ONCE)]
 
 
 def refusal(answer: str, draft: Draft, min_preserved: float) -> str:
-    """Why a draft is no better answer, in plain words; empty where its text is well."""
+    """Return why a draft is no better answer, in plain words; empty if its text is fine."""
     if not is_sound(draft.text) or not draft.is_ended:
         return "it is no whole answer"
     if draft.text.strip() == answer.strip():
@@ -176,7 +175,7 @@ def refusal(answer: str, draft: Draft, min_preserved: float) -> str:
 
 
 def is_rested(newest_s: float | None, now_s: float, config: BetterAnswersConfig) -> bool:
-    """Return True if the last cycle is long enough ago; one in the future, because the clock jumped, counts not."""
+    """Return True if the last cycle is long enough ago. One in the future does not count: the clock has jumped."""
     return newest_s is None or not 0 <= now_s - newest_s < config.cooldown_s
 
 
@@ -187,7 +186,7 @@ def newest_s(s: Session, user_id: str) -> float | None:
 
 
 def look_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
-    """Read the newest answers of a person that are short enough and were neither corrected nor given again."""
+    """Read the newest answers of a person that are short enough and were neither corrected nor retried."""
     recent = completions.recent(s, user_id, config.curriculum.num_graded)
     ids = [c.id for c in recent]
     left_out = signals.corrected(s, user_id, ids) | {c.retry_of for c in recent}
@@ -204,7 +203,7 @@ def look_at(s: Session, user_id: str, config: EngineConfig) -> Graded:
 
 
 def with_better_answers(s: Session, user_id: str, material: Material, config: EngineConfig) -> Material:
-    """Return what a consolidation is made of, with the better answers that wait for it.
+    """Return the material with the better answers that wait for a consolidation.
 
     Each takes the place of the thumb down on the same answer. Those whose answer was corrected since, or whose notes
     are not the standing ones any more, are taken in and not taught.

@@ -1,4 +1,4 @@
-"""One consolidation: what is new about a person and what they taught before become one larger update.
+"""One consolidation: new signals about a person and earlier lessons become one larger update.
 
 Owns the sequence snapshot -> samples -> train -> gates -> texts -> active version, and its record. A rebuild begins
 from zero: for a person who took a learned note back, whose adapter has drifted, or who asks for it (ADR 13).
@@ -40,10 +40,10 @@ from storage.learning import notes as note_rows
 from storage.tables import Note, UpdateRun
 
 REBUILD = "rebuild"  # the kind of such an UpdateRun
-LEARNING_IS_OFF = "learning is off: /learning on turns it on"
-_NOTHING = "there is nothing new to consolidate"
-_AGREED = "the adapter holds all of it already"
-_NOTHING_STANDS = "nothing stands any more: the base model answers"
+LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
+_NOTHING = "There is nothing new to consolidate."
+_AGREED = "The adapter holds all of it already."
+_NOTHING_STANDS = "Nothing you taught is left, so the base model answers."
 _AGAINST_ZERO = ("unasked", "unasked_worst", "earlier_drop", "gold_drop")  # of a rebuild: measured against the base
 
 
@@ -68,13 +68,13 @@ class _Consolidation(PhaseTimer):
 
     @property
     def view(self) -> View:
-        """The prompts' ingredients: what its student and its teacher see."""
+        """The notes that its student and its teacher see."""
         return View(self.start, self.live, self.notes)
 
     def outcome(
         self, status: Status, version: int, reason: str, verdict: Verdict | None = None
     ) -> ConsolidationOutcome:
-        """Return how it ended; `version` is active now."""
+        """Return the outcome; `version` is active now."""
         material = self.snapshot.material
         return ConsolidationOutcome(
             status,
@@ -93,7 +93,7 @@ class _Consolidation(PhaseTimer):
 
 
 class Consolidator:
-    """Runs consolidations; the scheduler sees to it that nothing else trains meanwhile."""
+    """Runs consolidations. The scheduler ensures that nothing else trains meanwhile."""
 
     def __init__(self, context: LearningContext, candidates: Candidates, facts: Facts) -> None:
         self._config = context.config
@@ -108,12 +108,12 @@ class Consolidator:
         self._rebuild_check = RebuildCheck(context)
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
-        """Take in what is new about a person. Raises EngineRestarting or TrainerError when it cannot finish."""
+        """Train on what is new about a person. Raises EngineRestarting or TrainerError if it cannot finish."""
         snapshot = await self._read(user_id)
         active = snapshot.user.active_version
         if not snapshot.user.is_learning:
             return ConsolidationOutcome("kept", active, LEARNING_IS_OFF)
-        if await self._better_answers.cycle(user_id, snapshot.newest_better_s):
+        if await self._better_answers.cycle(snapshot.graded, snapshot.newest_better_s):
             snapshot = await self._read(user_id)
         if not snapshot.material.is_anything_new:
             return ConsolidationOutcome("kept", active, _NOTHING)
@@ -123,9 +123,9 @@ class Consolidator:
             return await self._run(consolidation)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
-        """Make the adapter again from zero, out of the standing notes and the replay; take in what is new with it.
+        """Make the adapter again from zero, from the standing notes, the replay and the new signals.
 
-        Raises EngineRestarting or TrainerError when it cannot finish.
+        Raises EngineRestarting or TrainerError if it cannot finish.
         """
         consolidation = await self._begin(user_id, await self._read(user_id), REBUILD)
         consolidation.is_rebuild = True
@@ -207,9 +207,9 @@ class Consolidator:
         return await self._approved.judged(consolidation.approved, ref, verdict) if verdict.is_accepted else verdict
 
     async def _keep(self, consolidation: _Consolidation) -> ConsolidationOutcome:
-        """Take in what was new though there is nothing to train, or it would be looked at every night.
+        """Mark the new signals as taken in although nothing is trained, or every night would look at them again.
 
-        What would be made from zero and trains nothing is what zero holds already.
+        A rebuild that trains nothing returns the person to the base model.
         """
         reason = _NOTHING_STANDS if consolidation.is_rebuild else _AGREED
         outcome = consolidation.outcome("kept", consolidation.start.number, reason)
@@ -217,7 +217,7 @@ class Consolidator:
         return outcome
 
     def _failures_recorded(self, consolidation: _Consolidation) -> AbstractAsyncContextManager[None]:
-        """Return a consolidation that has to give way is postponed; one that cannot finish has failed."""
+        """Record one that has to give way as postponed, and one that cannot finish as failed."""
         record = partial(_record_failure, consolidation)
         return update_log.failures_recorded(self._database, record, cancelled_as=update_log.POSTPONED)
 
@@ -225,7 +225,7 @@ class Consolidator:
 def _record(
     s: Session, consolidation: _Consolidation, outcome: ConsolidationOutcome, version: int | None = None
 ) -> None:
-    """Say how it ended, and take in what was new unless it was refused."""
+    """Record how it ended, and mark the new signals as taken in unless it was refused."""
     update_log.finish(
         s,
         consolidation.run.id,

@@ -1,8 +1,8 @@
-"""Measures how far a person's adapter has drifted, now and then, and keeps the result for the operator.
+"""Drift audits: how far a person's adapter has drifted, measured now and then and stored for the operator.
 
-Owns the measurement and its record; what the figures mean is `engine.gates.drift`'s. Invariants: it changes nothing a
-person is answered with; it runs behind every lesson and gives way to the next one; what it writes is a row of the log
-of updates of its own kind, whose status is the level.
+Owns the measurement and its record; `engine.gates.drift` interprets the figures. Invariants: no answer changes; an
+audit runs behind every lesson and gives way to the next one; it writes one row of its own kind into the log of updates,
+whose status is the level.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _SCORED_AT_ONCE = 4  # answers in one call into the worker
 
 
 class DriftAudit:
-    """Looks at one person's answers after a consolidation, and after some lessons."""
+    """Audits one person's answers after a consolidation, and after some lessons."""
 
     def __init__(self, context: LearningContext) -> None:
         self._config = context.config
@@ -42,16 +42,14 @@ class DriftAudit:
         self._active = context.active
 
     async def look(self, user_id: str) -> Audit | None:
-        """Return an audit where one is due, else None. May be cancelled at any time. Raises EngineRestarting,
-        TrainerError.
-        """
+        """Return an audit if one is due, else None. May be cancelled. Raises EngineRestarting, TrainerError."""
         every = self._config.audit.every_versions
         if not await self._database.read(lambda s: drift_audits.is_due(s, user_id, every)):
             return None
         return await self.audit(user_id)
 
     async def audit(self, user_id: str) -> Audit | None:
-        """Measures, keeps the figures and logs what is beyond a line; None where there are too few answers."""
+        """Measure, store the figures and log what is beyond a bound. Return None if there are too few answers."""
         config, started_s = self._config.audit, time.perf_counter()
         answers = await self._database.read(lambda s: completions.recent(s, user_id, config.num_answers))
         answers = [c for c in answers if self._is_scorable(c)]

@@ -1,4 +1,4 @@
-"""Ordinary next messages as hindsight: what a person wrote after an answer, shown to the teacher of that answer.
+"""Ordinary next messages as hindsight: the message after an answer, shown to the teacher of that answer.
 
 Owns the choice (after arXiv 2603.12273, which trains on every next message; here it takes more). Invariants: only of
 people who allow it (`storage.people.consent`), only in consolidations, only on answers that no one said anything about;
@@ -19,9 +19,9 @@ from storage.tables import Completion
 
 
 def with_follow_ups(s: Session, user_id: str, material: Material, config: ConsolidationConfig) -> Material:
-    """Return what a consolidation is made of, with next messages of a person who allows it.
+    """Return the material with next messages, if the person allows it.
 
-    Those that find no place stay new; those that are about something else are taken in and not taught.
+    Messages that find no place stay new; those about something else are taken in and not taught.
     """
     if not consent.allows_follow_ups(s, user_id):
         return material
@@ -38,7 +38,5 @@ def with_follow_ups(s: Session, user_id: str, material: Material, config: Consol
 
 
 def is_about(answer: Completion, text: str) -> bool:
-    """Return True if a next message can be about the answer: one that brings names or numbers of its own is a new
-    question.
-    """
+    """Return True if a next message can be about the answer. One with names or numbers of its own is a new question."""
     return entities(text) <= entities(answer.text)

@@ -2,7 +2,7 @@
 
 Pure; after mnemonic's classification. Notation: y is the answer, N the standing notes, p the base model.
 
-    EPR     share of an approved answer's entities that y keeps, where the same was asked (`engine.gates.texts`)
+    EPR     share of an approved answer's entities that y keeps, if the question was the same (`engine.gates.texts`)
     gain    log p(y | N) - log p(y | nothing), in nats per answer: below zero y is what a person without the notes says
 
 Gold: approved, of sound form, EPR above gold_preserved, gain not below -min_gain. In need of improvement: corrected or
@@ -39,7 +39,7 @@ class Evidence:
 
 
 def grade(e: Evidence, config: BetterAnswersConfig) -> Grade:
-    """See the module."""
+    """Return the grade of an answer by the rules of the module head."""
     if e.is_corrected or e.is_disliked:
         return Grade.NEEDS_IMPROVEMENT
     if is_poor(e, config):
@@ -56,6 +56,6 @@ def is_poor(e: Evidence, config: BetterAnswersConfig) -> bool:
 
 
 def worst_first(evidence: Sequence[Evidence], config: BetterAnswersConfig) -> list[Evidence]:
-    """Return what needs improvement and has no correction: disliked ones first, then by EPR, then by gain."""
+    """Return the answers that need improvement and have no correction: disliked first, then by EPR, then by gain."""
     poor = [e for e in evidence if not e.is_corrected and grade(e, config) == Grade.NEEDS_IMPROVEMENT]
     return sorted(poor, key=lambda e: (not e.is_disliked, 1.0 if e.preserved is None else e.preserved, e.gain or 0.0))

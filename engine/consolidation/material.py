@@ -1,9 +1,9 @@
-"""The material of a consolidation: new signals and earlier corrections of one person, and what becomes of each.
+"""The material of a consolidation: new signals and earlier corrections of one person.
 
 Owns the choice; trains nothing. A correction whose note stands is taught through the note: said again as the newest
-feedback it would win over what was said since. Approvals bring no gradient: they count, and are gold to the gates.
-Invariants: only this person's own signals; what a newer lesson has replaced is not rehearsed; what does not find a
-place is not taken in and stays new.
+feedback it would win over what was said since. Approvals bring no gradient: they count, and the gates use them.
+Invariants: only this person's own signals; a lesson that a newer one has replaced is not rehearsed; a signal that finds
+no place is not taken in and stays new.
 """
 
 import math
@@ -30,20 +30,18 @@ DISLIKED = "I did not like this answer"  # what a thumb down says
 
 @dataclass(frozen=True)
 class Signal:
-    """Something about one answer that can be taught; `feedback_id` None: the answer was dropped for another one."""
+    """A teachable fact about one answer; `feedback_id` None: the answer was dropped for another one."""
 
     feedback_id: str | None
     completion: Completion
     hindsight: Hindsight
     note: str = ""  # the standing note it is taught through
-    weight: float | None = None  # of a correction's, where it is known; None: by how far it moves the teacher
-    most: float | None = None  # of a correction's weight, where that decides; None: sleep.weak_weight
+    weight: float | None = None  # in shares of a correction's; None: by how far it moves the teacher
+    most: float | None = None  # share of a correction's weight if that decides; None: sleep.weak_weight
     least: float | None = None  # nats per token that it must move the teacher; None: sleep.min_gap
 
     def said(self, notes: Sequence[str]) -> list[str]:
-        """Return the notes its teacher sees: its own comes first, as the oldest, where so many stand that it was left
-        out.
-        """
+        """Return the notes its teacher sees: its own comes first, as the oldest, if it was left out of too many."""
         return list(notes) if not self.note or self.note in notes else [self.note, *notes]
 
     @property
@@ -78,7 +76,7 @@ class Material:
 
 
 def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
-    """Everything new about a person that finds a place, and earlier corrections beside it."""
+    """Read what is new about a person and finds a place, and earlier corrections beside it."""
     fresh = signals.fresh(s, user_id)
     lessons = [found for row in fresh if (found := _rehearsal(s, row))]
     known = [found for row in signals.rehearsed(s, user_id) if (found := _rehearsal(s, row))]
@@ -95,9 +93,9 @@ def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
 
 
 def weight_of(gap: float, config: ConsolidationConfig, most: float | None = None, least: float | None = None) -> float:
-    """w = most * min(1, gap / full_gap), 0 below `least`; gap in nats per token that the teacher was moved.
+    """Return w = most * min(1, gap / full_gap), 0 below `least`; gap in nats per token that the teacher was moved.
 
-    `most` is weak_weight and `least` min_gap where they are not given.
+    `most` defaults to weak_weight and `least` to min_gap.
     """
     if not math.isfinite(gap) or gap < (config.min_gap if least is None else least):
         return 0.0
@@ -105,15 +103,16 @@ def weight_of(gap: float, config: ConsolidationConfig, most: float | None = None
 
 
 def steps_of(num_samples: int, num_facts: int, config: EngineConfig) -> int:
-    """Optimizer steps: `fact.passes` over the samples that ask for facts, `sleep.passes` over the others, in
-    mini-batches; no fewer than a lesson's, and than `fact.min_steps` where there is a fact."""
+    """Return the optimizer steps: `fact.passes` over the samples that ask for facts, `sleep.passes` over the others, in
+    mini-batches; no fewer than a lesson's, and than `fact.min_steps` if there is a fact.
+    """
     passes = config.sleep.passes * (num_samples - num_facts) + config.fact.passes * num_facts
     wanted = math.ceil(passes / config.learn.mini_batch_samples)
     return min(max(wanted, config.fact.min_steps if num_facts else config.learn.steps), config.sleep.max_steps)
 
 
 def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[Sample]:
-    """Pairs that show what each weak signal alone changes in the teacher: (notes) against (notes and hindsight)."""
+    """Return pairs that show what each weak signal changes in the teacher: (notes) against (notes and hindsight)."""
     return [
         Sample(
             "counterfactual",
@@ -126,7 +125,7 @@ def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -
 
 
 def _rehearsal(s: Session, row: Feedback) -> Signal | None:
-    """Return a learned correction as it holds today; None for other feedback, and where nothing is left to train on."""
+    """Return a learned correction as it holds today; None for other feedback, and if nothing is left to train on."""
     answer = _answer(s, row) if row.kind in TAUGHT_AT_ONCE else None
     made = note_rows.by_feedback(s, row.user_id, row.id)
     if answer is None or any(note.state not in note_rows.LIVE for note in made):
@@ -137,7 +136,7 @@ def _rehearsal(s: Session, row: Feedback) -> Signal | None:
 
 
 def _disliked(s: Session, user_id: str, fresh: Sequence[Feedback]) -> list[Signal]:
-    """Thumbs down on answers that were not corrected in words, one for each answer."""
+    """Return the thumbs down on answers that were not corrected in words, one for each answer."""
     rows = [row for row in fresh if row.kind == FeedbackKind.REACTION]
     told = signals.corrected(s, user_id, [row.completion_id for row in rows if row.completion_id])
     first = {row.completion_id: row for row in reversed(rows) if row.completion_id not in told}

@@ -4,8 +4,8 @@ Owns two comparisons over answers that nothing is trained on, p0 the old version
 the prompt; q the base model that reads the standing notes; y an answer's tokens; t* the token q likes best:
 
     drift = mean_t KL(base || p0) on neutral prompts       above `sleep.max_drift` it is made again
-    fall of an earlier correction = mean_t [m0 - m1] where t* != y, m = log p(t*) - log p(y), cut at +-3 nats
-    fall of an approved answer    = mean_t [log p0(y) - log p1(y)] where t* = y
+    fall of an earlier correction = mean_t [m0 - m1] over t* != y, m = log p(t*) - log p(y), cut at +-3 nats
+    fall of an approved answer    = mean_t [log p0(y) - log p1(y)] over t* = y
 
 The worst falls and the new version's divergence on neutral prompts stand before the gates of every update
 (`engine.gates.candidate`). Invariant: it reads and compares; it never trains, loads or saves anything.
@@ -29,7 +29,7 @@ _COMPARED = ("neutral", "earlier", "gold")
 
 
 class RebuildCheck:
-    """Reads the old version and the new one on the same answers."""
+    """Compares the old version and the new one on the same answers."""
 
     def __init__(self, context: LearningContext) -> None:
         self._config = context.config
@@ -38,7 +38,7 @@ class RebuildCheck:
         self._rollouts = context.rollouts
 
     async def has_drifted(self, ref: AdapterRef) -> bool:
-        """Return True if the version says something else than the base model where no one asked it to."""
+        """Return True if the version differs from the base model on neutral prompts by more than `sleep.max_drift`."""
         return ref.number > 0 and await self._drift(ref) > self._config.sleep.max_drift
 
     async def compared(
@@ -67,13 +67,13 @@ class RebuildCheck:
 
 
 def margin_drop(before: Score, after: Score) -> float | None:
-    """mean_t [m0 - m1] where t* != y; None where that is nowhere."""
+    """Return mean_t [m0 - m1] over t* != y, or None if there is no such t."""
     at = [i for i, is_preferred in enumerate(before.is_preferred) if not is_preferred]
     return fmean(_margin(before, i) - _margin(after, i) for i in at) if at else None
 
 
 def likelihood_drop(before: Score, after: Score) -> float | None:
-    """mean_t [log p0(y) - log p1(y)] where t* = y; None where that is nowhere."""
+    """Return mean_t [log p0(y) - log p1(y)] over t* = y, or None if there is no such t."""
     at = [i for i, is_preferred in enumerate(before.is_preferred) if is_preferred]
     return fmean(before.student_logprobs[i] - after.student_logprobs[i] for i in at) if at else None
 

@@ -1,8 +1,8 @@
 """The samples of a consolidation: corrections rehearsed, facts asked for, weak signals weighed, own prompts, anchors.
 
-Owns the way from a `Snapshot` to samples. Invariants: feedback and notes reach the teacher's prompts only; each
-corrected prompt is answered by the teacher, too, where the student is about to go (ADR 5); a sample that is longer than
-the trainer takes is left out rather than ending the consolidation.
+Owns the way from a `Snapshot` to samples. Invariants: feedback and notes reach the teacher's prompts only; the teacher
+answers each corrected prompt, too, because the student is about to go there (ADR 5); a sample that is longer than the
+trainer takes is left out rather than ending the consolidation.
 """
 
 from collections.abc import Sequence

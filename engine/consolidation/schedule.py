@@ -1,10 +1,10 @@
 """The schedule of consolidations ("sleep"): at night and while no one talks, or on request.
 
-Owns the decision and what follows a failure; what a consolidation is belongs to `engine.consolidation.consolidator`.
-Invariants: one person has at most one a night that no one asked for, and who waited longest comes first; after a
-failure comes a cooldown, and after several in a row a break that ends by itself; one that broke off is tried again,
-also after a restart, and parked where an admin sees it when that has not helped; what is decided is decided from
-storage and the moment's clock, so that neither a restart nor a clock that jumps can block it for good.
+Owns the decision and the handling of failures; `engine.consolidation.consolidator` does the work. Invariants: a person
+has at most one a night without a request, and the person who waited longest comes first; a cooldown follows a failure,
+and several in a row a break that ends by itself; one that broke off is tried again, also after a restart, and then
+parked for an admin to see; each decision is made from storage and the clock of that moment, so that neither a restart
+nor a clock that jumps can block it for good.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from storage.tables import UpdateRun
 
 logger = logging.getLogger(__name__)
 
-PAUSED = "learning is paused"
+PAUSED = "Learning is paused."
 _FAILURES = ("rejected", "parked")
 
 Clock = Callable[[], float]
@@ -33,7 +33,7 @@ Consolidate = Callable[[str], Awaitable[ConsolidationOutcome]]
 
 
 class ConsolidationSchedule:
-    """Decides who is consolidated when; the scheduler runs it as a chore behind everything else."""
+    """Decides whose consolidation runs when; the scheduler runs it as a task behind everything else."""
 
     def __init__(
         self,
@@ -45,9 +45,7 @@ class ConsolidationSchedule:
         clock: Clock = time.time,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
-        """`is_idle` says if no answer was given for a while; `clock` is the time of day, in UTC
-        seconds.
-        """
+        """Keep the parts; `is_idle` returns True if no answer was given for a while, `clock` UTC seconds."""
         self._config = config
         self._database = database
         self._consolidate = consolidate
@@ -59,18 +57,18 @@ class ConsolidationSchedule:
         self.num_failures = 0  # errors seen at these edges, for the metrics
 
     def ask(self, user_id: str) -> "asyncio.Future[ConsolidationOutcome]":
-        """Want one now, anything that the hour; anyone who asks twice waits for the same one.
+        """Return a future of one that runs at any hour; a second request gets the same future.
 
-        Queue the chore after it.
+        Submit the task after it.
         """
         return self._asked.ask(user_id)
 
     def drop(self, user_id: str | None = None) -> None:
-        """Forgets who asked: one person who is gone, or everybody."""
+        """Drop the waiters of a person who is gone, or all of them."""
         self._asked.drop(user_id)
 
     async def watch(self, submit: Callable[[str], None]) -> None:
-        """Look repeatedly whether a person's time has come, and submits them; until cancelled."""
+        """Submit each person whose turn has come, until cancelled."""
         while True:
             await asyncio.sleep(self._config.look_every_s)
             try:
@@ -83,7 +81,7 @@ class ConsolidationSchedule:
                 submit(user_id)
 
     async def due(self) -> str | None:
-        """Return the person whose turn it is, None while it is no one's."""
+        """Return the person whose turn it is, or None."""
         config = self._config
         if not config.is_nightly or self.is_paused or not self._is_night() or not self._is_idle():
             return None
@@ -93,12 +91,10 @@ class ConsolidationSchedule:
         return None
 
     async def run(self, user_id: str) -> None:
-        """Run one consolidation, unless something has come to stand against it. May be cancelled at any
-        time.
-        """
+        """Run one consolidation, unless something stands against it by now. May be cancelled at any time."""
         is_asked = user_id in self._asked
         if not is_asked and not self._is_idle():
-            return  # somebody talks again: the next look finds this person once more
+            return  # people talk again: the next look finds this person once more
         try:
             reason = await self._against(user_id, is_asked=is_asked)
             if not reason:
@@ -106,11 +102,11 @@ class ConsolidationSchedule:
             elif is_asked:
                 self._asked.answer(user_id, ConsolidationOutcome("kept", await self._active_version(user_id), reason))
         except Exception:
-            self.drop(user_id)  # nobody waits for ever; the scheduler counts it
+            self.drop(user_id)  # no caller waits for ever; the scheduler counts it
             raise
 
     async def resume(self) -> list[str]:
-        """After a start: who was in the middle of one and may try again, as if they had asked; others are parked."""
+        """Ask again for the consolidations that a restart broke off, and return their people; park the others."""
         again = await self._database.write(_resumed)
         for user_id in again:
             self.ask(user_id)
@@ -135,7 +131,9 @@ class ConsolidationSchedule:
                 break
             await asyncio.sleep(self._retry_after_s * number)
         await self._database.write(lambda s: _park(s, user_id, reason))
-        return ConsolidationOutcome("rejected", await self._active_version(user_id), f"it failed: {reason}")
+        return ConsolidationOutcome(
+            "rejected", await self._active_version(user_id), f"It failed: {reason.rstrip('.')}."
+        )
 
     async def _active_version(self, user_id: str) -> int:
         return await self._database.read(lambda s: people.get(s, user_id).active_version)
@@ -145,29 +143,29 @@ class ConsolidationSchedule:
 
 
 def against(now_s: float, runs: Sequence[UpdateRun], config: ConsolidationConfig, *, is_asked: bool) -> str:
-    """Return what stands against a consolidation now, in plain words, empty for nothing; `runs`: the newest first.
+    """Return the reason against a consolidation now as a sentence, empty if there is none; `runs`: newest first.
 
     A failure that lies in the future, because the clock has jumped, is not counted.
     """
     ended = [run for run in runs if run.status in signals.ENDED]
     if _failures_in_a_row(now_s, ended, config) >= config.max_failures:
         days = config.failure_age_s / 86_400
-        return f"the last {config.max_failures} consolidations failed; the next may begin {days:g} days after them"
+        return f"The last {config.max_failures} consolidations failed; the next may begin {days:g} days after them."
     if is_asked:
         return ""
     window = Window.parse(config.window)
     night = window.night(_local(now_s))
     if night is None:
-        return f"it is not night ({config.window})"
+        return f"It is not night ({config.window})."
     if ended and window.night(_local(ended[0].started_at)) == night:
-        return "there was one this night"
+        return "There was one this night."
     if ended and ended[0].status in _FAILURES and 0 <= now_s - ended[0].started_at < config.cooldown_s:
-        return "the last one failed not long ago"
+        return "The last one failed not long ago."
     return ""
 
 
 def attempts(runs: Sequence[UpdateRun]) -> int:
-    """How often the consolidation that is under way broke off (`runs`: newest first); giving way does not count."""
+    """Return how often the current consolidation broke off (`runs`: newest first); giving way does not count."""
     number = 0
     for run in runs:
         if run.status in signals.ENDED:
@@ -200,7 +198,7 @@ def _resumed(s: Session) -> list[str]:
 
 
 def _park(s: Session, user_id: str, reason: str) -> None:
-    """Give the newest one up; one that never got as far as a row gets it now."""
+    """Give the newest one up; create its row if it never got one."""
     newest = next(iter(signals.runs(s, user_id)), None)
     if newest is None or newest.status in signals.ENDED:
         newest = updates.start(s, UpdateRun(user_id=user_id, kind=signals.CONSOLIDATION))

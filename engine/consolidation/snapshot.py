@@ -1,13 +1,14 @@
 """Everything one consolidation knows of a person, read at one moment in one transaction.
 
-Owns the reading and nothing else: what is chosen of it is `engine.consolidation.material`'s, and what becomes of it the
-consolidator's. Invariant: only this person's own rows.
+Owns the reading and nothing else: `engine.consolidation.material` chooses, and the consolidator trains and records.
+Invariant: only this person's own rows.
 """
 
 from dataclasses import dataclass
 
 from engine.config import EngineConfig
 from engine.consolidation import approved_answers, better_answers, follow_ups, material
+from engine.consolidation.better_answers import Graded
 from engine.consolidation.material import Material
 from engine.samples import regression
 from engine.samples.regression import Watched
@@ -32,6 +33,7 @@ class Snapshot:
     approved: list[Completion]  # approved answers short enough to be written again
     recent: list[Completion]  # newest first
     newest_better_s: float | None  # when the newest better answer was written, UTC seconds
+    graded: Graded  # answers that a teacher may write better
 
 
 def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
@@ -46,6 +48,7 @@ def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
         approved_answers.approved(s, user_id, config.sleep.num_gold, config.gate),
         completions.recent(s, user_id, OWN_PROMPTS),
         better_answers.newest_s(s, user_id),
+        better_answers.look_at(s, user_id, config),
     )
 
 

@@ -1,8 +1,8 @@
 """A teacher elsewhere: any endpoint with OpenAI's chat calls, asked for one better answer at a time.
 
 Owns the call and its limits. Invariants: a call ends within `timeout_s` and reads no more than `max_reply_bytes`; no
-redirect is followed, so that key and conversation go where the operator said; anything that comes back that is no
-answer raises TeacherAnswerInvalid, and anything that keeps an answer from coming TeacherUnreachable.
+redirect is followed, so that key and conversation reach only the configured host; a reply that is no answer raises
+TeacherAnswerInvalid, and a missing reply TeacherUnreachable.
 """
 
 import json
@@ -22,10 +22,10 @@ _TRIAL: list[ChatMessage] = [{"role": "user", "content": "Say yes."}]
 
 @dataclass(frozen=True)
 class Draft:
-    """A better answer as it was written, before anybody has looked at it."""
+    """A better answer as it was written, before the checks."""
 
     text: str
-    is_ended: bool  # False where it ran into a limit
+    is_ended: bool  # False if it ran into a limit
 
 
 class Teacher(Protocol):
@@ -43,16 +43,16 @@ class Endpoint:
     """The endpoint of `curriculum.url`."""
 
     def __init__(self, config: BetterAnswersConfig) -> None:
-        """Nothing is asked yet."""
+        """Keep the settings. Nothing is asked yet."""
         self._config = config
 
     @property
     def source(self) -> str:
-        """The model and where it answers."""
+        """The model and the host name of its endpoint."""
         return f"{self._config.model} at {urlsplit(self._config.url).hostname}"
 
     async def check(self) -> None:
-        """Asks for one word. Raises TeacherUnreachable, TeacherAnswerInvalid."""
+        """Ask for one word. Raises TeacherUnreachable, TeacherAnswerInvalid."""
         await self.write(_TRIAL)
 
     async def write(self, messages: list[ChatMessage]) -> Draft:

@@ -16,18 +16,18 @@ class Waiters(Generic[T]):
         return user_id in self._waiting
 
     def ask(self, user_id: str) -> "asyncio.Future[T]":
-        """Return a future of the outcome. Queue the chore after it."""
+        """Return a future of the outcome. Submit the task after it."""
         if user_id not in self._waiting:
             self._waiting[user_id] = asyncio.get_running_loop().create_future()
         return self._waiting[user_id]
 
     def answer(self, user_id: str, outcome: T) -> None:
-        """Give anyone who asked the outcome."""
+        """Give the outcome to the callers that wait."""
         future = self._waiting.pop(user_id, None)
         if future is not None and not future.done():
             future.set_result(outcome)
 
     def drop(self, user_id: str | None = None) -> None:
-        """Forgets who asked: one person who is gone, or everybody."""
+        """Drop the waiters of a person who is gone, or all of them."""
         for key in [key for key in self._waiting if user_id in (None, key)]:
             self._waiting.pop(key).cancel()

@@ -145,7 +145,7 @@ class FakeEngine:
         ids = [row.id for row in found]
         await self._database.write(lambda s: signals.take_in(s, user_id, "upd-fake", ids, []))
         status: Any = "learned" if ids else "kept"
-        reason = "" if ids else "there is nothing new to consolidate"
+        reason = "" if ids else "There is nothing new to consolidate."
         return ConsolidationOutcome(status, user.active_version, reason, num_new=len(ids), duration_ms=2000.0)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
@@ -154,7 +154,9 @@ class FakeEngine:
         await asyncio.sleep(self.learn_delay_s)
         user = await self._user(user_id)
         if not user.active_version:
-            return ConsolidationOutcome("kept", 0, "nothing stands any more", is_rebuild=True)
+            return ConsolidationOutcome(
+                "kept", 0, "Nothing you taught is left, so the base model answers.", is_rebuild=True
+            )
         version = await self._database.write(
             lambda s: versions.allocate(s, user_id, user.active_version, "fake", None, None)
         )

@@ -58,7 +58,7 @@ CHECKED_EVERY = 5  # kills: then everything has to be right so far
 WAIT_S = 600.0
 STALLED_S = 45.0  # longer than any update takes
 GONE_WITHIN_S = 10.0
-NOTHING_NEW = "there is nothing new to consolidate"
+NOTHING_NEW = "There is nothing new to consolidate."
 ROUNDS = 4  # consolidations in the end: more signals than one has places for wait for the next
 
 

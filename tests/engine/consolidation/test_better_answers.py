@@ -188,8 +188,8 @@ async def cycle(live: Live, user_id: str, **fields: Any) -> bool:
     """Run one cycle with the parts of the running engine and settings of its own."""
     context = live.parts.context
     config = replace(context.config, curriculum=BetterAnswersConfig(**fields))
-    last_s = await live.database.read(lambda s: newest_s(s, user_id))
-    return await BetterAnswers(replace(context, config=config)).cycle(user_id, last_s)
+    found, last_s = await live.database.read(lambda s: (look_at(s, user_id, config), newest_s(s, user_id)))
+    return await BetterAnswers(replace(context, config=config)).cycle(found, last_s)
 
 
 async def unhappy(live: Live) -> tuple[str, Completion]:

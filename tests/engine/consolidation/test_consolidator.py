@@ -19,12 +19,15 @@ from storage.conversations import completions
 from storage.kinds import FeedbackStatus, VersionState
 from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, UpdateRun
+from tests.engine.footprint import footprint
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 LESSONS = (("Tell me about the koala", "no emoji please"), ("What is paella?", "use lowercase"))
 HALF = {"learning_rate": 1.2e-3}  # what is taught so gently is better than before and does not hold yet
+MAX_TRANSACTIONS = 6  # snapshot, one better answer, snapshot again, begin, version, record
+MAX_ROOMS = 20  # of engine/ and storage/
 NUM_SIGNALS = 4  # two lessons, an approval and a thumb down
 
 
@@ -123,6 +126,22 @@ async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Li
 
 
 @pytest.mark.usefixtures("brief")
+async def test_one_consolidation_is_six_transactions_at_most(
+    live: Live, pupil: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One consolidation, a better answer included, takes at most six transactions and enters at most twenty rooms."""
+    await live.engine.settled()
+    with footprint(live.database) as counted:
+        outcome = await consolidator(live).consolidate(pupil)
+    with capsys.disabled():
+        print(f"\none consolidation: {counted}")
+    assert outcome.status == "learned"
+    assert len(counted.transactions) <= MAX_TRANSACTIONS, counted
+    assert counted.transactions[-1] == "write"
+    assert len(counted.rooms) <= MAX_ROOMS, sorted(counted.rooms)
+
+
+@pytest.mark.usefixtures("brief")
 async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None:
     """The next one takes in what came since, and teaches the earlier two once more."""
     await live.engine.consolidate(pupil)
@@ -133,7 +152,7 @@ async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None
 
 async def test_a_person_without_signals_or_with_learning_off_gets_none(live: Live) -> None:
     """They are told why, and nothing is written."""
-    for is_learning, reason in ((True, "nothing new"), (False, "learning is off")):
+    for is_learning, reason in ((True, "nothing new"), (False, "Learning is off")):
         user_id = await live.person(is_learning=is_learning)
         outcome = await live.engine.consolidate(user_id)
         assert (outcome.status, reason in outcome.reason, await runs(live, user_id)) == ("kept", True, [])
@@ -242,7 +261,7 @@ async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str
     assert [run.status for run in await runs(live, pupil)] == ["postponed"]
     assert ((await live.user(pupil)).active_version, await marks(live, pupil)) == (before, {None})
     assert await live.database.read(versions.unfinished) == []
-    assert (await live.engine.consolidate(pupil)).reason == "learning is paused"
+    assert (await live.engine.consolidate(pupil)).reason == "Learning is paused."
     live.engine.pause_consolidation(False)
     assert (await asked).status == "learned"
 
@@ -357,4 +376,4 @@ async def test_who_taught_nothing_is_answered_by_the_base_after_a_rebuild(live: 
     outcome = await live.engine.rebuild(await live.person())
     assert (outcome.status, outcome.adapter_version, outcome.steps) == ("kept", 0, 0)
     outcome = await live.engine.rebuild(await live.person(is_learning=False))
-    assert "learning is off" in outcome.reason
+    assert "Learning is off" in outcome.reason

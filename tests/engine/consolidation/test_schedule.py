@@ -42,14 +42,14 @@ def runs(*found: tuple[str, float]) -> Sequence[UpdateRun]:
     [
         ([], ""),
         ([("accepted", 1)], ""),
-        ([("accepted", 0.01)], "there was one this night"),
-        ([("skipped", 0.01)], "there was one this night"),
+        ([("accepted", 0.01)], "There was one this night."),
+        ([("skipped", 0.01)], "There was one this night."),
         ([("postponed", 0.01)], ""),
         ([("failed", 0.01)], ""),
-        ([("rejected", 0.5)], "the last one failed not long ago"),
+        ([("rejected", 0.5)], "The last one failed not long ago."),
         ([("rejected", 1.01)], ""),
         ([("parked", 1.01), ("rejected", 2)], ""),
-        ([("parked", 1.01), ("rejected", 2), ("rejected", 3)], "the last 3 consolidations failed"),
+        ([("parked", 1.01), ("rejected", 2), ("rejected", 3)], "The last 3 consolidations failed"),
         ([("parked", 1.01), ("accepted", 1.5), ("rejected", 2), ("rejected", 3)], ""),
         ([("parked", 1.01), ("rejected", 2), ("rejected", 8)], ""),
         ([("parked", -1), ("rejected", -2), ("rejected", -3)], ""),
@@ -67,7 +67,7 @@ def test_what_stands_against_one_at_night(past: list[tuple[str, float]], reason:
 def test_by_day_only_who_asks_is_consolidated() -> None:
     """Neither the hour, nor one this night, nor a fresh failure stands against it; the break does."""
     noon_s = NIGHT_S + 9 * 3600
-    assert against(noon_s, [], CONFIG, is_asked=False).startswith("it is not night")
+    assert against(noon_s, [], CONFIG, is_asked=False).startswith("It is not night")
     assert against(noon_s, [run("rejected", noon_s - 60)], CONFIG, is_asked=True) == ""
     three = [run("rejected", noon_s - n * 3600) for n in (1, 2, 3)]
     assert "failed" in against(noon_s, three, CONFIG, is_asked=True)

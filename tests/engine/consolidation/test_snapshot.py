@@ -23,4 +23,5 @@ async def test_it_holds_the_persons_own_rows_and_no_others(tmp_path: Path) -> No
     assert (found.user.id, found.version, found.newest_better_s) == (ana, None, None)
     assert [note.text for note in found.notes] == [ana]
     assert {answer.user_id for answer in (*found.recent, *found.approved)} == {ana}
+    assert {answer.user_id for answer in found.graded.answers.values()} == {ana}
     assert not found.material.is_anything_new
