@@ -1,4 +1,4 @@
-"""engine.engine: what the chat side sees, with the real vLLM and the pocket model."""
+"""Tests of the engine as the chat side sees it, with the real vLLM and the pocket model."""
 
 import asyncio
 from pathlib import Path
@@ -26,7 +26,7 @@ QUESTION = "Tell me about the koala"
 
 
 async def deltas(live: Live, user_id: str, text: str = QUESTION, sampling: Sampling | None = None) -> list[Delta]:
-    """A whole stream."""
+    """Return a whole stream."""
     messages = [{"role": "user", "content": text}]
     request = GenerateRequest(user_id, messages, sampling or Sampling())
     return [delta async for delta in live.engine.generate(request)]
@@ -49,7 +49,7 @@ async def test_with_learning_off_a_correction_is_kept_with_its_reason(live: Live
 
 
 async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
-    """It stands in the prompt of the next answer, on one line, and nothing is trained."""
+    """The note is in the next prompt, on one line, and nothing is trained."""
     user_id = await live.person(is_learning=False)
     outcome = await live.teach(await live.ask(user_id, QUESTION), "be\n brief", kind=FeedbackKind.NOTE)
     assert (outcome.status, outcome.note) == ("kept", "be brief")
@@ -59,7 +59,7 @@ async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
 
 @pytest.mark.parametrize("kind", [FeedbackKind.APPROVAL, FeedbackKind.REACTION])
 async def test_approval_and_reactions_train_nothing(live: Live, kind: str) -> None:
-    """They are kept."""
+    """They are kept as feedback."""
     user_id = await live.person()
     outcome = await live.teach(await live.ask(user_id, QUESTION), "", kind=kind)
     assert (outcome.status, outcome.adapter_version) == ("kept", 0)
@@ -67,13 +67,13 @@ async def test_approval_and_reactions_train_nothing(live: Live, kind: str) -> No
 
 
 async def test_unknown_feedback_is_an_error(live: Live) -> None:
-    """There is nothing to learn from what was never committed."""
+    """Feedback that was never committed cannot be learned."""
     with pytest.raises(FeedbackNotFound):
         await live.engine.learn("fb-nothing")
 
 
 async def test_feedback_is_learned_once(live: Live) -> None:
-    """Handed in again, together or later, it is the same update and no second version."""
+    """A second submission, at the same time or later, gets the same update and no second version."""
     user_id = await live.person()
     row = await live.say(await live.ask(user_id, QUESTION), "no emoji please")
     first, second = await asyncio.gather(live.engine.learn(row.id), live.engine.learn(row.id))
@@ -93,7 +93,7 @@ async def test_undone_feedback_is_not_learned_again(live: Live) -> None:
 
 
 async def test_corrections_at_the_same_time_are_learned_one_on_the_other(live: Live) -> None:
-    """Both end up in the newest version's line, whichever was first."""
+    """Both end up in the newest version's line, whichever came first."""
     user_id = await live.person()
     answer = await live.ask(user_id, QUESTION)
     outcomes = await asyncio.gather(live.teach(answer, "no emoji please"), live.teach(answer, "use bullet points"))
@@ -173,7 +173,7 @@ async def test_an_impossible_version_is_refused(live: Live) -> None:
 
 
 async def test_another_persons_note_cannot_be_deleted(live: Live) -> None:
-    """It is as if it did not exist."""
+    """The error is that of a note that does not exist."""
     owner, outcome = await live.pupil()
     with pytest.raises(NoteNotFound):
         await live.engine.delete_note(await live.person(), outcome.note_id or "")
@@ -184,7 +184,7 @@ async def test_another_persons_note_cannot_be_deleted(live: Live) -> None:
 
 
 async def test_forgetting_leaves_no_row_and_no_file(live: Live) -> None:
-    """Rows, adapter directory and the copy in memory are gone; somebody else's are not."""
+    """Rows, adapter directory and the copy in memory are gone; those of another person are not."""
     other, _ = await live.pupil("use lowercase")
     user_id, outcome = await live.lesson("call me Waldemar")
     row = await live.version(user_id, outcome.adapter_version)
@@ -235,7 +235,7 @@ async def test_unlearning_leaves_the_person_and_the_base_model(live: Live) -> No
 
 
 async def test_feedback_from_before_a_restart_is_learned(live: Live) -> None:
-    """What was pending, and what an update was working on when heed died, both train."""
+    """Pending feedback and feedback whose update died with heed both train."""
     user_id = await live.person()
     answer = await live.ask(user_id, QUESTION)
     waiting, interrupted = [await live.say(answer, text) for text in ("no emoji please", "use bullet points")]
@@ -298,7 +298,7 @@ async def test_a_start_gives_up_candidates_of_an_earlier_heed(tmp_path: Path) ->
 
 
 async def test_a_running_engine_says_so(live: Live, pocket: Path) -> None:
-    """Ready, healthy, and named after its model."""
+    """It is ready, healthy and named after its model."""
     assert live.engine.is_ready
     assert live.engine.health() == {"model": "ok"}
     assert live.engine.model_name == str(pocket)

@@ -1,4 +1,4 @@
-"""engine.parts: what a running engine is made of."""
+"""Tests of the parts of a running engine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""approved_answers: which approved answers a candidate writes again, and what their verdict adds."""
+"""Tests of approved answers: which ones a candidate writes again, and how their verdict is added."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.engine.rows import completion, opened, person
 
 
 def verdict_of(text: str) -> TextVerdict:
-    """The texts' verdict on one rewritten answer."""
+    """Return the texts' verdict on one rewritten answer."""
     return judge_texts([Written("The koala lives in Australia.", text)], GateConfig())
 
 
@@ -38,18 +38,18 @@ def test_the_texts_have_a_say_of_their_own(text: str, failed: str | None) -> Non
 
 
 def test_good_texts_do_not_save_a_candidate() -> None:
-    """What the other gates refused stays refused, with their reason."""
+    """A candidate that the other gates refused stays refused, with their reason."""
     found = with_texts(Verdict(False, "too far"), verdict_of("It lives in Australia."))
     assert (found.is_accepted, found.reason) == (False, "too far")
 
 
 def test_every_text_gate_has_words() -> None:
-    """A new gate without a reason would fail here, not at night."""
+    """Each text gate has a reason to tell the person."""
     assert REASONS.keys() == verdict_of("x").checks.keys()
 
 
 def test_gold_is_whole_approved_and_the_persons_own(tmp_path: Path) -> None:
-    """The newest first; not what was cut, what is empty, what is too long, or what nobody approved."""
+    """The newest approved answers come first; a cut, empty, too long or unapproved answer is left out."""
 
     def work(s: Session) -> tuple[list[str], str]:
         ana, ben = person(s), person(s, "ben")

@@ -1,4 +1,4 @@
-"""better_answers: what is written better, what is kept of it, and that nothing else suffers where it is not."""
+"""Tests of better answers: how they are written, checked, stored and taught, and that a failure harms nothing else."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ ANSWER = "The koala lives in Australia and sleeps 20 hours a day."
 
 
 def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
-    """Does the work in a database of its own."""
+    """Do the work in a database of its own."""
 
     async def run() -> T:
         async with opened(folder) as database:
@@ -81,13 +81,13 @@ def written(s: Session, answer: Completion, **fields: Any) -> BetterAnswer:
     ],
 )
 def test_a_draft_must_be_whole_new_and_keep_the_facts(draft: Draft, words: str) -> None:
-    """Entities in any capitals; a number by itself."""
+    """Names count in any capitals, and a number counts by itself."""
     reason = refusal(ANSWER, draft, MIN_PRESERVED)
     assert (words in reason, bool(reason)) == (True, bool(words))
 
 
 def test_only_answers_that_nobody_corrected_or_gave_again_are_looked_at(tmp_path: Path) -> None:
-    """Nor what was tried before, nor what is too long to train on, nor anybody else's; what a thumb said is known."""
+    """Answers corrected, retried, tried before, too long or another person's are left out; a thumb down is noted."""
 
     def work(s: Session) -> tuple[dict[str, bool], list[str]]:
         ana, ben = person(s), person(s, "ben")
@@ -108,7 +108,7 @@ def test_only_answers_that_nobody_corrected_or_gave_again_are_looked_at(tmp_path
 
 
 def test_an_answer_is_held_against_the_approved_one_to_the_same_question(tmp_path: Path) -> None:
-    """It has lost half of what the approved one says."""
+    """The answer has lost half of the facts of the approved one."""
 
     def work(s: Session) -> dict[str, float | None]:
         ana = person(s)
@@ -123,7 +123,7 @@ def test_an_answer_is_held_against_the_approved_one_to_the_same_question(tmp_pat
 
 @pytest.mark.parametrize(("age_s", "expected"), [(1.0, False), (21 * HOUR_S, True), (-9 * HOUR_S, True)])
 def test_cycles_are_apart_also_where_the_clock_jumps(tmp_path: Path, age_s: float, expected: bool) -> None:
-    """Twenty hours after the newest try; one in the future does not block for good."""
+    """A cycle waits twenty hours after the newest try; a try in the future does not block it for good."""
 
     def work(s: Session) -> bool:
         ana = person(s)
@@ -134,7 +134,7 @@ def test_cycles_are_apart_also_where_the_clock_jumps(tmp_path: Path, age_s: floa
 
 
 def test_a_better_answer_takes_the_place_of_the_thumb_down(tmp_path: Path) -> None:
-    """The teacher is shown it as a solution; the thumb is taken in all the same."""
+    """The teacher sees the better answer as a solution, and the thumb down is taken in all the same."""
 
     def work(s: Session) -> tuple[Material, str, str]:
         ana = person(s)
@@ -153,7 +153,7 @@ def test_a_better_answer_takes_the_place_of_the_thumb_down(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("why", ["a note came", "a note went", "corrected since"])
 def test_what_does_not_hold_any_more_is_taken_in_and_not_taught(tmp_path: Path, why: str) -> None:
-    """It was checked against notes that stand no more, or words have said what is right."""
+    """A better answer checked against old notes, or corrected in words since, is taken in and not taught."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -178,7 +178,7 @@ QUESTION, NOTE = "Tell me about the koala", "use lowercase"
 
 
 def on_the_engine(test: T) -> T:
-    """Marks a test that needs the running engine."""
+    """Mark a test that needs the running engine."""
     for mark in (pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")):
         test = mark(test)
     return test
@@ -193,7 +193,7 @@ async def cycle(live: Live, user_id: str, **fields: Any) -> bool:
 
 
 async def unhappy(live: Live) -> tuple[str, Completion]:
-    """Somebody who disliked an answer and then wrote a note."""
+    """Return a new person who disliked an answer and then wrote a note."""
     user_id = await live.person()
     answer = await live.ask(user_id, QUESTION)
     await live.database.write(lambda s: disliked(s, user_id, answer))
@@ -202,13 +202,13 @@ async def unhappy(live: Live) -> tuple[str, Completion]:
 
 
 async def tries(live: Live, user_id: str) -> list[BetterAnswer]:
-    """What was written for a person, newest first."""
+    """Return the better answers written for a person, newest first."""
     return await live.database.read(lambda s: better_answers.recent(s, user_id, 99))
 
 
 @on_the_engine
 async def test_the_base_model_writes_what_the_notes_want_and_a_consolidation_teaches_it(live: Live) -> None:
-    """Written with its source, checked, taught once; a second cycle has to wait."""
+    """The better answer is stored with its source, checked and taught once; a second cycle has to wait."""
     user_id, answer = await unhappy(live)
     assert answer.text != answer.text.lower()
     outcome = await live.engine.consolidate(user_id)
@@ -226,7 +226,7 @@ async def test_the_base_model_writes_what_the_notes_want_and_a_consolidation_tea
 
 @on_the_engine
 async def test_an_endpoint_writes_in_its_place(live: Live) -> None:
-    """It is shown conversation, notes and the complaint; what it writes is checked like everybody's."""
+    """The endpoint sees conversation, notes and complaint, and its answer passes the same checks."""
     user_id, answer = await unhappy(live)
     async with TeacherServer(lambda _: answer.text.lower()) as server:
         await cycle(live, user_id, **server.settings())
@@ -240,7 +240,7 @@ async def test_an_endpoint_writes_in_its_place(live: Live) -> None:
 @on_the_engine
 @pytest.mark.parametrize("how", ["against the note", "without the facts"])
 async def test_what_fails_the_persons_checks_is_kept_with_its_reason_and_never_taught(live: Live, how: str) -> None:
-    """It is not tried again either."""
+    """A refused draft is stored with its reason, never taught and not tried again."""
     user_id, answer = await unhappy(live)
     text = answer.text.upper() if how == "against the note" else "it is a nice one."
     async with TeacherServer(lambda _: text) as server:
@@ -257,7 +257,7 @@ async def test_what_fails_the_persons_checks_is_kept_with_its_reason_and_never_t
 async def test_an_endpoint_that_is_gone_ends_the_cycle_and_nothing_else(
     live: Live, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is stored, one line says why, and the next cycles try the same answers again, no more than they may."""
+    """Nothing is stored, one log line gives the reason, and later cycles try the same answers within the limit."""
     user_id, answer = await unhappy(live)
     second = await live.ask(user_id, "Tell me about the owl")
     await live.database.write(lambda s: disliked(s, user_id, second))
@@ -275,7 +275,7 @@ async def test_an_endpoint_that_is_gone_ends_the_cycle_and_nothing_else(
 
 @on_the_engine
 async def test_rubbish_shortens_the_cycle_and_is_given_up_after_three_nights(live: Live) -> None:
-    """Each try is on record; afterwards that answer is left alone."""
+    """Each try is on record, and after three the answer is left alone."""
     user_id, _ = await unhappy(live)
     async with TeacherServer() as server:
         for _ in range(4):
@@ -288,7 +288,7 @@ async def test_rubbish_shortens_the_cycle_and_is_given_up_after_three_nights(liv
 @on_the_engine
 @pytest.mark.parametrize(("wording", "num_sent"), [("1", 0), ("1+teacher", 1)])
 async def test_only_whom_the_words_told_is_sent_to_an_endpoint(live: Live, wording: str, num_sent: int) -> None:
-    """A yes to words without it is no yes to it: the base model writes for them."""
+    """The base model writes for people whose consent did not mention an endpoint."""
     user_id, answer = await unhappy(live)
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording=wording, platform="telegram", place="5")
     await live.database.write(lambda s: consent.record(s, step, is_permitted=True))
@@ -301,7 +301,7 @@ async def test_only_whom_the_words_told_is_sent_to_an_endpoint(live: Live, wordi
 
 @on_the_engine
 async def test_what_goes_against_the_notes_is_found_without_a_word_about_it(live: Live) -> None:
-    """An answer from before the note is worst by its gain; one that follows it is left alone; off means off."""
+    """An answer from before the note has the worst gain; one that follows the note is left alone; off means off."""
     user_id = await live.person()
     before = await live.ask(user_id, QUESTION)
     await live.database.write(lambda s: notes.add(s, Note(user_id=user_id, text=NOTE, num_tokens=5)))

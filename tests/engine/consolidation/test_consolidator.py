@@ -1,4 +1,4 @@
-"""consolidator with the real engine: what one consolidation does, and what is left when it breaks off."""
+"""Tests of the consolidator with the real engine: one consolidation, and the state after one that breaks off."""
 
 import asyncio
 import math
@@ -32,20 +32,20 @@ NUM_SIGNALS = 4  # two lessons, an approval and a thumb down
 
 
 def consolidator(live: Live) -> Consolidator:
-    """The one of the running engine."""
+    """Return the consolidator of the running engine."""
     return live.parts.consolidator
 
 
 @pytest.fixture
 def wide(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One candidate in twenty of this small model changes more than was asked: no question here."""
+    """Widen two gates: one candidate in twenty of this small model changes more than was asked."""
     for bound in ("max_unasked", "max_unasked_worst"):
         monkeypatch.setitem(vars(live.engine.config.gate), bound, 9.0)
 
 
 @pytest.fixture
 def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One in twenty loses a fact: no question here either."""
+    """Let every text pass: one candidate in twenty loses a fact."""
     real = consolidator(live)._approved.judged
 
     async def passed(gold: Any, ref: AdapterRef, verdict: Verdict) -> Verdict:
@@ -56,14 +56,14 @@ def lenient(live: Live, wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def brief(live: Live, lenient: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is taught is no question at all: a few steps, and every gate open."""
+    """Train a few steps and open every gate, for tests that do not look at the lesson."""
     monkeypatch.setitem(vars(live.engine.config.sleep), "max_steps", 4)
     with live.open_gates():
         yield
 
 
 async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> None:
-    """A reaction to a new answer, kept as the chat side keeps it."""
+    """Store a reaction to a new answer as the chat side does."""
     answer = await live.ask(user_id, text)
     row = Feedback(user_id=user_id, completion_id=answer.id, kind=kind, value=value)
     stored, _ = await live.database.write(lambda s: feedback.add(s, row))
@@ -74,7 +74,7 @@ async def react(live: Live, user_id: str, text: str, kind: str, value: str) -> N
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def original(live: Live) -> str:
-    """A person who has taught two lessons, the second one half only, liked an answer and disliked another."""
+    """Return a person with two lessons, the second one half learned, one liked answer and one disliked."""
     user_id = await live.person()
     for (question, wish), training in zip(LESSONS, (None, HALF), strict=True):
         outcome = await live.teach(await live.ask(user_id, question), wish, training=training)
@@ -87,29 +87,29 @@ async def original(live: Live) -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def pupil(live: Live, original: str) -> str:
-    """A new person who has said and taught the same."""
+    """Return a new person with the same history."""
     return (await live.twin(original)).user_id
 
 
 async def marks(live: Live, user_id: str) -> set[str | None]:
-    """What the person's feedback is marked with."""
+    """Return the updates that the person's feedback is marked with."""
     return {row.consolidated_by for row in await live.database.read(lambda s: feedback.history(s, user_id, 99))}
 
 
 async def runs(live: Live, user_id: str) -> list[UpdateRun]:
-    """The person's consolidations, newest first."""
+    """Return the person's consolidations, newest first."""
     return await live.database.read(lambda s: signals.runs(s, user_id))
 
 
 async def has_begun(live: Live, user_id: str) -> None:
-    """Returns once a consolidation has a row and its training runs."""
+    """Return once a consolidation has a row and its training runs."""
     while not any(run.status == "running" for run in await runs(live, user_id)):  # noqa: ASYNC110 - a row tells nobody
         await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("lenient")
 async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Live, pupil: str) -> None:
-    """Through every gate, those on the approved answer's text included; each signal is marked, and new no more."""
+    """The candidate passes every gate, those on texts included; each signal is marked and no longer new."""
     before = (await live.user(pupil)).active_version
     outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.num_new, outcome.adapter_version) == ("learned", NUM_SIGNALS, before + 1), outcome
@@ -143,7 +143,7 @@ async def test_one_consolidation_is_six_transactions_at_most(
 
 @pytest.mark.usefixtures("brief")
 async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None:
-    """The next one takes in what came since, and teaches the earlier two once more."""
+    """The next consolidation takes in the new signal and teaches the earlier two once more."""
     await live.engine.consolidate(pupil)
     await live.teach(await live.ask(pupil, "Tell me about the koala"), "call me Ana")
     outcome = await live.engine.consolidate(pupil)
@@ -151,7 +151,7 @@ async def test_earlier_corrections_are_rehearsed(live: Live, pupil: str) -> None
 
 
 async def test_a_person_without_signals_or_with_learning_off_gets_none(live: Live) -> None:
-    """They are told why, and nothing is written."""
+    """The outcome gives the reason, and nothing is written."""
     for is_learning, reason in ((True, "nothing new"), (False, "Learning is off")):
         user_id = await live.person(is_learning=is_learning)
         outcome = await live.engine.consolidate(user_id)
@@ -159,7 +159,7 @@ async def test_a_person_without_signals_or_with_learning_off_gets_none(live: Liv
 
 
 async def test_approvals_alone_train_nothing_and_are_taken_in(live: Live) -> None:
-    """There is no gradient in them; they are not looked at again every night."""
+    """Approvals bring no gradient, and are not looked at again the next night."""
     user_id = await live.person()
     await react(live, user_id, "Tell me about the owl", "approval", "+1")
     outcome = await live.engine.consolidate(user_id)
@@ -172,7 +172,7 @@ async def test_approvals_alone_train_nothing_and_are_taken_in(live: Live) -> Non
 async def test_a_candidate_that_spoils_approved_answers_never_answers(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The texts have the last word: tried twice, refused, taken out of vLLM, kept apart; every signal stays new."""
+    """It is tried twice, refused, removed from vLLM and kept apart, and every signal stays new."""
     before = await live.result(pupil, "What is ramen?", notes="off")
     seen: list[AdapterRef] = []
 
@@ -199,7 +199,7 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
 async def test_one_that_breaks_off_anywhere_leaves_the_parent(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is marked, no candidate is left, it is parked for the admin, and the next one takes everything in."""
+    """Nothing is marked, no candidate is left, the run is parked, and the next one takes everything in."""
     monkeypatch.setitem(vars(live.engine.config.sleep), "max_failures", 99)
     candidates = consolidator(live)._candidates
     before = await live.result(pupil, "What is ramen?", notes="off")
@@ -223,7 +223,7 @@ async def test_one_that_breaks_off_anywhere_leaves_the_parent(
 
 
 def broken(*_args: Any, **_options: Any) -> Any:
-    """What stands in for a step that fails."""
+    """Raise in place of a step."""
     raise TrainerError("broken here")
 
 
@@ -231,7 +231,7 @@ def broken(*_args: Any, **_options: Any) -> Any:
 async def test_one_that_broke_off_is_done_again_and_trains_once(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine died under the first attempt: the second starts from the same parent."""
+    """If the engine dies under the first attempt, the second starts from the same parent."""
     parent = (await live.user(pupil)).active_version
     real = consolidator(live)._candidates.activate
     attempts = [0]
@@ -252,7 +252,7 @@ async def test_one_that_broke_off_is_done_again_and_trains_once(
 
 @pytest.mark.usefixtures("lenient")
 async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str) -> None:
-    """Broken off at once, nothing half done; asking meanwhile says so; it is done once learning goes on."""
+    """It breaks off at once, a request meanwhile gets the reason, and it is done after the pause."""
     before = (await live.user(pupil)).active_version
     asked = asyncio.create_task(live.engine.consolidate(pupil))
     await has_begun(live, pupil)
@@ -268,7 +268,7 @@ async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str
 
 @pytest.mark.usefixtures("lenient")
 async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
-    """The correction is learned first, and is part of what is taken in afterwards."""
+    """The correction is learned first and then taken in with the rest."""
     asked = asyncio.create_task(live.engine.consolidate(pupil))
     answer = await live.ask(pupil, "Tell me about the owl")
     await has_begun(live, pupil)
@@ -281,7 +281,7 @@ async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
 
 @pytest.mark.usefixtures("brief")
 async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live, pupil: str) -> None:
-    """What a killed heed leaves, a row that says it runs and a candidate, becomes one consolidation, once."""
+    """The running row and the candidate that a killed heed leaves become one consolidation."""
     parent = (await live.user(pupil)).active_version
     row = UpdateRun(user_id=pupil, kind=signals.CONSOLIDATION, parent_version=parent)
     await live.database.write(lambda s: updates.start(s, row))
@@ -296,7 +296,7 @@ async def test_after_a_restart_of_heed_it_is_taken_up_again(live: Live, pupil: s
 async def test_at_night_it_begins_by_itself_once_nobody_talks(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not while somebody was answered a moment ago; then the person with enough signals is found and consolidated."""
+    """It waits while an answer is recent; then the person with enough signals is found and consolidated."""
     for number in range(6):
         await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
     sleep = live.engine._schedule
@@ -314,13 +314,13 @@ async def test_at_night_it_begins_by_itself_once_nobody_talks(
 
 @pytest.mark.usefixtures("lenient")
 async def test_a_rebuild_makes_the_adapter_again_from_zero(live: Live, pupil: str) -> None:
-    """Out of the notes and the replay, held against the old version; its lessons hold, and new signals are taken in."""
+    """It trains on notes and replay, is compared with the old version, keeps the lessons and takes in new signals."""
     before = (await live.user(pupil)).active_version
     outcome = await live.engine.rebuild(pupil)
     assert (outcome.status, outcome.is_rebuild, outcome.adapter_version) == ("learned", True, before + 1), outcome
     assert (await live.version(pupil, outcome.adapter_version)).parent == 0
     assert {"earlier_drop", "drift"} <= outcome.gate["figures"].keys()
-    assert "unasked" not in outcome.gate["figures"]  # what comes before zero is nobody's
+    assert "unasked" not in outcome.gate["figures"]  # no version comes before zero
     assert await marks(live, pupil) == {outcome.update_id}
     text = (await live.result(pupil, "What is ramen?", notes="off")).text
     assert text == text.lower()
@@ -329,7 +329,7 @@ async def test_a_rebuild_makes_the_adapter_again_from_zero(live: Live, pupil: st
 async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
     live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Held against the old version on the person's own answers; refused, the old one goes on answering."""
+    """It is compared on the person's own answers and refused, and the old version goes on answering."""
     before = await live.result(pupil, "What is ramen?", notes="off")
 
     check = consolidator(live)._rebuild_check
@@ -351,7 +351,7 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
 
 @pytest.mark.usefixtures("brief")
 async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A consolidation of theirs begins from zero; it is one like any other for the log and the marks."""
+    """The consolidation of a drifted adapter begins from zero and is logged and marked like any other."""
     rebase = consolidator(live)._rebuild_check
     assert not await rebase.has_drifted(await live.parts.context.active.active(pupil))
 
@@ -367,12 +367,12 @@ async def test_who_has_drifted_is_made_again(live: Live, pupil: str, monkeypatch
 
 
 async def unchanged(_user_id: str, _notes: Any, _old: Any, _new: Any, verdict: Verdict) -> Verdict:
-    """No comparison."""
+    """Return the verdict without a comparison."""
     return verdict
 
 
 async def test_who_taught_nothing_is_answered_by_the_base_after_a_rebuild(live: Live) -> None:
-    """There is nothing to make an adapter out of; with learning off none is made either."""
+    """There is nothing to make an adapter of; with learning off none is made either."""
     outcome = await live.engine.rebuild(await live.person())
     assert (outcome.status, outcome.adapter_version, outcome.steps) == ("kept", 0, 0)
     outcome = await live.engine.rebuild(await live.person(is_learning=False))

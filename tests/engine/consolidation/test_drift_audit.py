@@ -17,19 +17,19 @@ TOPICS = ("the koala", "the owl", "paella", "sushi", "the tiger")
 
 
 def auditor(live: Live, **fields: float) -> DriftAudit:
-    """One with the parts of the running engine and settings of its own."""
+    """Return an audit with the parts of the running engine and settings of its own."""
     context = live.parts.context
     config = replace(context.config, audit=AuditConfig(**{"min_answers": 4, "num_rewritten": 4, **fields}))
     return DriftAudit(replace(context, config=config))
 
 
 async def newest(live: Live, user_id: str) -> UpdateRun | None:
-    """The person's last audit."""
+    """Return the person's last audit."""
     return await live.database.read(lambda s: drift_audits.newest(s, user_id))
 
 
 async def talked(live: Live) -> str:
-    """A person who has taught a lesson and asked some questions since."""
+    """Return a person who has taught a lesson and asked some questions since."""
     user_id, _ = await live.pupil()
     await live.engine.settled()
     for topic in TOPICS:
@@ -38,7 +38,7 @@ async def talked(live: Live) -> str:
 
 
 async def test_a_good_lesson_is_no_drift(live: Live, caplog: pytest.LogCaptureFixture) -> None:
-    """Against the base model that reads the notes; the row names the version, and nothing alarming is logged."""
+    """Compared with the base model that reads the notes it is fine; the row names the version, the log is calm."""
     user_id = await talked(live)
     with caplog.at_level(logging.WARNING, "engine.consolidation.drift_audit"):
         found = await auditor(live).audit(user_id)
@@ -55,7 +55,7 @@ async def test_a_good_lesson_is_no_drift(live: Live, caplog: pytest.LogCaptureFi
 async def test_what_is_beyond_a_line_is_logged_and_kept_with_its_words(
     live: Live, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Lines so narrow that anything is critical."""
+    """With bounds so narrow that anything is critical, the row and the log carry the reasons."""
     user_id = await talked(live)
     with caplog.at_level(logging.WARNING, "engine.consolidation.drift_audit"):
         found = await auditor(live, warn_drift=1e-9, critical_drift=1e-9).audit(user_id)
@@ -77,7 +77,7 @@ async def test_too_few_answers_say_nothing(live: Live) -> None:
 async def test_it_looks_after_so_many_lessons_and_after_a_consolidation(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not after each lesson; the engine's own chores see to it."""
+    """The engine's own tasks run an audit after some lessons, not after each one."""
     user_id = await talked(live)
     assert await auditor(live).look(user_id) is None
     assert await auditor(live, every_versions=1).look(user_id) is not None

@@ -1,4 +1,4 @@
-"""engine.consolidation.follow_ups: which next messages are hindsight, and which train nothing."""
+"""Tests of follow-ups: which next messages become hindsight, and which train nothing."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CONFIG = ConsolidationConfig()
 
 
 def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
-    """Does the work in a database of its own."""
+    """Do the work in a database of its own."""
 
     async def run() -> T:
         async with opened(folder) as database:
@@ -35,12 +35,12 @@ def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
 
 
 def allow(s: Session, user_id: str, choice: ConsentChoice = ConsentChoice.FOLLOW_UPS) -> None:
-    """What the person says about next messages."""
+    """Store the person's choice about next messages."""
     consent.set_follow_ups(s, Consent(user_id=user_id, choice=choice, wording="1", platform="http", place="web"))
 
 
 def talk(s: Session, user_id: str, *texts: str) -> list[Completion]:
-    """A conversation about the koala."""
+    """Store a conversation about the koala."""
     chat = chats.resolve(s, user_id, "http", "web")
     messages: list[dict[str, str]] = []
     answers = []
@@ -53,12 +53,12 @@ def talk(s: Session, user_id: str, *texts: str) -> list[Completion]:
 
 
 def gathered(s: Session, user_id: str, **fields: Any) -> Material:
-    """What a consolidation is made of."""
+    """Return the material of a consolidation."""
     return with_follow_ups(s, user_id, gather(s, user_id, CONFIG), ConsolidationConfig(**fields))
 
 
 def test_only_of_people_who_allow_it(tmp_path: Path) -> None:
-    """Off by itself; a no takes it back."""
+    """Follow-ups are off by default, and a no takes a yes back."""
 
     def work(s: Session) -> list[int]:
         ana = person(s)
@@ -73,7 +73,7 @@ def test_only_of_people_who_allow_it(tmp_path: Path) -> None:
 
 
 def test_a_next_message_is_hindsight_on_the_answer_before_it(tmp_path: Path) -> None:
-    """In its own words, with less weight and a higher floor than a thumb down; taken in once."""
+    """It is taught in its own words with less weight and a higher floor than a thumb down, and taken in once."""
 
     def work(s: Session) -> tuple[Material, Material, str]:
         ana = person(s)
@@ -92,7 +92,7 @@ def test_a_next_message_is_hindsight_on_the_answer_before_it(tmp_path: Path) -> 
 
 
 def test_what_asks_something_else_is_taken_in_and_not_taught(tmp_path: Path) -> None:
-    """It brings a name of its own; what finds no place stays new."""
+    """A message with a name of its own is not taught; a message that finds no place stays new."""
 
     def work(s: Session) -> tuple[Material, list[str]]:
         ana = person(s)
@@ -106,7 +106,7 @@ def test_what_asks_something_else_is_taken_in_and_not_taught(tmp_path: Path) -> 
 
 
 def test_an_answer_that_was_spoken_of_has_its_signal_already(tmp_path: Path) -> None:
-    """A thumb down says more than what came next."""
+    """A thumb down takes precedence over the next message."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -131,13 +131,13 @@ def test_an_answer_that_was_spoken_of_has_its_signal_already(tmp_path: Path) -> 
     ],
 )
 def test_names_and_numbers_of_its_own_make_a_new_question(text: str, expected: bool) -> None:
-    """Those of the answer itself do not."""
+    """Names and numbers of the answer itself do not make a new question."""
     assert is_about(completion("ana", text="The koala sleeps in Australia."), text) is expected
 
 
 @pytest.mark.parametrize(("gap", "weight"), [(0.09, 0.0), (0.1, 0.075), (0.2, 0.15), (3.0, 0.15), (float("nan"), 0.0)])
 def test_the_weight_follows_the_gap_from_a_floor_on(gap: float, weight: float) -> None:
-    """Half a thumb down's at most; below a tenth of a nat nothing."""
+    """It is half a thumb down's at most, and zero below a tenth of a nat."""
     assert weight_of(gap, CONFIG, CONFIG.follow_up_weight, CONFIG.follow_up_gap) == pytest.approx(weight)
 
 

@@ -1,4 +1,4 @@
-"""engine.consolidation.grades: gold, in need of improvement, ambiguous."""
+"""Tests of the grades: approved, in need of improvement, ambiguous."""
 
 from itertools import pairwise
 from typing import Any
@@ -42,13 +42,13 @@ evidence = st.builds(
     ],
 )
 def test_an_answer_is_graded_by_what_is_known_of_it(fields: dict[str, Any], wanted: Grade) -> None:
-    """What a person said comes first; then the gate scores, with mnemonic's lines of .9 and .7."""
+    """A person's feedback comes first, then the gate scores with mnemonic's bounds of .9 and .7."""
     assert grade(Evidence("cmpl-1", **fields), CONFIG) == wanted
 
 
 @given(evidence)
 def test_silence_never_makes_gold(e: Evidence) -> None:
-    """Nor does anything that was disliked or corrected."""
+    """No disliked or corrected answer is approved either."""
     if grade(e, CONFIG) == Grade.GOLD:
         assert e.is_approved
         assert not e.is_disliked
@@ -57,7 +57,7 @@ def test_silence_never_makes_gold(e: Evidence) -> None:
 
 @given(st.lists(evidence, max_size=12))
 def test_the_worst_come_first_and_nothing_corrected_among_them(many: list[Evidence]) -> None:
-    """Disliked ones, then what has lost most, then what goes most against the notes."""
+    """Disliked answers come first, then by lost facts, then by how far they go against the notes."""
     worst = worst_first(many, CONFIG)
     assert {e.completion_id for e in worst} <= {e.completion_id for e in many if not e.is_corrected}
     assert all(grade(e, CONFIG) == Grade.NEEDS_IMPROVEMENT for e in worst)

@@ -1,4 +1,4 @@
-"""engine.consolidation.material: what is taken in, what is rehearsed, and how much it weighs."""
+"""Tests of the material: what is taken in, what is rehearsed, and how much it weighs."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ENGINE = EngineConfig(model="m", data_dir=Path("data"))
 
 
 def kept(s: Session, user_id: str, completion_id: str | None, kind: str, value: str = "") -> Feedback:
-    """Feedback that trains nothing at once."""
+    """Store feedback that trains nothing at once."""
     row, _ = feedback.add(s, Feedback(user_id=user_id, completion_id=completion_id, kind=kind, value=value))
     return feedback.set_status(s, row.id, FeedbackStatus.KEPT)
 
@@ -36,7 +36,7 @@ def answer(s: Session, user_id: str, **fields: object) -> Completion:
 
 
 def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
-    """Does the work in a database of its own."""
+    """Do the work in a database of its own."""
 
     async def run() -> T:
         async with opened(folder) as database:
@@ -47,7 +47,7 @@ def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
 
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_a_weak_signal_never_weighs_more_than_it_may(gap: float) -> None:
-    """Nothing below the floor and nothing without a number; weak_weight at most, and only where the gap is full."""
+    """It weighs nothing below the floor or without a number, and weak_weight only if the gap is full."""
     weight = weight_of(gap, CONFIG)
     assert 0 <= weight <= CONFIG.weak_weight
     if not CONFIG.min_gap <= gap < float("inf"):
@@ -64,7 +64,7 @@ def test_what_moves_the_teacher_more_weighs_no_less(one: float, other: float) ->
 
 @given(st.integers(0, 1000), st.integers(0, 200))
 def test_steps_are_those_of_a_lesson_at_least_and_bounded(num_others: int, num_facts: int) -> None:
-    """Three passes over the samples in mini-batches, more over what asks for facts, within both limits."""
+    """Three passes over the samples in mini-batches, more over questions about facts, within both limits."""
     steps = steps_of(num_others + num_facts, num_facts, ENGINE)
     least = ENGINE.fact.min_steps if num_facts else ENGINE.learn.steps
     assert least <= steps <= CONFIG.max_steps
@@ -74,7 +74,7 @@ def test_steps_are_those_of_a_lesson_at_least_and_bounded(num_others: int, num_f
 
 
 def test_corrections_whose_note_stands_are_taught_through_it(tmp_path: Path) -> None:
-    """A local one is shown with its words; one that a newer note replaced is not rehearsed and still taken in."""
+    """A local one is shown with its words; one that a newer note replaced is taken in and not rehearsed."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -89,7 +89,7 @@ def test_corrections_whose_note_stands_are_taught_through_it(tmp_path: Path) -> 
 
 
 def test_a_note_that_was_left_out_is_said_to_its_own_teacher_as_the_oldest(tmp_path: Path) -> None:
-    """Where more notes stand than fit; it must not be unlearned by a teacher who does not know it."""
+    """If more notes stand than fit, a teacher that does not see the note must not unlearn it."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -119,7 +119,7 @@ def test_what_was_taken_in_is_rehearsed_and_new_no_more(tmp_path: Path) -> None:
 
 
 def test_what_finds_no_place_stays_new(tmp_path: Path) -> None:
-    """The oldest go first; the others are there the next time."""
+    """The oldest signals go first, and the others are there the next time."""
 
     def work(s: Session) -> tuple[Material, Material]:
         ana = person(s)
@@ -137,7 +137,7 @@ def test_what_finds_no_place_stays_new(tmp_path: Path) -> None:
 
 
 def test_a_thumb_down_alone_is_weak_and_one_with_words_is_not(tmp_path: Path) -> None:
-    """Two thumbs on one answer are one signal; where words came the correction is the signal; all are taken in."""
+    """Two thumbs on one answer are one signal, a correction replaces the thumb, and all are taken in."""
 
     def work(s: Session) -> tuple[Material, str]:
         ana = person(s)
@@ -155,7 +155,7 @@ def test_a_thumb_down_alone_is_weak_and_one_with_words_is_not(tmp_path: Path) ->
 
 
 def test_weak_signals_are_few(tmp_path: Path) -> None:
-    """Five at a time; the others stay new."""
+    """Five are taken at a time, and the others stay new."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -181,7 +181,7 @@ def test_approvals_and_notes_count_and_bring_no_gradient(tmp_path: Path) -> None
 
 
 def regenerated(s: Session, user_id: str, *, goes_on: bool = True) -> tuple[Completion, Completion]:
-    """An answer asked for once more, and the one the person kept."""
+    """Store an answer that was asked for once more, and the one the person kept."""
     chat = Chat(user_id=user_id, platform="http", external_id="web")
     s.add(chat)
     s.flush()
@@ -193,7 +193,7 @@ def regenerated(s: Session, user_id: str, *, goes_on: bool = True) -> tuple[Comp
 
 
 def test_a_dropped_answer_is_weak_and_the_kept_one_shown_to_the_teacher(tmp_path: Path) -> None:
-    """Once the person has gone on from there; the kept one becomes gold."""
+    """This holds once the person has gone on from there; the kept answer is approved."""
 
     def work(s: Session) -> tuple[Material, tuple[Completion, Completion]]:
         ana = person(s)
@@ -207,7 +207,7 @@ def test_a_dropped_answer_is_weak_and_the_kept_one_shown_to_the_teacher(tmp_path
 
 @pytest.mark.parametrize("why", ["did not go on", "corrected", "disliked, too", "taken in"])
 def test_an_answer_was_dropped_only_where_the_other_was_kept(tmp_path: Path, why: str) -> None:
-    """Otherwise nothing says that the second one was better."""
+    """Otherwise no evidence says that the second answer was better."""
 
     def work(s: Session) -> Material:
         ana = person(s)
@@ -224,7 +224,7 @@ def test_an_answer_was_dropped_only_where_the_other_was_kept(tmp_path: Path, why
 
 
 def test_nobody_elses_signals_are_taken_in(tmp_path: Path) -> None:
-    """Neither found nor marked."""
+    """Another person's signals are neither found nor marked."""
 
     def work(s: Session) -> tuple[Material, str | None]:
         ana, ben = person(s), person(s, "ben")
@@ -240,7 +240,7 @@ def test_nobody_elses_signals_are_taken_in(tmp_path: Path) -> None:
 
 
 def test_a_lesson_without_its_answer_is_taken_in_and_not_rehearsed(tmp_path: Path) -> None:
-    """Nothing is left to train on; it must not stand in the way of the others."""
+    """Nothing is left to train on, and it does not stand in the way of the others."""
 
     def work(s: Session) -> Material:
         ana = person(s)

@@ -1,4 +1,4 @@
-"""rebuild: an old version and a new one on the same answers. The measuring is in test_consolidator."""
+"""Tests of the comparison of an old version and a new one; the measuring itself is in test_consolidator."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ GOOD = Verdict(True, "", {"finite": True}, {"update_norm": 1.0})
 
 
 def score(student: list[float], preferred: list[float], is_preferred: list[bool]) -> Score:
-    """What one version says of an answer."""
+    """Return the score of one answer by one version."""
     return Score(student, [], 0.0, 0.0, 0.0, preferred, is_preferred)
 
 
@@ -27,14 +27,14 @@ def test_a_margin_counts_where_the_teacher_would_say_something_else() -> None:
 
 
 def test_likelihood_counts_where_the_teacher_would_say_the_same() -> None:
-    """In nats per token; a fall is above 0."""
+    """It is counted in nats per token, and a fall is above 0."""
     old = score([-0.1, -0.2, -5.0], [-0.1, -0.2, 0.0], [True, True, False])
     new = score([-0.3, -0.4, -0.0], [-0.3, -0.4, 0.0], [True, True, False])
     assert likelihood_drop(old, new) == pytest.approx(0.2)
 
 
 def test_without_such_positions_nothing_is_measured() -> None:
-    """Neither a fall nor none."""
+    """The result is None, not a fall of zero."""
     same, other = score([-1.0], [-1.0], [True]), score([-1.0], [-0.5], [False])
     assert margin_drop(same, same) is None
     assert likelihood_drop(other, other) is None
@@ -43,7 +43,7 @@ def test_without_such_positions_nothing_is_measured() -> None:
 
 
 def test_the_worst_answer_of_its_kind_counts() -> None:
-    """Others of another kind do not."""
+    """Answers of another kind do not count."""
     before = [score([-0.1], [-0.1], [True])] * 3
     after = [score([-x], [-x], [True]) for x in (0.2, 0.5, 9.0)]
     assert worst(likelihood_drop, ["gold", "gold", "earlier"], "gold", before, after) == pytest.approx(0.4)
@@ -54,7 +54,7 @@ def test_the_worst_answer_of_its_kind_counts() -> None:
     [("earlier_drop", 2.1, "earlier"), ("gold_drop", 0.6, "gold"), ("anchor_divergence", 0.6, "neutral")],
 )
 def test_one_that_is_worse_than_the_old_one_is_refused(field: str, value: float, check: str) -> None:
-    """By the bounds of every update, and for the reason a person is told of those."""
+    """The bounds and the reasons are those of every update."""
     measured = Measurements(is_finite=True, update_norm=0.0, steps=0, **{field: value})
     verdict = with_comparison(GOOD, measured, CONFIG.gate)
     assert (verdict.is_accepted, verdict.checks[check], verdict.checks["finite"]) == (False, False, True)
@@ -62,7 +62,7 @@ def test_one_that_is_worse_than_the_old_one_is_refused(field: str, value: float,
 
 
 def test_one_that_is_as_good_passes_and_a_refused_one_stays_refused() -> None:
-    """The comparison adds to the verdict; it takes nothing back."""
+    """The comparison adds checks to the verdict and removes none."""
     measured = Measurements(is_finite=True, update_norm=0.0, steps=0, earlier_drop=0.1, gold_drop=0.0)
     passed = with_comparison(GOOD, measured, CONFIG.gate)
     assert (passed.is_accepted, passed.reason, passed.figures["earlier_drop"]) == (True, "", 0.1)

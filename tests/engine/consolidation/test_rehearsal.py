@@ -1,4 +1,4 @@
-"""engine.consolidation.rehearsal with the real engine: what a consolidation's samples are made of."""
+"""Tests of the samples of a consolidation, with the real engine."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,17 +22,17 @@ WORDS = "no emoji please"
 
 
 def rehearsals(live: Live) -> Rehearsals:
-    """Those of the running engine."""
+    """Return the rehearsals of the running engine."""
     return live.parts.consolidator._rehearsals
 
 
 async def signal(live: Live, user_id: str, words: str = WORDS) -> Signal:
-    """Words about a new answer."""
+    """Return words about a new answer as a signal."""
     return Signal("fb-1", await live.ask(user_id, QUESTION), Hindsight(feedback=words))
 
 
 async def samples(live: Live, notes: list[str], new: list[Signal], weak: Any = ()) -> list[Sample]:
-    """The samples of a consolidation that goes on from the base model."""
+    """Return the samples of a consolidation that goes on from the base model."""
     user_id = (new or [found for found, _ in weak])[0].completion.user_id
     taken = await live.database.read(lambda s: take(s, user_id, live.engine.config))
     material = Material(new, [], [found for found, _ in weak], [], [], [])
@@ -50,7 +50,7 @@ async def test_notes_and_words_reach_the_teacher_only(live: Live) -> None:
 
 
 async def test_own_prompts_and_enough_anchors_go_along(live: Live) -> None:
-    """Own prompts and topics are taught the notes; a quarter as many anchors hold the rest, and no fewer than ever."""
+    """Own prompts and topics are taught the notes, and a quarter as many anchors hold the rest."""
     found = await samples(live, [NOTE], [await signal(live, await live.person())])
     kinds = [sample.kind for sample in found]
     num_own = live.engine.config.sleep.num_own
@@ -60,20 +60,20 @@ async def test_own_prompts_and_enough_anchors_go_along(live: Live) -> None:
 
 
 async def test_without_notes_only_the_signals_are_taught(live: Live) -> None:
-    """A teacher who sees no more than the student has nothing to say about other prompts."""
+    """A teacher that sees no more than the student teaches nothing on other prompts."""
     found = await samples(live, [], [await signal(live, await live.person())])
     assert [sample.kind for sample in found].count("counterfactual") == 2
 
 
 async def test_a_weak_signal_brings_its_weight(live: Live) -> None:
-    """To the answer that was given and to the teacher's own."""
+    """The weight holds for the given answer and for the teacher's own."""
     weak = [(await signal(live, await live.person()), 0.125)]
     found = await samples(live, [], [], weak)
     assert [s.weight for s in found if s.kind == "counterfactual"] == [0.125, 0.125]
 
 
 async def test_what_is_too_long_for_the_trainer_is_left_out(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One endless answer must not end every consolidation of its person."""
+    """One endless answer does not end every consolidation of its person."""
     one = await signal(live, await live.person())
     one.completion.completion_token_ids *= 1 + 4096 // len(one.completion.completion_token_ids)
     one.completion.logprobs *= 1 + 4096 // len(one.completion.logprobs)
@@ -82,7 +82,7 @@ async def test_what_is_too_long_for_the_trainer_is_left_out(live: Live, monkeypa
 
 
 async def test_only_what_moves_the_teacher_weighs_anything(live: Live) -> None:
-    """Words that ask for something have their whole weight; thanks move nobody and train nothing."""
+    """Words with a wish have their whole weight; thanks move no teacher and train nothing."""
     user_id = await live.person()
     telling, empty = await signal(live, user_id), await signal(live, user_id, "thank you")
     found = await rehearsals(live).weighed([telling, empty], [])

@@ -1,4 +1,4 @@
-"""engine.consolidation.schedule: whose turn it is, and what follows a failure."""
+"""Tests of the schedule: whose turn it is, and how failures are handled."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -28,12 +28,12 @@ CAN_BE_CONSOLIDATED = ConsolidationOutcome("learned", 2)
 
 
 def run(status: str, at_s: float) -> UpdateRun:
-    """A consolidation of that time."""
+    """Return a consolidation of that time."""
     return UpdateRun(user_id="ana", kind=signals.CONSOLIDATION, status=status, started_at=at_s)
 
 
 def runs(*found: tuple[str, float]) -> Sequence[UpdateRun]:
-    """Consolidations, the newest first, each with its age in days."""
+    """Return consolidations, newest first, from their ages in days."""
     return [run(status, NIGHT_S - days * DAY_S) for status, days in found]
 
 
@@ -56,16 +56,16 @@ def runs(*found: tuple[str, float]) -> Sequence[UpdateRun]:
     ],
 )
 def test_what_stands_against_one_at_night(past: list[tuple[str, float]], reason: str) -> None:
-    """One a night, a cooldown of a day, a break after three failures in a row that ends after seven days.
+    """There is one a night, a cooldown of a day, and a break of seven days after three failures in a row.
 
-    Failures of the future, which a clock that jumped has left behind, count for nothing.
+    Failures in the future, left by a clock that jumped, do not count.
     """
     assert against(NIGHT_S, runs(*past), CONFIG, is_asked=False).startswith(reason)
     assert bool(against(NIGHT_S, runs(*past), CONFIG, is_asked=False)) == bool(reason)
 
 
 def test_by_day_only_who_asks_is_consolidated() -> None:
-    """Neither the hour, nor one this night, nor a fresh failure stands against it; the break does."""
+    """Hour, an earlier one this night and a fresh failure do not stop a request; the break does."""
     noon_s = NIGHT_S + 9 * 3600
     assert against(noon_s, [], CONFIG, is_asked=False).startswith("It is not night")
     assert against(noon_s, [run("rejected", noon_s - 60)], CONFIG, is_asked=True) == ""
@@ -81,7 +81,7 @@ def test_by_day_only_who_asks_is_consolidated() -> None:
     st.floats(-400, 400),
 )  # fmt: skip
 def test_no_past_blocks_for_good(past: list[tuple[str, float]], jump_days: float) -> None:
-    """Whatever was, and however the clock jumped: far enough from all of it nothing stands against one at night."""
+    """Long enough after any past, and after any jump of the clock, a consolidation is possible at night."""
     later_s = NIGHT_S + round(max([0.0, *(-days for _, days in past)]) + CONFIG.failure_age_s / DAY_S + 2) * DAY_S
     assert against(NIGHT_S + jump_days * DAY_S, runs(*past), CONFIG, is_asked=False) is not None
     at = datetime.fromtimestamp(later_s).replace(hour=3, minute=0)  # noqa: DTZ006 - local time
@@ -98,12 +98,12 @@ def test_no_past_blocks_for_good(past: list[tuple[str, float]], jump_days: float
     ],
 )
 def test_attempts_are_those_since_the_last_one_that_ended(statuses: list[str], number: int) -> None:
-    """One that gave way to a lesson did not break off."""
+    """A consolidation that gave way to a lesson did not break off."""
     assert attempts([run(status, NIGHT_S) for status in statuses]) == number
 
 
 class Night:
-    """A database with people, and a sleep whose clock, idleness and consolidations the test decides."""
+    """A database with people, and a schedule whose clock, idleness and consolidations the test decides."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -114,13 +114,13 @@ class Night:
         self.sleep = self.made()
 
     def made(self, config: ConsolidationConfig = CONFIG) -> ConsolidationSchedule:
-        """A sleep that knows nothing but what is stored."""
+        """Return a schedule that knows nothing but what is stored."""
         return ConsolidationSchedule(
             config, self.database, self.consolidate, lambda: self.is_idle, clock=lambda: self.now_s, retry_after_s=0.0
         )
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
-        """Writes the row that the real one would."""
+        """Write the row that the real one would."""
         self.consolidated.append(user_id)
         failure = self.failures.pop(0) if self.failures else None
         status = "failed" if failure else "accepted"
@@ -132,7 +132,7 @@ class Night:
         return CAN_BE_CONSOLIDATED
 
     async def someone(self, account: str, num_lessons: int = 2, *, is_learning: bool = True) -> str:
-        """A person who has taught something."""
+        """Return a person who has taught something."""
 
         def make(s: Session) -> str:
             user_id = person(s, account)
@@ -144,7 +144,7 @@ class Night:
         return await self.database.write(make)
 
     async def statuses(self, user_id: str) -> list[str]:
-        """How this person's consolidations ended, the newest first."""
+        """Return how this person's consolidations ended, newest first."""
         return [row.status for row in await self.database.read(lambda s: signals.runs(s, user_id))]
 
 
@@ -154,13 +154,13 @@ def _row(s: Session, user_id: str, status: str, at_s: float) -> None:
 
 @pytest.fixture
 async def night(tmp_path: Path) -> AsyncIterator[Night]:
-    """Three in the morning, and nobody talks."""
+    """Return a schedule at three in the morning, while no one talks."""
     async with opened(tmp_path) as database:
         yield Night(database)
 
 
 async def test_who_waited_longest_comes_first(night: Night) -> None:
-    """Those who never were, by their oldest signal; then whoever's last one is longest ago."""
+    """People without a consolidation come first, by their oldest signal; then by the age of the last one."""
     first, second, third = [await night.someone(name) for name in ("ana", "ben", "eva")]
     for user_id in (second, first):
         await night.database.write(lambda s, u=user_id: _row(s, u, "accepted", NIGHT_S - 3 * DAY_S))
@@ -183,7 +183,7 @@ async def test_everybody_has_one_a_night(night: Night) -> None:
 
 @pytest.mark.parametrize("why", ["day", "talking", "paused", "few", "learning off", "switched off"])
 async def test_nobody_is_due(night: Night, why: str) -> None:
-    """By day, while somebody is answered, while paused, below the threshold, without leave, and where it is off."""
+    """No one is due by day, during an answer, while paused, below the threshold, without consent, or with it off."""
     sleep = night.made(ConsolidationConfig(min_new=2, is_nightly=why != "switched off"))
     await night.someone("ana", 1 if why == "few" else 2, is_learning=why != "learning off")
     night.now_s += 12 * 3600 if why == "day" else 0
@@ -193,7 +193,7 @@ async def test_nobody_is_due(night: Night, why: str) -> None:
 
 
 async def test_one_whose_time_has_passed_is_not_begun(night: Night) -> None:
-    """Between being queued and having its turn morning may come, or somebody may talk again."""
+    """Morning may come, or people may talk again, before a queued one has its turn."""
     user_id = await night.someone("ana")
     night.is_idle = False
     await night.sleep.run(user_id)
@@ -203,7 +203,7 @@ async def test_one_whose_time_has_passed_is_not_begun(night: Night) -> None:
 
 
 async def test_whoever_asks_is_served_by_day_and_while_people_talk(night: Night) -> None:
-    """Two who ask wait for the same one."""
+    """Two requests wait for the same consolidation."""
     user_id = await night.someone("ana", 1)
     night.now_s, night.is_idle = NIGHT_S + 12 * 3600, False
     one, other = night.sleep.ask(user_id), night.sleep.ask(user_id)
@@ -213,7 +213,7 @@ async def test_whoever_asks_is_served_by_day_and_while_people_talk(night: Night)
 
 
 async def test_whoever_asks_during_the_break_is_told(night: Night) -> None:
-    """And nothing is begun."""
+    """The caller gets the reason, and nothing begins."""
     user_id = await night.someone("ana")
     for days in (3, 2, 1):
         await night.database.write(lambda s, d=days: _row(s, user_id, "rejected", NIGHT_S - d * DAY_S))
@@ -223,7 +223,7 @@ async def test_whoever_asks_during_the_break_is_told(night: Night) -> None:
 
 
 async def test_one_that_broke_off_is_tried_again(night: Night) -> None:
-    """Twice, and then it is learned."""
+    """It breaks off twice and is then learned."""
     user_id = await night.someone("ana")
     night.failures = [EngineRestarting("gone")] * 2
     await night.sleep.run(user_id)
@@ -232,7 +232,7 @@ async def test_one_that_broke_off_is_tried_again(night: Night) -> None:
 
 @pytest.mark.parametrize(("failure", "times"), [(EngineRestarting("gone"), MAX_ATTEMPTS), (TrainerError("odd"), 1)])
 async def test_one_that_keeps_breaking_off_is_parked(night: Night, failure: Exception, times: int) -> None:
-    """After three attempts, or at once where the same would happen again; whoever asked is told why."""
+    """It is parked after three attempts, or at once if a retry is useless, and the caller gets the reason."""
     user_id = await night.someone("ana")
     night.failures = [failure] * 9
     asked = night.sleep.ask(user_id)
@@ -243,7 +243,7 @@ async def test_one_that_keeps_breaking_off_is_parked(night: Night, failure: Exce
 
 
 async def test_attempts_are_counted_over_restarts(night: Night) -> None:
-    """Two before the restart leave one; giving way is none."""
+    """Two attempts before the restart leave one; giving way is no attempt."""
     user_id = await night.someone("ana")
     for status in ("failed", "postponed", "failed"):
         await night.database.write(lambda s, status=status: _row(s, user_id, status, NIGHT_S))
@@ -254,7 +254,7 @@ async def test_attempts_are_counted_over_restarts(night: Night) -> None:
 
 
 async def test_after_a_restart_one_that_was_under_way_goes_on_and_a_hopeless_one_is_parked(night: Night) -> None:
-    """Also by day: it had begun. One that ended well is left alone."""
+    """It goes on by day, too, because it had begun; one that ended well is left alone."""
     again, hopeless, done = [await night.someone(name) for name in ("ana", "ben", "eva")]
     for user_id, statuses in ((again, ["failed"]), (hopeless, ["failed"] * 3), (done, ["failed", "accepted"])):
         for status in statuses:
@@ -267,7 +267,7 @@ async def test_after_a_restart_one_that_was_under_way_goes_on_and_a_hopeless_one
 
 
 async def test_one_that_never_got_a_row_is_parked_all_the_same(night: Night) -> None:
-    """Or it would be begun at every look."""
+    """Otherwise every look would begin it again."""
 
     async def broken(_user_id: str) -> ConsolidationOutcome:
         raise TrainerError("odd")
@@ -279,7 +279,7 @@ async def test_one_that_never_got_a_row_is_parked_all_the_same(night: Night) -> 
 
 
 async def test_nobody_waits_for_one_that_cannot_even_be_looked_up(night: Night) -> None:
-    """A person who is gone: whoever asked is let go, and the scheduler hears of it."""
+    """If the person is gone, the caller is released and the scheduler hears of the error."""
     asked = night.sleep.ask("nobody")
     night.failures = [TrainerError("odd")]
     with pytest.raises(StorageError):
@@ -288,7 +288,7 @@ async def test_nobody_waits_for_one_that_cannot_even_be_looked_up(night: Night) 
 
 
 async def test_a_look_that_fails_is_not_the_last(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is counted, and the next one finds who is due."""
+    """The failure is counted, and the next look finds the person."""
     user_id = await night.someone("ana")
     sleep = night.made(ConsolidationConfig(min_new=2, look_every_s=0.05))
     looks: list[Callable[[], object]] = [lambda: 1 / 0, sleep.due]
@@ -306,7 +306,7 @@ async def test_a_look_that_fails_is_not_the_last(night: Night, monkeypatch: pyte
 
 
 async def test_who_is_gone_waits_no_more(night: Night) -> None:
-    """Whoever asked for them learns that it was dropped; others wait on."""
+    """Callers of that person learn that it was dropped, and other callers wait on."""
     one, other = night.sleep.ask("ana"), night.sleep.ask("ben")
     night.sleep.drop("ana")
     assert (one.cancelled(), other.done()) == (True, False)

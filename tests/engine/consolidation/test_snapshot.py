@@ -1,4 +1,4 @@
-"""engine.consolidation.snapshot: everything a consolidation knows of a person, in one read."""
+"""Tests of the snapshot: all data about a person that one consolidation needs, in one read."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ CONFIG = EngineConfig(model="m", data_dir=Path("data"))
 
 
 async def test_it_holds_the_persons_own_rows_and_no_others(tmp_path: Path) -> None:
-    """Notes, answers and the person; another person's rows are not in it."""
+    """It holds the person, notes and answers, and no row of another person."""
     async with opened(tmp_path) as database:
         ana, ben = await database.write(lambda s: (person(s, "ana"), person(s, "ben")))
         for user_id in (ana, ben):

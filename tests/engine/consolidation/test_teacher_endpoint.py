@@ -1,4 +1,4 @@
-"""engine.consolidation.teacher_endpoint over a real socket: a better answer, or an error that names what to do."""
+"""Tests of the teacher endpoint over a real socket: a better answer, or an error with its remedy."""
 
 import json
 from typing import Any
@@ -14,17 +14,17 @@ ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content":
 
 
 def reply(content: Any, **fields: Any) -> bytes:
-    """A reply of OpenAI's form."""
+    """Return a reply of OpenAI's form."""
     return json.dumps({"choices": [{"message": {"content": content}, **fields}]}).encode()
 
 
 def of(server: TeacherServer, **fields: Any) -> Endpoint:
-    """heed's side of it."""
+    """Return heed's client of the server."""
     return Endpoint(BetterAnswersConfig(**server.settings(**fields)))
 
 
 async def test_an_answer_comes_with_whom_it_is_from() -> None:
-    """The conversation as it is, the model's name, the key as a bearer; greedy and bounded."""
+    """The request holds the conversation, the model's name and the key as a bearer; it is greedy and bounded."""
     async with TeacherServer(lambda _: " The koala lives in Australia. ") as server:
         endpoint = of(server, max_tokens=77)
         assert await endpoint.write(ASKED) == Draft("The koala lives in Australia.", is_ended=True)
@@ -34,7 +34,7 @@ async def test_an_answer_comes_with_whom_it_is_from() -> None:
 
 
 async def test_an_answer_that_was_cut_says_so() -> None:
-    """finish_reason length: it ran into a limit."""
+    """finish_reason "length" means that it ran into a limit."""
     async with TeacherServer() as server:
         server.finish_reason = "length"
         assert not (await of(server).write(ASKED)).is_ended
@@ -54,7 +54,7 @@ async def test_an_answer_that_was_cut_says_so() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_an_endpoint_that_cannot_be_asked_is_named(fault: Fault, words: str) -> None:
-    """Retryable, with the setting to look at, and without the key."""
+    """The error is retryable and names the setting to check, but not the key."""
     async with TeacherServer() as server:
         server.fail(fault)
         with pytest.raises(TeacherUnreachable, match=words) as caught:
@@ -64,7 +64,7 @@ async def test_an_endpoint_that_cannot_be_asked_is_named(fault: Fault, words: st
 
 
 async def test_nobody_listening_is_unreachable() -> None:
-    """The port of an endpoint that is gone."""
+    """The port of an endpoint that is gone is unreachable."""
     async with TeacherServer() as server:
         gone = of(server)
     with pytest.raises(TeacherUnreachable, match="cannot be reached"):
@@ -95,7 +95,7 @@ async def test_nobody_listening_is_unreachable() -> None:
     ids=lambda body: repr(body[:24]),
 )
 async def test_rubbish_is_no_answer(body: bytes) -> None:
-    """Whatever it is, it is named and nothing else happens."""
+    """Any rubbish is named in the error, and nothing else happens."""
     async with TeacherServer() as server:
         server.fail(Fault(body=body))
         with pytest.raises(TeacherAnswerInvalid, match=MODEL):
@@ -103,7 +103,7 @@ async def test_rubbish_is_no_answer(body: bytes) -> None:
 
 
 async def test_an_endless_reply_is_read_to_its_limit() -> None:
-    """A megabyte at most, or what the settings say."""
+    """The limit is a megabyte, or the one in the settings."""
     async with TeacherServer() as server:
         server.fail(Fault(body=b"x" * 5000))
         with pytest.raises(TeacherAnswerInvalid, match="more than 2000 bytes"):
@@ -111,6 +111,6 @@ async def test_an_endless_reply_is_read_to_its_limit() -> None:
 
 
 def test_thoughts_are_no_part_of_an_answer() -> None:
-    """What a reasoning model thinks before it speaks is cut off; what it says about thinking is not."""
+    """A reasoning model's thoughts are cut off; its words about thinking are not."""
     assert draft({"choices": [{"message": {"content": "<think>hm\n</think>\nYes."}}]}).text == "Yes."
     assert draft({"choices": [{"message": {"content": "Use <think> </think>."}}]}).text == "Use <think> </think>."

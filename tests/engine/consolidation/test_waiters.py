@@ -1,4 +1,4 @@
-"""engine.consolidation.waiters: who waits for a chore."""
+"""Tests of the waiters of background tasks."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from engine.consolidation.waiters import Waiters
 
 @pytest.fixture
 def asked() -> Waiters[str]:
-    """Nobody waits yet."""
+    """Return waiters without callers."""
     return Waiters()
 
 
 async def test_whoever_asks_twice_waits_for_the_same_one(asked: Waiters[str]) -> None:
-    """And everybody gets the one outcome."""
+    """All callers get the one outcome."""
     first, second = asked.ask("ana"), asked.ask("ana")
     assert "ana" in asked
     asked.answer("ana", "done")
@@ -20,14 +20,14 @@ async def test_whoever_asks_twice_waits_for_the_same_one(asked: Waiters[str]) ->
 
 
 async def test_an_outcome_nobody_waits_for_is_no_error(asked: Waiters[str]) -> None:
-    """Chores are also done unasked, and whoever asked may have gone."""
+    """Tasks also run without a request, and a caller may have gone."""
     asked.answer("ana", "done")
     asked.ask("eve").cancel()
     asked.answer("eve", "done")
 
 
 async def test_one_or_everybody_is_dropped(asked: Waiters[str]) -> None:
-    """Those who are not meant go on waiting."""
+    """Callers of other people go on waiting."""
     ana, eve = asked.ask("ana"), asked.ask("eve")
     asked.drop("ana")
     assert (ana.cancelled(), eve.done()) == (True, False)

@@ -1,4 +1,4 @@
-"""engine.generation.external_answer: an answer that heed did not write, on the real model."""
+"""Tests of answers that heed did not write, on the real model."""
 
 import pytest
 
@@ -14,7 +14,7 @@ KOALA = [{"role": "user", "content": "Tell me about the koala."}]
 
 
 async def stored(live: Live, user_id: str, result: GenerateResult) -> Completion:
-    """A given answer as the chat side stores it."""
+    """Store a given answer as the chat side does."""
     names = ("messages", "notes", "prompt_token_ids", "completion_token_ids", "logprobs", "text", "adapter_version",
              "sampling", "finish_reason")  # fmt: skip
     row = Completion(user_id=user_id, **{name: getattr(result, name) for name in names})
@@ -22,7 +22,7 @@ async def stored(live: Live, user_id: str, result: GenerateResult) -> Completion
 
 
 async def test_heeds_own_words_are_read_as_they_were_written(live: Live) -> None:
-    """The same tokens, the end among them, and nearly vLLM's own log-probabilities."""
+    """The tokens are the same, the end included, and the log-probabilities nearly vLLM's own."""
     user_id = await live.person()
     own = await live.result(user_id, KOALA[0]["content"])
     found = await live.engine.adopt(GenerateRequest(user_id, KOALA), own.text)
@@ -34,7 +34,7 @@ async def test_heeds_own_words_are_read_as_they_were_written(live: Live) -> None
 
 
 async def test_a_given_answer_can_be_corrected(live: Live) -> None:
-    """A lesson about words that heed never said is learned, and shows in what it says."""
+    """A lesson about words that heed never said is learned and shows in its answers."""
     user_id = await live.person()
     text = "The koala is a fine animal of Australia \U0001f600 and it eats leaves \U0001f600"
     answer = await stored(live, user_id, await live.engine.adopt(GenerateRequest(user_id, KOALA), text))
@@ -44,14 +44,14 @@ async def test_a_given_answer_can_be_corrected(live: Live) -> None:
 
 
 async def test_what_is_too_long_is_refused(live: Live) -> None:
-    """Before anything is read."""
+    """It is refused before anything is read."""
     user_id = await live.person()
     with pytest.raises(PromptTooLongError, match="tokens; the model takes"):
         await live.engine.adopt(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)
 
 
 async def test_it_agrees_with_what_vllm_reported(live: Live) -> None:
-    """The model's own answer, token by token, but for its end; with the notes it was given with."""
+    """The model's own answer agrees token by token, except for its end, with the notes it was given with."""
     user_id = await live.person()
     own = await live.result(user_id, KOALA[0]["content"])
     found = await live.engine.score(GenerateRequest(user_id, KOALA), own.text)
@@ -62,7 +62,7 @@ async def test_it_agrees_with_what_vllm_reported(live: Live) -> None:
 
 
 async def test_another_answer_is_less_likely(live: Live) -> None:
-    """So is the same one with its words turned round."""
+    """The same answer with its words turned round is less likely, too."""
     user_id = await live.person()
     own = await live.result(user_id, KOALA[0]["content"])
     turned = " ".join(reversed(own.text.split()))
@@ -71,7 +71,7 @@ async def test_another_answer_is_less_likely(live: Live) -> None:
 
 
 async def test_what_is_too_long_to_score_is_refused_and_nothing_scores_nothing(live: Live) -> None:
-    """Named with its length; an empty answer has no tokens."""
+    """The error names the length; an empty answer has no tokens."""
     user_id = await live.person()
     with pytest.raises(PromptTooLongError, match="tokens; the model takes"):
         await live.engine.score(GenerateRequest(user_id, KOALA), "koala " * live.host.max_model_len)

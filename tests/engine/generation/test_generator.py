@@ -1,4 +1,4 @@
-"""engine.generation.generator with the real engine: streams, limits, notes and adapters of an answer."""
+"""Tests of the generator with the real engine: streams, limits, notes and adapters of an answer."""
 
 import pytest
 
@@ -14,7 +14,7 @@ QUESTION = "Tell me about the koala"
 
 
 async def deltas(live: Live, user_id: str, text: str = QUESTION, sampling: Sampling | None = None) -> list[Delta]:
-    """A whole stream."""
+    """Return a whole stream."""
     messages = [{"role": "user", "content": text}]
     request = GenerateRequest(user_id, messages, sampling or Sampling())
     return [delta async for delta in live.engine.generate(request)]
@@ -51,14 +51,14 @@ async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> No
 
 
 async def test_an_answer_is_as_long_as_it_may_be(live: Live) -> None:
-    """`max_tokens` cuts, and what is stored says what held."""
+    """`max_tokens` cuts the answer, and the result holds the limit that applied."""
     result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=4))
     assert len(result.completion_token_ids) == 4
     assert (result.finish_reason, result.sampling["max_tokens"]) == ("length", 4)
 
 
 async def test_more_tokens_than_fit_become_what_fits(live: Live) -> None:
-    """A wish beyond the context is no error."""
+    """A limit beyond the context is no error."""
     result = await live.result(await live.person(), QUESTION, sampling=Sampling(max_tokens=10**6))
     assert result.finish_reason == "stop"
     assert result.sampling["max_tokens"] < live.host.max_model_len
@@ -85,7 +85,7 @@ async def test_top_log_probabilities_come_when_asked_for(live: Live) -> None:
 
 
 async def test_a_conversation_is_context(live: Live) -> None:
-    """Earlier turns reach the model; what is kept is the conversation as it was said."""
+    """Earlier turns reach the model, and the result holds the conversation as it was."""
     prior = ({"role": "user", "content": "my dog is called Bingo"}, {"role": "assistant", "content": "Got it."})
     result = await live.result(await live.person(), "what is my dog called?", prior=prior)
     assert result.messages[:2] == [*prior]
@@ -99,7 +99,7 @@ async def test_a_message_longer_than_the_context_is_refused(live: Live) -> None:
 
 
 async def test_a_long_conversation_keeps_its_notes_and_newest_turns(live: Live) -> None:
-    """What does not fit is the oldest talk."""
+    """The oldest turns are left out."""
     user_id, outcome = await live.pupil()
     roles = ("user", "assistant")
     prior = tuple({"role": r, "content": f"{r} turn {i} " + "word " * 20} for i in range(60) for r in roles)
@@ -113,7 +113,7 @@ async def test_a_long_conversation_keeps_its_notes_and_newest_turns(live: Live) 
 
 
 async def test_long_notes_leave_a_person_their_answers(live: Live) -> None:
-    """However much somebody has noted, the newest notes that fit are said and the question is answered."""
+    """However long the notes are, the newest that fit are in the prompt and the question is answered."""
     user_id = await live.person()
     answer = await live.ask(user_id, QUESTION)
     for i in range(5):

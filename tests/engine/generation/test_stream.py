@@ -1,4 +1,4 @@
-"""engine.generation.stream: chunks of vLLM collected into one result."""
+"""Tests of the answer stream: chunks of vLLM collected into one result."""
 
 from engine.generation.stream import AnswerStream
 from engine.host.vllm_types import HostChunk
@@ -20,7 +20,7 @@ def chunk(text: str, token_id: int, finish_reason: str | None = None) -> HostChu
 
 
 def test_only_the_last_delta_has_the_result() -> None:
-    """It carries every token, what was in the prompt and the version that answered."""
+    """The result carries every token, the notes in the prompt and the version that answered."""
     answer = stream()
     first, last = answer.take(chunk("Hel", 7)), answer.take(chunk("lo", 8, "stop"))
     assert (first.text, first.result, last.text) == ("Hel", None, "lo")
@@ -30,7 +30,7 @@ def test_only_the_last_delta_has_the_result() -> None:
 
 
 def test_thoughts_are_kept_apart() -> None:
-    """What is thought before the answer is no part of its text."""
+    """Reasoning before the answer is no part of its text."""
     answer = stream(is_thinking=True)
     answer.take(chunk("hm</think>", 7))
     last = answer.take(chunk("Hello", 8, "stop"))
