@@ -228,8 +228,10 @@ class OutboxSender:
         num_failures = num_unreachable = 0
         while True:
             try:
-                await self._show(outbox_item)
-                return await self._note_shown(outbox_item)
+                if await self._is_waiting(outbox_item):
+                    await self._show(outbox_item)
+                    await self._note_shown(outbox_item)
+                return
             except SlowDown as error:
                 self._limiters[outbox_item.platform].park(outbox_item.post.place, error.retry_after_s)
                 self._metrics.waited_s.labels(outbox_item.platform).inc(error.retry_after_s)
@@ -243,6 +245,11 @@ class OutboxSender:
                 if num_failures == MAX_FAILURES:
                     return await self._give_up(outbox_item, error)
                 await self._sleep(float(num_failures))
+
+    async def _is_waiting(self, outbox_item: OutboxItem) -> bool:
+        """Return False if it was shown after the reading that queued it, or was erased with its person."""
+        row = await self._database.read(lambda s: outbox.get(s, outbox_item.id))
+        return row is not None and row.state == OutboxState.WAITING
 
     async def _show(self, outbox_item: OutboxItem) -> None:
         """Bring every part to its final text, beginning with the first that an earlier attempt did not finish."""

@@ -8,6 +8,7 @@ held against the version it replaces; the pointer flip, the marks on what was ta
 transaction, the last one, so that anything that breaks off before it leaves the parent active and every signal new.
 """
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -146,7 +147,12 @@ class Consolidator:
             run = UpdateRun(user_id=user_id, kind=kind, parent_version=parent.number, notes=said)
             return _Consolidation(updates.start(s, run), parent, snapshot, live, said)
 
-        return await self._database.write(begin)
+        writing = asyncio.ensure_future(self._database.write(begin))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:  # the row may be stored already: it must not say "running" for ever
+            async with self._failures_recorded(await writing):
+                raise
 
     async def _run(self, consolidation: _Consolidation) -> ConsolidationOutcome:
         snapshot = consolidation.snapshot

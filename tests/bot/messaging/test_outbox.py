@@ -13,6 +13,7 @@ from bot.core.gateway import Turn
 from bot.errors import NotReady
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.live_view import CURSOR
+from bot.messaging.outbox_item import OutboxItem
 from engine.errors import EngineRestarting, PromptTooLongError
 from storage.conversations import completions, inbox, message_roles, outbox
 from storage.errors import DatabaseLost
@@ -152,6 +153,23 @@ async def test_what_was_stored_and_not_shown_is_shown_by_the_next_heed(start: St
     async with start() as heed:
         (message,) = (await heed.shown()).messages
         assert message.text.startswith(ANSWER)
+
+
+async def test_what_is_shown_while_a_platform_opens_is_not_shown_again(
+    start: StartRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reading that looks for unshown messages may be older than the moment it is used."""
+    async with start() as heed:
+        user_id = await heed.gateway.person(ANA)
+        await heed.outbox.say(Post(HOME, "hello"), user_id, "greeting")
+        await heed.shown()
+        stale = await heed.database.read(lambda s: outbox.get(s, "greeting"))
+        assert stale is not None
+        stale.state = OutboxState.WAITING
+        stale.payload = OutboxItem.of_post(Post(HOME, "hello"), user_id, "greeting").row().payload
+        monkeypatch.setattr(outbox, "waiting", lambda _: [stale])
+        await heed.outbox.open(HOME.platform)
+        assert (await heed.shown()).texts() == ["hello"]
 
 
 async def test_nothing_is_given_up_while_the_database_is_away(start: StartRig) -> None:

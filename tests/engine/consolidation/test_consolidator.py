@@ -13,6 +13,7 @@ import pytest_asyncio
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import ConsolidationConfig
 from engine.consolidation.consolidator import Consolidator
+from engine.consolidation.schedule import PAUSED
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
 from storage.conversations import completions
@@ -21,6 +22,7 @@ from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, UpdateRun
 from tests.engine.footprint import footprint
 from tests.engine.live import Live
+from tests.patience import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -257,13 +259,42 @@ async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str
     asked = asyncio.create_task(live.engine.consolidate(pupil))
     await has_begun(live, pupil)
     live.engine.pause_consolidation(True)
-    await live.engine.settled()
-    assert [run.status for run in await runs(live, pupil)] == ["postponed"]
-    assert ((await live.user(pupil)).active_version, await marks(live, pupil)) == (before, {None})
-    assert await live.database.read(versions.unfinished) == []
-    assert (await live.engine.consolidate(pupil)).reason == "Learning is paused."
-    live.engine.pause_consolidation(False)
+    try:
+        await live.engine.settled()
+        assert [run.status for run in await runs(live, pupil)] == ["postponed"]
+        assert ((await live.user(pupil)).active_version, await marks(live, pupil)) == (before, {None})
+        assert await live.database.read(versions.unfinished) == []
+        assert (await live.engine.consolidate(pupil)).reason == PAUSED
+    finally:
+        live.engine.pause_consolidation(False)
     assert (await asked).status == "learned"
+
+
+async def test_pausing_while_its_row_is_written_leaves_no_row_that_says_running(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row is committed when the cancellation arrives, and its writer has not returned."""
+    real = live.database.write
+    was_paused: list[bool] = []
+
+    async def slow(work: Any) -> Any:
+        result = await real(work)
+        if not was_paused and any(run.status == "running" for run in await runs(live, pupil)):
+            was_paused.append(True)
+            live.engine.pause_consolidation(True)
+            await asyncio.sleep(0.05)
+        return result
+
+    monkeypatch.setattr(live.database, "write", slow)
+    asked = asyncio.create_task(live.engine.consolidate(pupil))
+    try:
+        await until(lambda: bool(was_paused))
+        await live.engine.settled()
+        assert [run.status for run in await runs(live, pupil)] == ["postponed"]
+    finally:
+        live.engine._schedule.drop(pupil)
+        live.engine.pause_consolidation(False)
+    assert (await asked).status == "kept"
 
 
 @pytest.mark.usefixtures("lenient")
