@@ -228,10 +228,10 @@ class OutboxSender:
         num_failures = num_unreachable = 0
         while True:
             try:
-                if await self._is_waiting(outbox_item):
-                    await self._show(outbox_item)
-                    await self._note_shown(outbox_item)
-                return
+                if not await self._is_waiting(outbox_item):
+                    return None
+                await self._show(outbox_item)
+                return await self._note_shown(outbox_item)
             except SlowDown as error:
                 self._limiters[outbox_item.platform].park(outbox_item.post.place, error.retry_after_s)
                 self._metrics.waited_s.labels(outbox_item.platform).inc(error.retry_after_s)
