@@ -226,9 +226,11 @@ class OutboxSender:
     async def _send(self, outbox_item: OutboxItem) -> None:
         """Show an item, however long the platform makes it wait; give it up if the platform will never take it."""
         num_failures = num_unreachable = 0
+        is_waiting = False
         while True:
             try:
-                if not await self._is_waiting(outbox_item):
+                is_waiting = is_waiting or await self._is_waiting(outbox_item)
+                if not is_waiting:
                     return None
                 await self._show(outbox_item)
                 return await self._note_shown(outbox_item)
