@@ -210,6 +210,7 @@ def engine_config(settings: Settings) -> EngineConfig:
             audit=settings.audit,
             versions=settings.versions,
             is_thinking=settings.thinking,
+            chosen=settings.chosen,
         )
     except ConfigError as error:
         raise SettingsError(str(error)) from None

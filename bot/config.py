@@ -20,6 +20,8 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     field_validator,
@@ -41,6 +43,7 @@ from engine.config import (
 )
 
 ENV_PREFIX = "HEED_"
+_CALIBRATED = ("learn", "gate")  # groups whose settings a model's calibration may replace
 CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read if it is not set
 BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names that other bots use
 KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
@@ -243,6 +246,7 @@ class Settings(BaseSettings):
     curriculum: BetterAnswersConfig = BetterAnswersConfig()
     audit: AuditConfig = AuditConfig()
     versions: VersionConfig = VersionConfig()
+    _chosen: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def model_name(self) -> str:
@@ -260,6 +264,20 @@ class Settings(BaseSettings):
                     raise ValueError(f"there is no {name!r}{_nearest(name, known)}")
         return value
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _note_chosen(cls, values: Any, handler: ModelWrapValidatorHandler["Settings"]) -> "Settings":
+        """Remember which settings of learning were set, even to their default: a calibration leaves them alone."""
+        settings = handler(values)
+        groups = {name: values.get(name) for name in _CALIBRATED} if isinstance(values, Mapping) else {}
+        settings._chosen = frozenset(f"{name}.{key}" for name, group in groups.items() for key in _names(group))
+        return settings
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The settings of learning and gates that the operator has set, as "group.name"."""
+        return self._chosen
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -272,6 +290,14 @@ class Settings(BaseSettings):
         """Return the sources: arguments over the environment over the TOML file."""
         toml = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
         return init_settings, env_settings, BotTokens(settings_cls), toml
+
+
+def _names(group: Any) -> list[str]:
+    """Return the names of a group's settings, however it was given: as a table, as JSON or as a record."""
+    if dataclasses.is_dataclass(group):
+        defaults = type(group)()
+        return [f.name for f in dataclasses.fields(group) if getattr(group, f.name) != getattr(defaults, f.name)]
+    return list(group) if isinstance(group, Mapping) else []
 
 
 def config_path() -> Path:
