@@ -295,7 +295,8 @@ class Settings(BaseSettings):
 def _names(group: Any) -> list[str]:
     """Return the names of a group's settings, however it was given: as a table, as JSON or as a record."""
     if dataclasses.is_dataclass(group):
-        defaults = type(group)()
+        kind: Any = type(group)
+        defaults = kind()
         return [f.name for f in dataclasses.fields(group) if getattr(group, f.name) != getattr(defaults, f.name)]
     return list(group) if isinstance(group, Mapping) else []
 

@@ -15,6 +15,8 @@ from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
 from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
+from engine.calibration import prior, record
+from engine.calibration.record import Calibration
 from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
@@ -75,6 +77,8 @@ class Engine:
         await self._adapters.sweep()
         await self._host.start(progress)
         base_model = await asyncio.to_thread(fingerprint, self._host.model_folder)
+        self.calibration = await asyncio.to_thread(self._calibration, base_model)
+        self.config = self.calibration.applied(self.config)
         parts = self._parts = Parts.build(self.config, self._database, self._host, self._adapters, base_model)
         self._schedule = ConsolidationSchedule(
             self.config.sleep, self._database, parts.consolidator.consolidate, self._is_idle
@@ -87,6 +91,11 @@ class Engine:
         )
         self._scheduler.start()
         self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
+
+    def _calibration(self, base_model: str) -> Calibration:
+        """Return the calibration of the model, or an estimate. Blocking."""
+        found = record.find(self.config, base_model)
+        return found or prior.estimate(self._host.model_folder, self.model_name, base_model, self.config.learn)
 
     async def stop(self) -> None:
         """End updates and vLLM; unfinished updates stay pending in storage."""

@@ -27,7 +27,7 @@ FLOORS = {
     "engine": (
         {"engine.engine"},
         {"engine.parts"},
-        {"engine.consolidation", "engine.generation", "engine.pocket"},
+        {"engine.calibration", "engine.consolidation", "engine.generation", "engine.pocket"},
         {"engine.learning"},
         {"engine.samples"},
         {"engine.adapters"},

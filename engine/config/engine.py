@@ -1,6 +1,6 @@
 """The engine's settings as one record. Nothing else in `engine/` reads the environment or repeats a default."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from engine.config.checks import require
@@ -25,6 +25,7 @@ class EngineConfig:
     curriculum: BetterAnswersConfig = field(default_factory=BetterAnswersConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     is_thinking: bool = False  # handed to the chat template of reasoning models
+    chosen: frozenset[str] | None = None  # "group.name" of what the operator set; None: what is no default
 
     def __post_init__(self) -> None:
         """Refuse combinations that no single group can see."""
@@ -34,6 +35,19 @@ class EngineConfig:
             f"learn.lora_rank {self.learn.lora_rank} is above host.max_lora_rank {self.host.max_lora_rank}",
         )
         self.check_teacher(self.learn)
+
+    @property
+    def chosen_settings(self) -> frozenset[str]:
+        """The settings of learning and gates that a calibration must leave alone, as "group.name"."""
+        if self.chosen is not None:
+            return self.chosen
+        groups = (("learn", self.learn, LearnConfig()), ("gate", self.gate, GateConfig()))
+        return frozenset(
+            f"{group}.{one.name}"
+            for group, values, defaults in groups
+            for one in fields(values)
+            if getattr(values, one.name) != getattr(defaults, one.name)
+        )
 
     def check_teacher(self, learn: LearnConfig) -> None:
         """Raise ConfigError if an update wants a teacher that is not loaded."""

@@ -36,6 +36,7 @@ class LearnConfig:
     is_clip: float = 2.0  # cap of the truncated importance weight (SDPO, arXiv 2601.20802)
     teacher: Teacher = "base"  # sees the standing notes instead of carrying them [learning 0]; external: another model
     reads_notes: bool = True  # the teacher reads the standing notes beside the new feedback
+    reads_own_note: bool = True  # and the feedback itself as a note, too: both forms are followed better than either
     keeps_optimizer: bool = False  # an update goes on with the optimizer that made its parent, while it is in memory
     ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
@@ -52,6 +53,7 @@ class LearnConfig:
     max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
+    teacher_temperature: float = 1.0  # of the teacher's own answers
     max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
     num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
@@ -85,6 +87,7 @@ class LearnConfig:
         require_range("learn.max_sequence_tokens", self.max_sequence_tokens, 16, 1 << 20)
         require_range("learn.max_rollout_tokens", self.max_rollout_tokens, 1, 1 << 14)
         require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
+        require_range("learn.teacher_temperature", self.teacher_temperature, 0, 2)
         for name in ("num_counterfactuals", "num_teacher_rollouts", "num_anchors"):
             require_range(f"learn.{name}", getattr(self, name), 0, 1000)
         require(0 <= self.seed < 1 << 63, "learn.seed does not fit into 63 bits")

@@ -6,6 +6,7 @@ Must run before vllm is first imported in this process; the children inherit the
 import json
 import logging.config
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,16 @@ def has_gpu(dev: Path = Path("/dev")) -> bool:
     return any(dev.glob("nvidia[0-9]*"))
 
 
+def cpu_dtype(model_folder: Path, cpu_info: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the type a CPU computes in: bfloat16 for a checkpoint of 16 bits if its cores can, else float32."""
+    config = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))
+    checkpoint = str(config.get("dtype") or config.get("torch_dtype") or "float32")
+    if checkpoint not in ("bfloat16", "float16") or not cpu_info.is_file():
+        return "float32"
+    flags = set(re.findall(r"\b(?:avx512_bf16|amx_bf16|bf16)\b", cpu_info.read_text(encoding="utf-8")))
+    return "bfloat16" if flags else "float32"
+
+
 def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_file: Path) -> Any:
     """Return the AsyncEngineArgs for this machine. The children end when the process `owner` ends."""
     from vllm import AsyncEngineArgs
@@ -89,7 +100,7 @@ def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_
         model=str(model_folder),
         served_model_name=config.model,
         trust_remote_code=host.trust_remote_code,
-        dtype="float32" if is_cpu and host.dtype == "auto" else host.dtype,
+        dtype=cpu_dtype(model_folder) if is_cpu and host.dtype == "auto" else host.dtype,
         enforce_eager=is_cpu,
         max_model_len=host.max_model_len,
         max_num_seqs=host.max_num_seqs,

@@ -52,6 +52,12 @@ class _Update(PhaseTimer):
     trained: Trained = field(default_factory=Trained)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
 
+    @property
+    def read(self) -> list[str]:
+        """The notes that the teacher reads: those of earlier lessons and, unless switched off, this one's own."""
+        is_own_read = self.learn.reads_own_note and self.note is not None
+        return [*self.notes, self.note.text] if is_own_read and self.note else self.notes
+
     def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
         """Return how the update ended; `version` is active now."""
         return LearnOutcome(
@@ -106,7 +112,7 @@ class Learner:
         update.lap("standing")
         shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
         update.lap("teacher rollouts")
-        taught = lessons.samples(lesson, update.notes, others, self._prompts)
+        taught = lessons.samples(lesson, update.read, others, self._prompts)
         held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
         samples = await self._with_anchors(update, [*taught, *rehearsed, *shown, *held_out])
@@ -140,7 +146,7 @@ class Learner:
     ) -> list[Sample]:
         """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer."""
         asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
-        seen = [teacher_messages(messages, update.notes, hindsight) for messages in asked]
+        seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         responses = await self._rollouts.by_teacher(ref, seen)
         pairs = zip(asked, seen, responses, strict=True)

@@ -96,7 +96,7 @@ class RolloutStore:
 
     async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
         """Return response token ids of the teacher, one for each of the conversations as the teacher sees them."""
-        temperature = self._config.rollout_temperature
+        temperature = self._config.teacher_temperature
         found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
         return [r.response_token_ids for r in found]
 

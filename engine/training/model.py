@@ -46,26 +46,26 @@ class TrainingModel(Protocol):
         """Return the next-token logits, float32, axes [N, V]."""
 
 
-def load_training_model(folder: Path, base_name: str) -> TrainingModel:
-    """Load the trainer's own float32 copy of the model, in the implementation that suits it. Blocking."""
+def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:
+    """Load the trainer's own copy of the model, in the implementation that suits it. Blocking."""
     from engine.training import lean_model
 
-    base = load_base(folder)
+    base = load_base(folder, dtype)
     num_parameters = sum(p.numel() for p in base.parameters())
-    if lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
+    if dtype == torch.float32 and lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
         return lean_model.LeanModel(base, base_name)
     from engine.training.peft_model import PeftTrainingModel
 
     return PeftTrainingModel(base, base_name)
 
 
-def load_base(folder: Path) -> Any:
-    """Load the Hugging Face model of a folder, float32, frozen. Blocking."""
+def load_base(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """Load the Hugging Face model of a folder, frozen. Blocking."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    base: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
+    base: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa")
     return base.requires_grad_(requires_grad=False).eval()
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
+from engine.training import adapted_linear
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
@@ -74,6 +76,9 @@ class PeftTrainingModel:
             self._peft = get_peft_model(self.base, config, adapter_name=name, autocast_adapter_dtype=True)
         else:
             self._peft.add_adapter(name, config)
+        for layer in self._peft.modules():
+            if isinstance(layer, LoraLayer):
+                adapted_linear.install(layer)
 
     @property
     def _peft_model(self) -> Any:

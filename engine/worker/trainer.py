@@ -24,6 +24,7 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.sample import Sample
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
+from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
 from engine.training.peft_model import PeftTrainingModel
@@ -145,7 +146,7 @@ class TrainerExtension:
     def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
         """Load the training model: on a GPU on vLLM's own tensors, on a CPU a copy."""
         if self.heed_settings["is_cpu"]:
-            return load_training_model(folder, base_name)
+            return load_training_model(folder, base_name, self.vllm_config.model_config.dtype)  # type: ignore[attr-defined]
         return PeftTrainingModel(share_weights(folder, self.heed_model_runner.model), base_name)
 
     @_guarded
@@ -159,7 +160,8 @@ class TrainerExtension:
         install(lora_manager, registry)
         teacher = self.heed_load_teacher(spec["teacher_model"], model)
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
-        warm_up(model, LearnConfig.from_dict(spec["learn"]))
+        if isinstance(model, LeanModel):
+            warm_up(model, LearnConfig.from_dict(spec["learn"]))
         return {
             "duration_ms": (time.perf_counter() - started) * 1e3,
             "vocab_size": model.vocab_size,

@@ -1,0 +1,48 @@
+"""The estimate for a model that was not calibrated: a first learning rate from its family and width, and wide gates.
+
+The rate is a published rule for LoRA, 5e-4 (2000 / hidden)^0.78 (Thinking Machines' tinker-cookbook, which swept it
+over its models), with a factor for Qwen. The gates are as wide as the figures of good lessons on very different models
+(`docs/LOG.md`): they stop what has broken down, and not much more, until the model is calibrated.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.calibration.record import Calibration, settings_hash
+from engine.config import LearnConfig
+
+_REFERENCE_RATE, _REFERENCE_WIDTH, _EXPONENT = 5e-4, 2000, 0.78
+_FAMILY_FACTORS = {"qwen2": 2.0, "qwen3": 2.0}
+_LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
+_WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
+REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
+    "steps": 20,
+    "teacher_temperature": 0.3,
+    "max_rollout_tokens": 64,
+    "num_anchors": 8,
+    "micro_batch_tokens": 512,
+}
+
+
+def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> Calibration:
+    """Return the estimate for the model in a folder. Blocking: reads its configuration."""
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    rate = first_rate(settings)
+    return Calibration(
+        model,
+        fingerprint,
+        settings_hash(learn),
+        is_measured=False,
+        learn={"learning_rate": rate, **REAL_MODEL},
+        gate=dict(_WIDE_GATE),
+    )
+
+
+def first_rate(settings: dict[str, Any]) -> float:
+    """Return the first learning rate to try for a Hugging Face model configuration."""
+    text = settings.get("text_config", settings)
+    width = int(text.get("hidden_size") or _REFERENCE_WIDTH)
+    factor = _FAMILY_FACTORS.get(str(text.get("model_type", "")), 1.0)
+    rate = factor * _REFERENCE_RATE * (_REFERENCE_WIDTH / width) ** _EXPONENT
+    return float(f"{min(_HIGHEST_RATE, max(_LOWEST_RATE, rate)):.1e}")

@@ -1,0 +1,39 @@
+"""engine.calibration.prior: the estimate for a model that nobody has calibrated."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.calibration import prior
+from engine.config import EngineConfig, LearnConfig
+
+
+@pytest.mark.parametrize(
+    ("family", "width", "published"),
+    [("llama", 4096, 3e-4), ("qwen3", 4096, 1e-3), ("llama", 2048, 1e-3), ("llama", 8192, 3e-4), ("llama", 576, 1e-3)],
+)
+def test_the_first_rate_is_near_the_published_one(family: str, width: int, published: float) -> None:
+    """Within a factor of three, as the rule's authors found it."""
+    rate = prior.first_rate({"model_type": family, "hidden_size": width})
+    assert published / 3 <= rate <= published * 3
+
+
+def test_a_model_of_several_parts_is_judged_by_its_text_part() -> None:
+    """As Gemma 3's configuration has it."""
+    whole = {"text_config": {"model_type": "llama", "hidden_size": 576}}
+    assert prior.first_rate(whole) == prior.first_rate(whole["text_config"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"hidden_size": 1}, {"hidden_size": 10**9}])
+def test_the_rate_stays_within_bounds(settings: dict[str, int]) -> None:
+    """Whatever a configuration says."""
+    assert 1e-5 <= prior.first_rate(settings) <= 1e-2
+
+
+def test_an_estimate_says_that_it_is_one(tmp_path: Path) -> None:
+    """And can be applied."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": 576}))
+    made = prior.estimate(tmp_path, "m", "0" * 16, LearnConfig())
+    assert not made.is_measured
+    assert made.applied(EngineConfig("m", tmp_path)).learn.learning_rate == made.learn["learning_rate"]
