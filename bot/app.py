@@ -53,6 +53,7 @@ ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
 POCKET = "pocket"
+SMOLLM2 = "smollm2"  # `engine.sources.smollm2` fetches it
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 BACKLOG = 128  # connections that may wait to be accepted
 
@@ -218,6 +219,8 @@ def engine_config(settings: Settings) -> EngineConfig:
 
 def model_path(model: str) -> str:
     """Return a model's folder, or its name on a hub. Raises ModelNotFound if it can be neither."""
+    if model == SMOLLM2:
+        return model
     if model == POCKET:
         from engine.pocket import WEIGHTS
 
@@ -229,7 +232,8 @@ def model_path(model: str) -> str:
     if HUB_NAME.fullmatch(model) and not folder.exists():
         return model
     missing = f"{folder} has no config.json" if folder.is_dir() else f"there is no model {model!r}"
-    raise ModelNotFound(f"HEED_MODEL: {missing}; give `pocket`, a model folder, or a name such as Qwen/Qwen3-8B")
+    choices = "`pocket`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B"
+    raise ModelNotFound(f"HEED_MODEL: {missing}; give {choices}")
 
 
 def listen(host: str, port: int) -> socket.socket:

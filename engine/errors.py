@@ -2,6 +2,7 @@
 
 EngineError
 ├── ModelNotFoundError (also FileNotFoundError)  name another model; nothing was started
+├── ModelFetchError (also OSError)               the message names it: network, disk, hash; nothing was started
 ├── TokenizerMismatch (also ValueError)          name another teacher model; nothing was started
 ├── EngineStartError (also RuntimeError)         read the message: memory, disk, packages
 ├── EngineRestarting (also ConnectionError)      retryable: ask again, the engine is being restarted
@@ -28,6 +29,10 @@ class EngineError(Exception):
 
 class ModelNotFoundError(EngineError, FileNotFoundError):
     """The configured model is neither a folder nor reachable by name."""
+
+
+class ModelFetchError(EngineError, OSError):
+    """A model that heed fetches by itself could not be fetched, checked or converted."""
 
 
 class TokenizerMismatch(EngineError, ValueError):

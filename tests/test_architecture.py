@@ -34,7 +34,7 @@ FLOORS = {
         {"engine.host"},
         {"engine.worker"},
         {"engine.training"},
-        {"engine.gates", "engine.sample", "engine.prompts"},
+        {"engine.gates", "engine.sample", "engine.prompts", "engine.sources"},
         {"engine.config", "engine.requests", "engine.adapter_ref", "engine.errors"},
     ),
     "bot": (
@@ -85,10 +85,10 @@ ENGINE_FACADE = {"engine.engine", "engine.requests", "engine.errors", "engine.co
 
 # Third party -> the only folder that may import it.
 HOMES = {
-    "torch": ("engine/training", "engine/worker", "engine/pocket"),
+    "torch": ("engine/training", "engine/worker", "engine/pocket", "engine/sources"),
     "vllm": ("engine/host", "engine/worker"),
     "peft": ("engine/training", "engine/worker", "engine/pocket"),
-    "transformers": ("engine/training", "engine/worker", "engine/pocket"),
+    "transformers": ("engine/training", "engine/worker", "engine/pocket", "engine/sources"),
     "safetensors": ("engine",),
     "tokenizers": ("engine",),
     "sqlmodel": ("storage",),
@@ -113,6 +113,7 @@ MAY_WRITE_FILES = {
 }
 MAY_WRITE_FOLDERS = {
     "engine/pocket": "makes the weights in a checkout, before anything runs",
+    "engine/sources": "a model that is checked by its hashes and made again, before heed runs",
     "evals": "reports",
     "bench": "reports",
     "tools": "set-up, before heed runs",

@@ -5,18 +5,26 @@ Invariant: after this nothing else asks a hub; vLLM and the trainer are both giv
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError, TokenizerMismatch
+from engine.sources import smollm2
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILE = "tokenizer.json"
+Progress = Callable[[str], None]
 _EDGE_BYTES = 1 << 20
 NEEDED_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
 
 
-def local_model_folder(model: str) -> Path:
-    """Return the folder with the model's files, downloaded by name if need be. Blocking. Raises ModelNotFoundError."""
+def local_model_folder(model: str, data_dir: Path, progress: Progress = lambda _line: None) -> Path:
+    """Return the folder with the model's files, downloaded by name if need be. Blocking.
+
+    Raises ModelNotFoundError, and ModelFetchError for a model that heed fetches by itself.
+    """
+    if model == smollm2.NAME:
+        return smollm2.prepare(data_dir, progress)
     folder = Path(model).expanduser()
     if folder.is_dir():
         return _checked(folder.resolve())
@@ -41,14 +49,14 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def teacher_folder(teacher: str, folder: Path) -> Path | None:
+def teacher_folder(teacher: str, folder: Path, data_dir: Path) -> Path | None:
     """Return the folder of the model that teaches the one in `folder`, or None for none. Blocking.
 
     Raises ModelNotFoundError, and TokenizerMismatch if a token has another id, or none, in one of both.
     """
     if not teacher:
         return None
-    found = local_model_folder(teacher)
+    found = local_model_folder(teacher, data_dir)
     own, others = vocabulary(folder), vocabulary(found)
     if own != others:
         different = sorted(token for token in own.keys() | others.keys() if own.get(token) != others.get(token))

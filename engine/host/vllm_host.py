@@ -62,9 +62,13 @@ class VllmHost:
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Start vLLM and warm it up. Raises ModelNotFoundError, TokenizerMismatch or EngineStartError."""
         progress(f"finding the model {self._config.model}")
-        self._model_folder = await asyncio.to_thread(local_model_folder, self._config.model)
+        self._model_folder = await asyncio.to_thread(
+            local_model_folder, self._config.model, self._config.data_dir, progress
+        )
         teacher = self._config.host.teacher_model
-        self._teacher_folder = await asyncio.to_thread(teacher_folder, teacher, self._model_folder)
+        self._teacher_folder = await asyncio.to_thread(
+            teacher_folder, teacher, self._model_folder, self._config.data_dir
+        )
         try:
             await self._launch(progress)
         except EngineRestarting as error:
@@ -84,9 +88,11 @@ class VllmHost:
         progress("loading the model into vLLM")
         try:
             async with asyncio.timeout(self._config.host.start_timeout_s):
-                llm = await asyncio.to_thread(self._build)
+                llm = await asyncio.to_thread(self._build, progress)
         except asyncio.CancelledError:
             self._is_stopping = True  # the thread goes on
+            raise
+        except EngineStartError:
             raise
         except Exception as error:
             raise EngineStartError(f"vLLM did not start: {error}. See {self._log_file}.") from error
@@ -99,12 +105,18 @@ class VllmHost:
         self._ready.set()
         self._on_state("ready", f"{time.monotonic() - started:.1f} s")
 
-    def _build(self) -> Any:
+    def _build(self, progress: Progress) -> Any:
         set_environment(self._config.host, self._log_file)
         from vllm.v1.engine.async_llm import AsyncLLM
 
         llm = AsyncLLM.from_engine_args(
-            engine_args(self._model_folder, self._config, ProcessId.current(), self._log_file)
+            engine_args(
+                self._model_folder,
+                self._config,
+                ProcessId.current(),
+                self._log_file,
+                lambda remark: progress(remark) if remark else None,
+            )
         )
         if self._is_stopping:
             llm.shutdown()  # no one else has it, and Python waits for its processes before it ends

@@ -8,13 +8,15 @@ import logging.config
 import os
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from engine.config import EngineConfig, HostConfig
+from engine.host.sizing import Sizing, free_memory
+from engine.host.sizing import on_cpu as sizing_on_cpu
 from engine.worker.watchdog import ProcessId
 
-CPU_KV_CACHE_BYTES = 256 << 20  # about 65,000 tokens of a pocket-sized model
 QUIET = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -89,24 +91,37 @@ def cpu_dtype(model_folder: Path, cpu_info: Path = Path("/proc/cpuinfo")) -> str
     return "bfloat16" if flags else "float32"
 
 
-def engine_args(model_folder: Path, config: EngineConfig, owner: ProcessId, log_file: Path) -> Any:
-    """Return the AsyncEngineArgs for this machine. The children end when the process `owner` ends."""
+def engine_args(
+    model_folder: Path,
+    config: EngineConfig,
+    owner: ProcessId,
+    log_file: Path,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Any:
+    """Return the AsyncEngineArgs for this machine. The children end when the process `owner` ends.
+
+    `tell` gets a remark on the sizes, empty for none. Raises EngineStartError if they cannot work.
+    """
     from vllm import AsyncEngineArgs
     from vllm.platforms import current_platform
 
     host = config.host
     is_cpu = current_platform.is_cpu()
+    dtype = cpu_dtype(model_folder) if is_cpu and host.dtype == "auto" else host.dtype
+    own = Sizing(host.kv_cache_bytes, host.max_model_len)
+    sizing = sizing_on_cpu(model_folder, host, dtype, free_memory()) if is_cpu else own
+    tell(sizing.remark)
     return AsyncEngineArgs(
         model=str(model_folder),
         served_model_name=config.model,
         trust_remote_code=host.trust_remote_code,
-        dtype=cpu_dtype(model_folder) if is_cpu and host.dtype == "auto" else host.dtype,
+        dtype=dtype,
         enforce_eager=is_cpu,
-        max_model_len=host.max_model_len,
+        max_model_len=sizing.max_model_len,
         max_num_seqs=host.max_num_seqs,
         max_num_batched_tokens=host.max_num_batched_tokens,
         block_size=host.block_size,
-        kv_cache_memory_bytes=host.kv_cache_bytes or (CPU_KV_CACHE_BYTES if is_cpu else None),
+        kv_cache_memory_bytes=sizing.kv_cache_bytes,
         gpu_memory_utilization=host.gpu_memory_utilization,
         enable_prefix_caching=True,
         enable_lora=True,

@@ -12,44 +12,46 @@ from engine.errors import ModelNotFoundError, TokenizerMismatch
 from engine.host.model_files import TOKENIZER_FILE, local_model_folder, teacher_folder, vocabulary
 from tests.tiny_model import save_tiny_model
 
+NOWHERE = Path("no-such-data")
+
 
 def test_a_folder_is_taken_as_it_is(tiny_model: Path) -> None:
     """A folder is found as an absolute path."""
-    assert local_model_folder(str(tiny_model)) == tiny_model.resolve()
+    assert local_model_folder(str(tiny_model), NOWHERE) == tiny_model.resolve()
 
 
 def test_a_relative_folder_works(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relative folder is found from the current folder."""
     monkeypatch.chdir(tiny_model.parent)
-    assert local_model_folder(tiny_model.name) == tiny_model.resolve()
+    assert local_model_folder(tiny_model.name, NOWHERE) == tiny_model.resolve()
 
 
 @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "~/missing-model", "missing", "a/b/c"])
 def test_a_folder_that_is_not_there_is_named(model: str) -> None:
     """A missing folder is refused and not taken for a name to download."""
     with pytest.raises(ModelNotFoundError, match=r"HEED_MODEL"):
-        local_model_folder(model)
+        local_model_folder(model, NOWHERE)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     """The refusal of a folder without a model names the missing file."""
     with pytest.raises(ModelNotFoundError, match=r"config\.json"):
-        local_model_folder(str(tmp_path))
+        local_model_folder(str(tmp_path), NOWHERE)
 
 
 def test_a_teacher_with_the_same_tokenizer_is_taken(tiny_model: Path, pocket: Path, tmp_path: Path) -> None:
     """A teacher has the same tokens by the same ids; without a teacher there is no folder."""
     other = save_tiny_model(tmp_path / "other", num_layers=2, seed=1)
     copy = Path(shutil.copytree(pocket, tmp_path / "copy"))
-    assert teacher_folder(str(copy), pocket) == copy.resolve()
-    assert teacher_folder(str(other), tiny_model) == other.resolve()
-    assert teacher_folder("", tiny_model) is None
+    assert teacher_folder(str(copy), pocket, NOWHERE) == copy.resolve()
+    assert teacher_folder(str(other), tiny_model, NOWHERE) == other.resolve()
+    assert teacher_folder("", tiny_model, NOWHERE) is None
 
 
 def test_a_teacher_with_another_tokenizer_is_refused_naming_both(tiny_model: Path, pocket: Path) -> None:
     """A teacher with other tokens is refused, and the error names one that differs."""
     with pytest.raises(TokenizerMismatch, match="HEED_HOST_TEACHER_MODEL") as caught:
-        teacher_folder(str(pocket), tiny_model)
+        teacher_folder(str(pocket), tiny_model, NOWHERE)
     assert (str(pocket.resolve()) in str(caught.value), str(tiny_model) in str(caught.value)) == (True, True)
 
 
@@ -62,7 +64,7 @@ def test_one_token_that_was_moved_is_enough(tiny_model: Path, tmp_path: Path) ->
     vocab[first], vocab[second] = vocab[second], vocab[first]
     (other / TOKENIZER_FILE).write_text(json.dumps(raw))
     with pytest.raises(TokenizerMismatch, match="2 tokens differ"):
-        teacher_folder(str(other), tiny_model)
+        teacher_folder(str(other), tiny_model, NOWHERE)
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"model": {}}', '{"model": {"vocab": [[]]}}'])
@@ -90,7 +92,7 @@ def test_a_name_is_downloaded_once(tiny_model: Path, monkeypatch: pytest.MonkeyP
         return str(tiny_model)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert local_model_folder("Qwen/Qwen3-8B") == tiny_model
+    assert local_model_folder("Qwen/Qwen3-8B", NOWHERE) == tiny_model
     assert asked[0][0] == "Qwen/Qwen3-8B"
     assert not any(pattern.endswith("py") for pattern in asked[0][1])
 
@@ -103,4 +105,4 @@ def test_a_failed_download_is_a_clear_refusal(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     with pytest.raises(ModelNotFoundError, match="no route to host"):
-        local_model_folder("Qwen/Qwen3-8B")
+        local_model_folder("Qwen/Qwen3-8B", NOWHERE)

@@ -1,0 +1,100 @@
+"""The size of the KV cache and the longest context, from the model's configuration and the memory that is there.
+
+On a CPU vLLM takes what it is told: here room for FULL_CONTEXTS whole contexts, or a shorter context if that is more
+than a share of the free memory. On a GPU vLLM measures for itself. Invariant: what an operator has set is never
+changed; what cannot work is refused with the setting's name before vLLM is started.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.config import HostConfig
+from engine.errors import EngineStartError
+
+FULL_CONTEXTS = 4
+LONGEST_CPU_CONTEXT = 8192  # tokens, unless the operator wants more: beyond it a CPU reads for minutes
+SHORTEST_CONTEXT = 512
+LEAST_CACHE_BYTES = 256 << 20
+MEMORY_SHARE = 0.25  # of the free memory, for the cache; the rest is for weights, the trainer's copy and adapters
+_ROUND = 128
+_TYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """The cache's size in bytes (None: vLLM's own choice), the context in tokens (None: the model's), and a remark."""
+
+    kv_cache_bytes: int | None
+    max_model_len: int | None
+    remark: str = ""
+
+
+def token_bytes(config: dict[str, Any], dtype: str) -> int:
+    """Return the bytes that one token takes in the KV cache of a model with this configuration."""
+    text = config.get("text_config", config)
+    heads = int(text.get("num_key_value_heads") or text["num_attention_heads"])
+    size = int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
+    return 2 * int(text["num_hidden_layers"]) * heads * size * _TYPE_BYTES.get(dtype, 2)
+
+
+def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int) -> Sizing:
+    """Return the sizes for a CPU. Raises EngineStartError if what the operator set cannot work. Blocking: one file."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    one = token_bytes(config, dtype)
+    limit = int(config.get("text_config", config).get("max_position_embeddings") or LONGEST_CPU_CONTEXT)
+    wanted = host.max_model_len or min(limit, LONGEST_CPU_CONTEXT)
+    if host.kv_cache_bytes is not None:
+        return _in_cache(host, wanted, one)
+    room = max(LEAST_CACHE_BYTES, int(MEMORY_SHARE * free_bytes))
+    needed = FULL_CONTEXTS * wanted * one
+    if needed <= room:
+        return Sizing(max(LEAST_CACHE_BYTES, needed), wanted)
+    if host.max_model_len is not None:
+        if wanted * one > room:
+            raise EngineStartError(
+                f"A context of {wanted} tokens needs {_mb(wanted * one)} MB of cache and {_mb(room)} MB can be spared. "
+                f"Set HEED_HOST_MAX_MODEL_LEN to {_rounded(room // one)} or less, or HEED_HOST_KV_CACHE_BYTES yourself."
+            )
+        return Sizing(room, wanted)
+    fits = max(SHORTEST_CONTEXT, _rounded(room // (FULL_CONTEXTS * one)))
+    return Sizing(
+        max(room, fits * one),
+        fits,
+        f"the memory here is enough for conversations of {fits} tokens, not {wanted}: "
+        "HEED_HOST_MAX_MODEL_LEN and HEED_HOST_KV_CACHE_BYTES choose otherwise",
+    )
+
+
+def _in_cache(host: HostConfig, wanted: int, one: int) -> Sizing:
+    """Return the sizes for a cache that the operator has set."""
+    assert host.kv_cache_bytes is not None
+    fits = _rounded(host.kv_cache_bytes // one)
+    if fits >= wanted:
+        return Sizing(host.kv_cache_bytes, wanted)
+    if host.max_model_len is not None or fits < SHORTEST_CONTEXT:
+        raise EngineStartError(
+            f"HEED_HOST_KV_CACHE_BYTES={host.kv_cache_bytes} holds {host.kv_cache_bytes // one} tokens and a "
+            f"conversation may have {wanted}. Set it to {wanted * one} or more, or HEED_HOST_MAX_MODEL_LEN lower."
+        )
+    return Sizing(host.kv_cache_bytes, fits, f"HEED_HOST_KV_CACHE_BYTES leaves room for conversations of {fits} tokens")
+
+
+def free_memory(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the bytes that this process may still take: the machine's, or the container's if that is less."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text(encoding="utf-8")) if meminfo.is_file() else None
+    free = int(found[1]) << 10 if found else 4 << 30
+    limit, used = cgroup / "memory.max", cgroup / "memory.current"
+    if limit.is_file() and used.is_file() and (text := limit.read_text().strip()) != "max":
+        free = min(free, max(0, int(text) - int(used.read_text())))
+    return free
+
+
+def _rounded(tokens: int) -> int:
+    return tokens // _ROUND * _ROUND
+
+
+def _mb(size: int) -> int:
+    return size >> 20
