@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER
@@ -16,7 +17,9 @@ from engine.adapters import undo
 from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
 from engine.calibration import prior, record
+from engine.calibration.calibrator import Calibrator
 from engine.calibration.record import Calibration
+from engine.calibration.trials import Trials
 from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
@@ -96,6 +99,17 @@ class Engine:
         """Return the calibration of the model, or an estimate. Blocking."""
         found = record.find(self.config, base_model)
         return found or prior.estimate(self._host.model_folder, self.model_name, base_model, self.config.learn)
+
+    async def calibrate(self, progress: Progress) -> Path:
+        """Measure which rates and gates the model needs, and keep it for the next start. Return the file.
+
+        Takes minutes, and the trainer for itself: nobody may be learning. Raises TrainerError, EngineRestarting.
+        """
+        await self.settled()
+        parts = self._started
+        calibrator = Calibrator(Trials(parts.context, parts.candidates), self.config, self.calibration)
+        self.calibration = await calibrator.run(progress)
+        return await asyncio.to_thread(record.keep, self.calibration, self.config.data_dir)
 
     async def stop(self) -> None:
         """End updates and vLLM; unfinished updates stay pending in storage."""

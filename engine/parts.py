@@ -27,6 +27,7 @@ class Parts:
     """One of each; none before the engine has started."""
 
     context: LearningContext
+    candidates: Candidates
     generator: Generator
     learner: Learner
     note_probe: NoteProbe
@@ -54,6 +55,7 @@ class Parts:
         candidates, facts = Candidates(context, adapters), Facts(context)
         return cls(
             context,
+            candidates,
             Generator(context),
             Learner(context, candidates, facts),
             NoteProbe(context),

@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 
 from bot import config
-from bot.cli import backups
+from bot.cli import backups, calibrate
 from bot.cli.client import HeedClient
 from bot.cli.console import console, fail, guarded, settings
 from bot.config import Settings
@@ -49,6 +49,7 @@ cli = typer.Typer(
 adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
 cli.add_typer(adapters, name="adapters")
 cli.add_typer(backups.commands)
+cli.add_typer(calibrate.commands)
 keys = typer.Typer(help="API keys: who may call heed over HTTP, what for, and how much a day.", no_args_is_help=True)
 cli.add_typer(keys, name="keys")
 

@@ -63,7 +63,8 @@ class UpdateScheduler:
         self.num_failures = 0  # errors seen at this edge, for the metrics
 
     def start(self) -> None:
-        """Start the worker task."""
+        """Start the worker task, which prepares the first update before anything else."""
+        self._rouse()
         self._worker = asyncio.create_task(self._work(), name="heed-updates")
 
     async def stop(self) -> None:

@@ -1,0 +1,118 @@
+"""Lessons given to a model on bank prompts, for nobody: what each would have changed, measured and thrown away.
+
+Owns the wishes that are tried and one trial's samples and figures. Invariants: no person's words or adapter are used;
+a trial leaves no version and no file behind; what is measured at the end is answers that nothing was trained on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.config import LearnConfig
+from engine.host.trainer_client import Trained
+from engine.learning.candidates import Candidates
+from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.requests import ChatMessage
+from engine.sample import Kind, Sample
+from engine.samples import lessons
+from engine.samples.context import LearningContext
+
+WISHES = (
+    "Too long. Please answer in one short sentence.",
+    "Please write everything in lowercase letters.",
+    "Please answer in Spanish.",
+    "Please answer as a list of bullet points.",
+    "Please be more formal and polite.",
+    "Please explain it in more detail.",
+)
+PLACEBOS = ("ok", "And now something else.", "I see.")  # feedback that asks for nothing
+_NUM_HELD_OUT = 4  # of the teacher's answers, which are measured and not trained on
+_TRIAL = AdapterRef("calibration", 1, 1_999_999_999, "/heed/calibration")  # known to the worker only while it is scored
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The figures of one lesson; all but `norm` in nats per token."""
+
+    feedback: str
+    before: float  # teacher against student on held-out answers, before the lesson
+    after: float
+    left: float  # share of the divergence that the training left on what it trained on
+    neutral: float  # base against student on held-out neutral answers
+    anchor: float  # the same on the neutral answers that were trained on
+    unasked: float
+    unasked_worst: float
+    norm: float  # Frobenius norm of the change of all LoRA values
+
+    @property
+    def closed(self) -> float:
+        """The share of the held-out divergence that the lesson closed; negative if it went the other way."""
+        return 1 - self.after / self.before if self.before > 0 else 0.0
+
+
+class Trials:
+    """Gives lessons to nobody."""
+
+    def __init__(self, context: LearningContext, candidates: Candidates) -> None:
+        self._trainer = context.trainer
+        self._rollouts = context.rollouts
+        self._prompts = context.prompts
+        self._candidates = candidates
+
+    async def give(self, feedback: str, learn: LearnConfig) -> Trial:
+        """Give one lesson and measure it. Raises TrainerError, EngineRestarting."""
+        trained_on, held_out = await self._samples(feedback, learn)
+        anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, 2 * learn.num_anchors))
+        neutral = anchors[learn.num_anchors :]
+        before = await self._divergence(held_out, ZERO_ADAPTER)
+        update = f"calibration-{learn.learning_rate:g}"
+        trained = await self._candidates.train(
+            update, ZERO_ADAPTER, [*trained_on, *anchors[: learn.num_anchors]], learn
+        )
+        try:
+            published = await self._trainer.publish(update, _TRIAL)
+            after = await self._divergence(held_out, _TRIAL)
+            moved = await self._divergence(neutral, _TRIAL)
+        finally:
+            await self._candidates.close(update)
+            await self._trainer.drop(_TRIAL)
+        return _trial(feedback, trained, before, after, moved, published.update_norm)
+
+    async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
+        """Return what a lesson would train on, and further answers of the teacher."""
+        hindsight, notes = Hindsight(feedback=feedback), [feedback] if learn.reads_own_note else []
+        asked = self._rollouts.with_topics([], learn.num_teacher_rollouts + _NUM_HELD_OUT)
+        rollouts = await self._rollouts.answers_to(
+            ZERO_ADAPTER, [c[-1]["content"] for c in asked[: 1 + learn.num_counterfactuals]]
+        )
+        seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
+        responses = await self._rollouts.by_teacher(ZERO_ADAPTER, seen)
+        shown = [self._shown(*one) for one in zip(asked, seen, responses, strict=True) if one[2]]
+        others: list[Kind] = ["counterfactual"] * learn.num_counterfactuals
+        own = [
+            lessons.sample(kind, rollout, notes, hindsight, self._prompts)
+            for kind, rollout in zip(["correction", *others], rollouts, strict=False)
+        ]
+        return [*own, *shown[_NUM_HELD_OUT:]], shown[:_NUM_HELD_OUT]
+
+    def _shown(self, asked: list[ChatMessage], seen: list[ChatMessage], response_ids: list[int]) -> Sample:
+        return lessons.teacher_sample(asked, seen, response_ids, self._prompts)
+
+    async def _divergence(self, samples: Sequence[Sample], ref: AdapterRef) -> float:
+        scores = await self._trainer.score_in_turn(samples, ref)
+        return fmean([score.divergence for score in scores], [len(sample.response_ids) for sample in samples])
+
+
+def _trial(feedback: str, trained: Trained, before: float, after: float, neutral: float, norm: float) -> Trial:
+    return Trial(
+        feedback,
+        before,
+        after,
+        left=trained.divergence_after / trained.divergence_before if trained.divergence_before > 0 else 1.0,
+        neutral=neutral,
+        anchor=trained.anchor_divergence or 0.0,
+        unasked=trained.figures.get("unasked") or 0.0,
+        unasked_worst=trained.figures.get("unasked_worst") or 0.0,
+        norm=norm,
+    )

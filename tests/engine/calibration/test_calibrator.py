@@ -1,0 +1,45 @@
+"""engine.calibration.calibrator: rates are tried, one is chosen, and the gates are set around it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from engine.calibration import record
+from engine.calibration.calibrator import RATE_FACTORS, Calibrator
+from engine.calibration.record import Calibration
+from engine.calibration.trials import PLACEBOS, WISHES, Trial, Trials
+from engine.config import EngineConfig, LearnConfig
+
+FIRST = 1e-3
+GOOD = Trial("", before=0.3, after=0.1, left=0.2, neutral=0.02, anchor=0.01, unasked=0.01, unasked_worst=0.1, norm=7.0)
+
+
+class World:
+    """Lessons whose result depends on the rate alone: best at twice the estimate."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, float]] = []
+
+    async def give(self, feedback: str, learn: LearnConfig) -> Trial:
+        """One lesson's figures."""
+        self.given.append((feedback, learn.learning_rate))
+        return replace(GOOD, feedback=feedback, after=0.05 if learn.learning_rate == 2 * FIRST else 0.2)
+
+
+async def test_the_best_rate_is_kept_and_gates_are_set_around_its_lessons(tmp_path: Path) -> None:
+    """Every wish is given at the chosen rate, the placebos there only; what it found can be stored and applied."""
+    config = EngineConfig("m", tmp_path)
+    estimate = Calibration(
+        "m", "f" * 16, record.settings_hash(config.learn), False, {"learning_rate": FIRST, "steps": 20}
+    )
+    world, lines = World(), list[str]()
+    found = await Calibrator(cast(Trials, cast(Any, world)), config, estimate).run(lines.append)
+    assert found.is_measured
+    assert found.learn == {"learning_rate": 2 * FIRST, "steps": 20}
+    assert {rate for _, rate in world.given} == {FIRST * factor for factor in RATE_FACTORS}
+    assert [text for text, rate in world.given if rate == 2 * FIRST] == [*WISHES, *PLACEBOS]
+    assert found.gate["max_divergence_left"] == 0.6
+    assert found.figures["rates"].keys() == {"0.0005", "0.001", "0.002"}
+    assert any("0.002" in line for line in lines)
+    record.keep(found, tmp_path)
+    assert record.find(config, "f" * 16) == found
