@@ -11,7 +11,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_wish_is_learned_and_nothing_is_left_of_it(live: Live) -> None:
-    """The held-out answers come nearer to the teacher's; the base answers as before, and the worker has forgotten it."""
+    """The held-out answers come nearer to the teacher's; the base answers as before; the worker has forgotten it."""
     await live.alone()
     context = live.parts.context
     anchors = lessons.anchor_samples(await context.rollouts.anchors(ZERO_ADAPTER, 3))
