@@ -24,11 +24,13 @@ from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
 from engine.consolidation.teacher_endpoint import Endpoint
-from engine.consolidation.waiters import Waiters
+from engine.consolidation.waiters import Waiters, awaited
 from engine.errors import EngineError
+from engine.host import architectures
+from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
-from engine.learning.scheduler import MAX_ATTEMPTS, UpdateScheduler
+from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
 from engine.parts import Parts
 from engine.prompts.hindsight import teacher_messages
 from engine.requests import (
@@ -42,13 +44,13 @@ from engine.requests import (
     UndoResult,
 )
 from engine.samples import notes
-from engine.samples.lessons import Lesson
+from engine.samples.lessons import Lesson, note_text
 from storage.database import Database, Session
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import erasure, people
-from storage.tables import Completion, Feedback, Note, UpdateRun
+from storage.tables import Completion, Feedback, Note, UpdateRun, User
 
 Progress = Callable[[str], None]
 _OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
@@ -75,7 +77,10 @@ class Engine:
         self._parts: Parts | None = None
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
-        """Start vLLM, warm it up, sweep what a crash left. Raises ModelNotFoundError or EngineStartError."""
+        """Start vLLM, warm it up, sweep what a crash left.
+
+        Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError.
+        """
         await self._database.write(_give_up_candidates)
         await self._adapters.sweep()
         await self._host.start(progress)
@@ -86,12 +91,9 @@ class Engine:
         self._schedule = ConsolidationSchedule(
             self.config.sleep, self._database, parts.consolidator.consolidate, self._is_idle
         )
-        self._scheduler = UpdateScheduler(
-            self._prepare,
-            parts.learner.learn,
-            {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run},
-            self._park,
-        )
+        tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
+        can_learn = self._host.trainability.can_learn
+        self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks if can_learn else {}, self._park)
         self._scheduler.start()
         self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
 
@@ -133,6 +135,8 @@ class Engine:
 
     async def _prepare(self) -> None:
         """Make the rollouts of the first update before anyone waits for them."""
+        if not self._host.trainability.can_learn:
+            return
         rollouts = self._started.context.rollouts
         await rollouts.anchors(ZERO_ADAPTER, 1)
         await self._started.learner.warm_up(await rollouts.prepare(ZERO_ADAPTER, []))
@@ -174,6 +178,8 @@ class Engine:
             return await self._keep(row, user.active_version, "")
         if not user.is_learning:
             return await self._keep(row, user.active_version, LEARNING_IS_OFF)
+        if untrained := self._host.trainability.reason:
+            return await self._keep_note(row, user.active_version, f"{untrained} The note is in the prompt.")
         return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
@@ -196,8 +202,8 @@ class Engine:
         """Return when every update and every probe has ended."""
         await self._scheduler.idle()
 
-    async def _keep_note(self, row: Feedback, version: int) -> LearnOutcome:
-        text = " ".join(row.text.split())
+    async def _keep_note(self, row: Feedback, version: int, reason: str = "") -> LearnOutcome:
+        text = note_text(row)
         note = Note(
             user_id=row.user_id,
             feedback_id=row.id,
@@ -206,7 +212,7 @@ class Engine:
             num_tokens=self._started.context.prompts.count(f"- {text}\n"),
         )
         kept = await self._database.write(lambda s: note_rows.add(s, note))
-        outcome = await self._keep(row, version, "")
+        outcome = await self._keep(row, version, reason)
         return LearnOutcome(**asdict(outcome) | {"note": kept.text, "note_id": kept.id})
 
     async def _keep(self, row: Feedback, version: int, reason: str) -> LearnOutcome:
@@ -227,11 +233,11 @@ class Engine:
         Raises PersonNotFound.
         """
         user = await self._database.read(lambda s: people.get(s, user_id))
-        if self._schedule.is_paused:
-            return ConsolidationOutcome("kept", user.active_version, PAUSED)
+        if reason := self._why_not(user):
+            return ConsolidationOutcome("kept", user.active_version, reason)
         outcome = self._schedule.ask(user_id)
         self._submit_consolidation(user_id)
-        return await _awaited(outcome)
+        return await awaited(outcome)
 
     async def rebuild(self, user_id: str) -> ConsolidationOutcome:
         """Make a person's adapter again from zero, behind all lessons. Return the outcome once it has ended.
@@ -239,11 +245,17 @@ class Engine:
         Raises PersonNotFound.
         """
         user = await self._database.read(lambda s: people.get(s, user_id))
-        if self._schedule.is_paused or not user.is_learning:
-            return ConsolidationOutcome("kept", user.active_version, PAUSED if user.is_learning else LEARNING_IS_OFF)
+        if reason := self._why_not(user):
+            return ConsolidationOutcome("kept", user.active_version, reason)
         outcome = self._rebuilds.ask(user_id)
         self._scheduler.submit_task(user_id, "rebuild")
-        return await _awaited(outcome)
+        return await awaited(outcome)
+
+    def _why_not(self, user: User) -> str:
+        """Return why nothing of a person can be trained now; empty if it can."""
+        if not user.is_learning:
+            return LEARNING_IS_OFF
+        return self._host.trainability.reason or (PAUSED if self._schedule.is_paused else "")
 
     async def _rebuild(self, user_id: str) -> None:
         """Run the rebuild and answer its waiters. May be cancelled at any time."""
@@ -360,6 +372,11 @@ class Engine:
         """The configured model."""
         return self.config.model
 
+    @property
+    def trainability(self) -> Trainability:
+        """The model's architecture, and if it learns here, once started."""
+        return self._host.trainability
+
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""
         state, reason = self._state
@@ -368,6 +385,11 @@ class Engine:
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """Return the person's updates, newest first."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+
+    @staticmethod
+    def check_model(folder: Path) -> Trainability:
+        """Return what a model folder holds. Blocking: small files. Raises ArchitectureNotSupported by name."""
+        return architectures.check(folder)
 
     @staticmethod
     async def check_teacher(config: BetterAnswersConfig) -> str:
@@ -392,14 +414,6 @@ class Engine:
 
     def _on_state(self, state: str, reason: str) -> None:
         self._state = (state, "" if state == "ready" else reason)
-
-
-async def _awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
-    """Return the outcome of a background task. The task goes on if the caller is cancelled."""
-    await asyncio.wait({outcome})
-    if outcome.cancelled():
-        return ConsolidationOutcome("kept", 0, "It was dropped: it failed, the person is gone, or heed ends.")
-    return outcome.result()
 
 
 def _give_up_candidates(s: Session) -> None:

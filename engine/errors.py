@@ -3,6 +3,7 @@
 EngineError
 ├── ModelNotFoundError (also FileNotFoundError)  name another model; nothing was started
 ├── ModelFetchError (also OSError)               the message names it: network, disk, hash; nothing was started
+├── ArchitectureNotSupported (also ValueError)   choose a model of an architecture that heed knows
 ├── TokenizerMismatch (also ValueError)          name another teacher model; nothing was started
 ├── EngineStartError (also RuntimeError)         read the message: memory, disk, packages
 ├── EngineRestarting (also ConnectionError)      retryable: ask again, the engine is being restarted
@@ -16,6 +17,7 @@ EngineError
 ├── TeacherError                                 no better answers are written; learning goes on
 │   ├── TeacherUnreachable (also ConnectionError) retryable: check curriculum.url, .model and .api_key
 │   └── TeacherAnswerInvalid (also ValueError)   its reply is no answer: check the server behind curriculum.url
+├── LearningImpossible (also RuntimeError)       the model is quantised: the operator names another one
 ├── NothingToUndo (also LookupError)             tell the person; nothing was changed
 └── TrainerError (also RuntimeError)             the update failed; serving goes on
 """
@@ -33,6 +35,10 @@ class ModelNotFoundError(EngineError, FileNotFoundError):
 
 class ModelFetchError(EngineError, OSError):
     """A model that heed fetches by itself could not be fetched, checked or converted."""
+
+
+class ArchitectureNotSupported(EngineError, ValueError):
+    """The model is of an architecture that heed does not know; nothing was started."""
 
 
 class TokenizerMismatch(EngineError, ValueError):
@@ -93,6 +99,10 @@ class TeacherAnswerInvalid(TeacherError, ValueError):
 
 class TrainerError(EngineError, RuntimeError):
     """The trainer refused a call; the message is its own."""
+
+
+class LearningImpossible(EngineError, RuntimeError):
+    """The model that answers cannot be trained; the message says why."""
 
 
 class NothingToUndo(EngineError, LookupError):

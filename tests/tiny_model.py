@@ -25,7 +25,7 @@ CORPUS = [
 
 def save_tiny_model(path: Path, *, hidden_size: int = 128, num_layers: int = 4, seed: int = 0) -> Path:
     """Writes model, configuration and tokenizer to `path` and returns it."""
-    tokenizer = _tokenizer()
+    tokenizer = tiny_tokenizer()
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(_config(len(tokenizer), hidden_size, num_layers, tokenizer.eos_token_id))
     for parameter in model.parameters():
@@ -36,7 +36,8 @@ def save_tiny_model(path: Path, *, hidden_size: int = 128, num_layers: int = 4, 
     return path
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
+def tiny_tokenizer() -> PreTrainedTokenizerFast:
+    """Return a byte-level tokenizer of 512 tokens with a ChatML template."""
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from bot.app import model_path
@@ -17,7 +18,7 @@ from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
-from engine.errors import TeacherError
+from engine.errors import EngineError, TeacherError
 from storage.database import Database, schema_at
 from storage.errors import StorageError
 from storage.people import api_keys
@@ -55,6 +56,7 @@ async def examine(settings: Settings) -> list[Finding]:
         *_packages(),
         *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
         _model(settings),
+        *_learning(settings),
         _data_directory(settings),
         await _database(settings),
         _disk(settings),
@@ -98,6 +100,25 @@ def _model(settings: Settings) -> Finding:
         return Finding("model", model_path(settings.model))
     except ModelNotFound as error:
         return Finding("model", settings.model, str(error))
+
+
+def _learning(settings: Settings) -> Iterator[Finding]:
+    """Yield whether a model that lies here learns, or why heed does not start with it."""
+    try:
+        folder = Path(model_path(settings.model))
+    except ModelNotFound:
+        return
+    if not folder.is_dir():
+        return
+    from engine.engine import Engine  # brings the engine's libraries along
+
+    try:
+        found = Engine.check_model(folder)
+    except EngineError as error:
+        yield Finding("learning", "impossible: heed does not start with this model", str(error))
+        return
+    state = f"on, {found.architecture}" if found.can_learn else f"off: {found.reason} What is said is kept as notes."
+    yield Finding("learning", state, found.remedy, is_hint=True)
 
 
 def _data_directory(settings: Settings) -> Finding:

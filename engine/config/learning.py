@@ -4,6 +4,7 @@ Values marked [learning 0] come from the project's own measurements on models of
 what may move them.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -14,6 +15,13 @@ Schedule = Literal["constant", "linear"]
 Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
+
+
+def with_fused(modules: Iterable[str]) -> list[str]:
+    """Return the names of linear layers, and of the one that some architectures have in place of several of them."""
+    wanted = list(modules)
+    return wanted + [name for name, parts in FUSED_MODULES.items() if set(parts) & set(wanted)]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Generic, TypeVar
 
+from engine.requests import ConsolidationOutcome
+
 T = TypeVar("T")
 
 
@@ -31,3 +33,11 @@ class Waiters(Generic[T]):
         """Drop the waiters of a person who is gone, or all of them."""
         for key in [key for key in self._waiting if user_id in (None, key)]:
             self._waiting.pop(key).cancel()
+
+
+async def awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> ConsolidationOutcome:
+    """Return the outcome of a background task. The task goes on if the caller is cancelled."""
+    await asyncio.wait({outcome})
+    if outcome.cancelled():
+        return ConsolidationOutcome("kept", 0, "It was dropped: it failed, the person is gone, or heed ends.")
+    return outcome.result()

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
-from engine.errors import TrainerError
+from engine.errors import LearningImpossible, TrainerError
 from engine.host.vllm_host import VllmHost
 from engine.sample import Sample, Score
 
@@ -64,7 +64,10 @@ class Published:
 
 
 class TrainerClient:
-    """Calls the trainer in vLLM's worker. Every method raises TrainerError, EngineRestarting or EngineDown."""
+    """Calls the trainer in vLLM's worker.
+
+    Every method raises TrainerError, EngineRestarting, EngineDown, or LearningImpossible if there is no trainer.
+    """
 
     def __init__(self, host: VllmHost) -> None:
         self._host = host
@@ -123,6 +126,8 @@ class TrainerClient:
         return fitted
 
     async def _call(self, method: str, *args: Any) -> Record:
+        if not self._host.trainability.can_learn:
+            raise LearningImpossible(self._host.trainability.reason)
         record = await self._host.rpc(method, *args)
         if not record["ok"]:
             raise TrainerError(record["error"])

@@ -18,7 +18,8 @@ from typing import Any
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
-from engine.host import vllm_types
+from engine.host import architectures, vllm_types
+from engine.host.architectures import Trainability
 from engine.host.model_files import local_model_folder, teacher_folder
 from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_settings import engine_args, set_environment
@@ -44,6 +45,7 @@ class VllmHost:
         self._config = config
         self._on_state = on_state or (lambda _state, _reason: None)
         self._model_folder = Path()
+        self._trainability = Trainability("")
         self._teacher_folder: Path | None = None
         self._running: RunningEngine | None = None
         self._is_stopping = False
@@ -60,11 +62,15 @@ class VllmHost:
     # -- life --------------------------------------------------------------------------------------------------------
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
-        """Start vLLM and warm it up. Raises ModelNotFoundError, TokenizerMismatch or EngineStartError."""
+        """Start vLLM and warm it up.
+
+        Raises ModelNotFoundError, ArchitectureNotSupported, TokenizerMismatch or EngineStartError.
+        """
         progress(f"finding the model {self._config.model}")
         self._model_folder = await asyncio.to_thread(
             local_model_folder, self._config.model, self._config.data_dir, progress
         )
+        self._trainability = await asyncio.to_thread(architectures.check, self._model_folder)
         teacher = self._config.host.teacher_model
         self._teacher_folder = await asyncio.to_thread(
             teacher_folder, teacher, self._model_folder, self._config.data_dir
@@ -98,8 +104,8 @@ class VllmHost:
             raise EngineStartError(f"vLLM did not start: {error}. See {self._log_file}.") from error
         self._running = RunningEngine(llm, self._config.host.rpc_timeout_s, self._note_death)
         self._tokenizer = llm.get_tokenizer()
-        progress("loading the trainer")
-        await self._prepare_trainer(self._running)
+        progress("loading the trainer" if self.trainability.can_learn else self.trainability.reason)
+        await self._prepare_worker(self._running)
         progress("warming up")
         await self._warm_up()
         self._ready.set()
@@ -112,6 +118,7 @@ class VllmHost:
         llm = AsyncLLM.from_engine_args(
             engine_args(
                 self._model_folder,
+                self._trainability,
                 self._config,
                 ProcessId.current(),
                 self._log_file,
@@ -122,7 +129,15 @@ class VllmHost:
             llm.shutdown()  # no one else has it, and Python waits for its processes before it ends
         return llm
 
-    async def _prepare_trainer(self, running: RunningEngine) -> None:
+    async def _prepare_worker(self, running: RunningEngine) -> None:
+        """Load the trainer, if the model can learn, and note the worker's processes and the size of its vocabulary."""
+        record = await (self._prepare_trainer(running) if self.trainability.can_learn else running.rpc("heed_serve"))
+        if not record["ok"]:
+            raise EngineStartError(f"The trainer did not start: {record['error']}.")
+        running.children = [ProcessId(*pair) for pair in record["processes"]]
+        running.vocab_size = record["vocab_size"]
+
+    async def _prepare_trainer(self, running: RunningEngine) -> dict[str, Any]:
         spec = {
             "model": str(self._model_folder),
             "base_name": self._config.model,
@@ -132,11 +147,7 @@ class VllmHost:
             "learn": self._config.learn.to_dict(),
             "teacher_model": str(self._teacher_folder or ""),
         }
-        record = await running.rpc("heed_prepare", spec)
-        if not record["ok"]:
-            raise EngineStartError(f"The trainer did not start: {record['error']}.")
-        running.children = [ProcessId(*pair) for pair in record["processes"]]
-        running.vocab_size = record["vocab_size"]
+        return await running.rpc("heed_prepare", spec)
 
     async def _warm_up(self) -> None:
         """Generate a short answer: the first pass costs seconds in some kernels, which no person should wait for."""
@@ -222,6 +233,11 @@ class VllmHost:
         return self._model_folder
 
     @property
+    def trainability(self) -> Trainability:
+        """The model's architecture, and if adapters can be trained on it, once started."""
+        return self._trainability
+
+    @property
     def num_running(self) -> int:
         """Streams in flight."""
         return self._in_flight.total()
@@ -304,7 +320,7 @@ class VllmHost:
                 vllm_types.tokens_input(prompt_token_ids),
                 params,
                 request_id,
-                lora_request=vllm_types.lora_request(adapter),
+                lora_request=vllm_types.lora_request(adapter) if self.trainability.can_learn else None,
                 priority=priority,
             )
             with running.watched():
@@ -335,9 +351,12 @@ class VllmHost:
             self._has_died.set()
 
     async def add_adapter(self, adapter: AdapterRef) -> None:
-        """Verify the version in the worker and give it to vLLM. Raises AdapterLoadError; others are not affected."""
+        """Verify the version in the worker and give it to vLLM. Raises AdapterLoadError; others are not affected.
+
+        A model that cannot learn has no adapters: its answers are the base model's.
+        """
         running = await self._current()
-        if adapter.lora_int_id in running.loaded:
+        if adapter.lora_int_id in running.loaded or not self.trainability.can_learn:
             return
         async with self._adapter_lock:
             if adapter.lora_int_id not in running.loaded:
@@ -357,6 +376,8 @@ class VllmHost:
         async with self._is_idle:
             await self._is_idle.wait_for(lambda: not self._in_flight[adapter.lora_int_id])
         running = await self._current()
+        if not self.trainability.can_learn:
+            return
         running.loaded.discard(adapter.lora_int_id)
         await running.alone(running.llm.remove_lora, adapter.lora_int_id)
         await running.rpc("heed_drop", adapter.lora_int_id)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import EngineConfig, HostConfig
+from engine.config.learning import with_fused
+from engine.host.architectures import Trainability
 from engine.host.sizing import Sizing, free_memory
 from engine.host.sizing import on_cpu as sizing_on_cpu
 from engine.worker.watchdog import ProcessId
@@ -93,6 +95,7 @@ def cpu_dtype(model_folder: Path, cpu_info: Path = Path("/proc/cpuinfo")) -> str
 
 def engine_args(
     model_folder: Path,
+    trainability: Trainability,
     config: EngineConfig,
     owner: ProcessId,
     log_file: Path,
@@ -107,7 +110,7 @@ def engine_args(
 
     host = config.host
     is_cpu = current_platform.is_cpu()
-    dtype = cpu_dtype(model_folder) if is_cpu and host.dtype == "auto" else host.dtype
+    dtype = _dtype(model_folder, host, trainability, is_cpu=is_cpu)
     own = Sizing(host.kv_cache_bytes, host.max_model_len)
     sizing = sizing_on_cpu(model_folder, host, dtype, free_memory()) if is_cpu else own
     tell(sizing.remark)
@@ -124,11 +127,11 @@ def engine_args(
         kv_cache_memory_bytes=sizing.kv_cache_bytes,
         gpu_memory_utilization=host.gpu_memory_utilization,
         enable_prefix_caching=True,
-        enable_lora=True,
+        enable_lora=trainability.can_learn,
         max_lora_rank=host.max_lora_rank,
         max_loras=host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu,
         max_cpu_loras=host.max_cpu_loras,
-        lora_target_modules=list(config.learn.target_modules),
+        lora_target_modules=with_fused(config.learn.target_modules),
         logprobs_mode="processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
         scheduling_policy="priority",
         async_scheduling=False,  # a call into the worker finds no batch half done
@@ -146,3 +149,10 @@ def engine_args(
             },
         },
     )
+
+
+def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, is_cpu: bool) -> str:
+    """Return the type of the weights, which of a quantised model is that of its scales: no CPU kernel takes float32."""
+    if host.dtype != "auto" or not is_cpu:
+        return host.dtype
+    return cpu_dtype(model_folder) if trainability.can_learn else "bfloat16"

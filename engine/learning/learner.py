@@ -197,13 +197,12 @@ class Learner:
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
             return
-        text = " ".join(lesson.note_text.split())
         note = Note(
             user_id=lesson.user_id,
             feedback_id=lesson.feedback_id,
-            text=text,
+            text=lesson.note_text,
             state=NoteState.LEARNING,
-            num_tokens=self._prompts.count(f"- {text}\n"),
+            num_tokens=self._prompts.count(f"- {lesson.note_text}\n"),
         )
         update.note = await self._database.write(lambda s: note_rows.add(s, note))
 

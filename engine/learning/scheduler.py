@@ -41,7 +41,7 @@ class UpdateScheduler:
         *,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
-        """`prepare` runs once, first; `learn` runs one update; `tasks` run behind every lesson.
+        """`prepare` runs once, first; `learn` runs one update; `tasks` run behind every lesson, those there are.
 
         `park(feedback_id, reason)` gives an update up.
         """
@@ -91,6 +91,8 @@ class UpdateScheduler:
 
     def submit_task(self, user_id: str, task: TaskKind = "settle") -> None:
         """Queue a background task behind every lesson; settling comes after rebuilding and after consolidating."""
+        if task not in self._kinds:
+            return
         if task == "consolidate":
             self._tasks.setdefault((user_id, task))
             self._rouse()

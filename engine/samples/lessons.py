@@ -30,17 +30,23 @@ class Lesson:
     def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
         """Return the lesson of a correction or an ideal. Raise ValueError for any other kind."""
         if feedback.kind == FeedbackKind.CORRECTION:
-            hindsight, note = Hindsight(feedback=feedback.text), feedback.text
+            hindsight = Hindsight(feedback=feedback.text)
         elif feedback.kind == FeedbackKind.IDEAL:
-            hindsight, note = Hindsight(solution=feedback.text), solution_note(feedback.text)
+            hindsight = Hindsight(solution=feedback.text)
         else:
             raise ValueError(f"feedback of kind {feedback.kind} teaches nothing at once")
-        return cls(feedback.id, feedback.user_id, completion, hindsight, note)
+        return cls(feedback.id, feedback.user_id, completion, hindsight, note_text(feedback))
 
     @property
     def corrected(self) -> Rollout:
         """The answer the feedback is about."""
         return Rollout.of(self.completion)
+
+
+def note_text(feedback: Feedback) -> str:
+    """Return the standing note that feedback becomes, on one line."""
+    text = solution_note(feedback.text) if feedback.kind == FeedbackKind.IDEAL else feedback.text
+    return " ".join(text.split())
 
 
 def samples(

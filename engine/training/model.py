@@ -61,12 +61,20 @@ def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch
 
 def load_base(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
     """Load the Hugging Face model of a folder, frozen. Blocking."""
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    base: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa")
+    config = AutoConfig.from_pretrained(folder)
+    base: nn.Module = AutoModelForCausalLM.from_pretrained(
+        folder, config=config, dtype=dtype, attn_implementation=attention_of(config)
+    )
     return base.requires_grad_(requires_grad=False).eval()
+
+
+def attention_of(config: Any) -> str:
+    """Return the attention implementation of Hugging Face that computes a model: "sdpa" would skip its soft-capping."""
+    return "eager" if getattr(config, "attn_logit_softcapping", None) else "sdpa"
 
 
 def open_slot(

@@ -1,11 +1,13 @@
-"""The training forward by Hugging Face and PEFT: any architecture that vLLM serves with LoRA, on a CPU or a GPU.
+"""The training forward by Hugging Face and PEFT: each architecture that heed trains, on a CPU or a GPU.
 
 Owns the PEFT model; its LoRA parameters are views of the slots' flat buffers. Invariants: base parameters never
-require a gradient and are never changed; with no slot active the output is the base model's.
+require a gradient and are never changed; with no slot active the output is the base model's; a layer that an adapter
+is wanted on gets one, also if it is a part of a larger one (Phi-3's qkv_proj and gate_up_proj), or none is made.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
+from engine.config.learning import FUSED_MODULES
 from engine.training import adapted_linear
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
@@ -26,6 +29,8 @@ class PeftTrainingModel:
         """Take a Hugging Face causal model with frozen parameters. In place: PEFT wraps its linear layers."""
         self.base_name = base_name
         self.base = base
+        self._softcap: float | None = getattr(base.config, "final_logit_softcapping", None)  # of Gemma 2
+        self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
         self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
         self._names: dict[int, str] = {}  # PEFT adapter name by the slot's identity
@@ -43,7 +48,8 @@ class PeftTrainingModel:
         return int(self.base.get_output_embeddings().weight.shape[0])
 
     def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
-        """Return the slot of this shape and role, made on first use."""
+        """Return the slot of this shape and role, made on first use. Raises ValueError if the model lacks a layer."""
+        shape = replace(shape, target_modules=self._layers(shape.target_modules))
         if (shape, role) not in self._slots:
             self._slots[shape, role] = self._make_slot(shape, f"{role}-{shape.name}")
         return self._slots[shape, role]
@@ -51,6 +57,15 @@ class PeftTrainingModel:
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
         """Return the base model as an adapter of rank 1: every value zero."""
         return self.slot(LoraShape(1, 1, target_modules)).export()
+
+    def _layers(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the model's own layers that the wanted ones are, or are parts of."""
+        fused = {part: name for name, parts in FUSED_MODULES.items() for part in parts if name in self._linear}
+        found = {module if module in self._linear else fused.get(module, "") for module in wanted}
+        if not found <= self._linear:
+            missing = ", ".join(m for m in wanted if m not in self._linear and m not in fused)
+            raise ValueError(f"the model has no linear layers named {missing}")
+        return tuple(sorted(found))
 
     def _make_slot(self, shape: LoraShape, name: str) -> LoraSlot:
         self._add_to_peft(shape, name)
@@ -93,8 +108,10 @@ class PeftTrainingModel:
         return out.flatten(0, 1).index_select(0, batch.rows_N)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
-        """Return the next-token logits, float32, axes [N, V]."""
+        """Return the next-token logits, float32, axes [N, V]; soft-capped, c tanh(x / c), if the model's are."""
         logits: Tensor = self.base.get_output_embeddings()(hidden_NH)
+        if self._softcap:
+            logits = torch.tanh(logits / self._softcap) * self._softcap
         return logits.float()
 
     @contextmanager

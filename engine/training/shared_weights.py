@@ -2,8 +2,8 @@
 
 vLLM keeps query, key and value (and gate and up) as one matrix each, one below the other, so each of them is a row
 slice of it. Invariants: nothing is copied except small buffers; the views never require a gradient and must never be
-moved, tied or resized. Works for dense, unquantised models; vLLM's CPU build repacks its weights, so there the trainer
-loads a copy of its own (`engine.training.model`).
+moved, tied or resized; a tensor of another shape or of a quantised type is refused. vLLM's CPU build repacks its
+weights, so there the trainer loads a copy of its own (`engine.training.model`).
 """
 
 from collections.abc import Iterator
@@ -13,24 +13,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.training.model import attention_of
+
+TYPES = (torch.float32, torch.bfloat16, torch.float16)  # of weights that the trainer can differentiate through
+
 
 def share_weights(folder: Path, served: nn.Module) -> nn.Module:
-    """Build the Hugging Face model of `folder` on vLLM's tensors. Raises ValueError if one is missing."""
+    """Build the Hugging Face model of `folder` on vLLM's tensors. Raises ValueError if one is missing or unfit."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = AutoConfig.from_pretrained(folder)
     weights = dict(served.named_parameters())
     device = next(iter(weights.values())).device
-    dtype = next(iter(weights.values())).dtype
+    dtype = next((weight.dtype for weight in weights.values() if weight.dtype in TYPES), torch.float32)
     with torch.device("meta"):
-        model: nn.Module = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="sdpa")
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention_of(config))
+    _make_buffers(model, device)
     for name, view in hugging_face_views(model, weights, served.packed_modules_mapping):
         _set_parameter(model, name, view)
     if config.tie_word_embeddings:
         model.get_output_embeddings().weight = model.get_input_embeddings().weight
-    _make_buffers(model, config, device)
     _require_complete(model)
-    return model.requires_grad_(requires_grad=False).eval()
+    frozen: nn.Module = model.requires_grad_(requires_grad=False).eval()
+    return frozen
 
 
 def hugging_face_views(
@@ -48,7 +53,7 @@ def hugging_face_views(
         before = packed[fused][: packed[fused].index(module)] if fused != module else []
         offset = sum(shapes[f"{parent}.{part}.{kind}"][0] for part in before)
         weight = _find(weights, f"{parent}.{fused}" if parent else fused, kind)
-        yield name, weight[offset : offset + shape[0]]
+        yield name, _fitting(name, weight[offset : offset + shape[0]], shape)
 
 
 def _find(weights: dict[str, Tensor], path: str, kind: str) -> Tensor:
@@ -58,17 +63,29 @@ def _find(weights: dict[str, Tensor], path: str, kind: str) -> Tensor:
     raise ValueError(f"vLLM's model has no {path}.{kind}: this architecture cannot share its weights")
 
 
+def _fitting(name: str, view: Tensor, shape: torch.Size) -> Tensor:
+    if view.dtype not in TYPES or view.shape != shape:
+        found = f"{view.dtype} of shape {tuple(view.shape)}"
+        raise ValueError(f"vLLM's {name} is {found}, not {tuple(shape)}: it is quantised or packed in another way")
+    return view
+
+
 def _set_parameter(model: nn.Module, name: str, value: Tensor) -> None:
     path, _, kind = name.rpartition(".")
     setattr(model.get_submodule(path), kind, nn.Parameter(value, requires_grad=False))
 
 
-def _make_buffers(model: nn.Module, config: Any, device: torch.device) -> None:
-    """Compute the buffers of rotary embeddings, which a model made without memory lacks. In place."""
-    for path, module in list(model.named_modules()):
-        if hasattr(module, "inv_freq"):
-            parent, _, name = path.rpartition(".")
-            setattr(model.get_submodule(parent), name, type(module)(config=config).to(device))
+def _make_buffers(model: Any, device: torch.device) -> None:
+    """Compute the buffers (rotary frequencies, Gemma's embedding scale), which a model made without memory lacks.
+
+    In place. The parameters have no memory yet, so that Hugging Face's initialisation leaves them as they are.
+    """
+    for module in list(model.modules()):
+        own = {name: buffer for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta}
+        for name, buffer in own.items():
+            setattr(module, name, torch.empty_like(buffer, device=device))
+        if own:
+            model._init_weights(module)
 
 
 def _require_complete(model: nn.Module) -> None:

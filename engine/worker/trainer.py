@@ -162,13 +162,18 @@ class TrainerExtension:
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
         if isinstance(model, LeanModel):
             warm_up(model, LearnConfig.from_dict(spec["learn"]))
-        return {
-            "duration_ms": (time.perf_counter() - started) * 1e3,
-            "vocab_size": model.vocab_size,
-            "processes": [
-                [process.pid, process.started] for process in family(ProcessId(*self.heed_settings["owner"]))
-            ],
-        }
+        processes = self.heed_processes()
+        return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
+
+    @_guarded
+    def heed_serve(self) -> Record:
+        """Return what `heed_prepare` returns, for a model that is served and not trained."""
+        return {"vocab_size": self.vllm_config.model_config.get_vocab_size()} | self.heed_processes()  # type: ignore[attr-defined]
+
+    def heed_processes(self) -> Record:
+        """Return the processes that belong to this heed's vLLM."""
+        found = family(ProcessId(*self.heed_settings["owner"]))
+        return {"processes": [[process.pid, process.started] for process in found]}
 
     @_guarded
     def heed_open_update(self, spec: Record) -> Record:

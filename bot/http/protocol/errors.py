@@ -18,6 +18,7 @@ from engine.errors import (
     EngineDown,
     EngineError,
     EngineRestarting,
+    LearningImpossible,
     NothingToUndo,
     PromptTooLongError,
 )
@@ -35,6 +36,7 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (AdapterRefused, 422, "invalid_request_error"),
     (BatchNotKept, 404, "not_found_error"),
     (NothingToUndo, 409, "invalid_request_error"),
+    (LearningImpossible, 409, "invalid_request_error"),
     (EngineRestarting, 503, "not_ready_error"),
     (EngineDown, 503, "not_ready_error"),
 )

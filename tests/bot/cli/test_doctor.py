@@ -1,5 +1,6 @@
 """bot.cli.doctor: looks, names remedies, changes nothing."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -45,6 +46,29 @@ async def test_a_well_machine_needs_nothing(tmp_path: Path, free_port: int) -> N
     names = ["python", "vllm", "torch", "data directory", "disk", "port"]
     assert [found[name].remedy for name in names] == [""] * len(names)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "remedy"),
+    [
+        ({"architectures": ["Qwen3ForCausalLM"]}, "on, Qwen3", ""),
+        ({"architectures": ["Qwen3MoeForCausalLM"]}, "impossible", "mixture of experts"),
+        (
+            {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "awq"}},
+            "quantised (AWQ)",
+            "HEED_MODEL",
+        ),
+    ],
+)
+async def test_a_model_that_lies_here_is_looked_at(
+    tmp_path: Path, free_port: int, config: dict[str, object], state: str, remedy: str
+) -> None:
+    """It learns, or is quantised and only served, or is refused, each before anything is loaded."""
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = (await examine(on(free_port, tmp_path, model=str(tmp_path))))["learning"]
+    assert state in found.state
+    assert remedy in found.remedy
+    assert found.is_ok == (state != "impossible")
 
 
 async def test_beyond_loopback_a_key_is_asked_for(tmp_path: Path, free_port: int) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
-from engine.errors import TrainerError
+from engine.errors import LearningImpossible, TrainerError
+from engine.host.architectures import Trainability
 from engine.host.trainer_client import Trained, TrainerClient, finite_or_none
 from engine.sample import Sample
 
@@ -26,6 +27,7 @@ class Host:
     """A host whose worker gives the next scripted record for each call."""
 
     num_running = 0
+    trainability = Trainability("Qwen3")
 
     def __init__(self, *records: dict[str, Any]) -> None:
         self.records = list(records)
@@ -79,3 +81,12 @@ def test_a_figure_can_be_left_out() -> None:
 def test_no_number_is_stored_as_none() -> None:
     """JSON has no word for NaN and infinity."""
     assert [finite_or_none(value) for value in (0.5, math.nan, math.inf)] == [0.5, None, None]
+
+
+async def test_a_quantised_model_has_no_trainer_to_call() -> None:
+    """The reason is raised, and nothing is sent to the worker."""
+    host = Host({})
+    host.trainability = Trainability("Llama", "AWQ")
+    with pytest.raises(LearningImpossible, match="AWQ"):
+        await client(host).score([SAMPLE], ZERO_ADAPTER)
+    assert host.calls == []

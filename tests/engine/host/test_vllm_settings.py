@@ -11,10 +11,12 @@ import pytest
 
 from engine.config import LORA_TARGET_MODULES, EngineConfig, HostConfig
 from engine.host import vllm_settings
+from engine.host.architectures import Trainability
 from engine.host.vllm_settings import engine_args, set_environment
 from engine.worker.watchdog import ProcessId
 
 OWNER = ProcessId(1, 2)
+QWEN = Trainability("Qwen3")
 
 
 @pytest.fixture
@@ -70,9 +72,9 @@ def test_the_driver_folder_of_a_host_is_no_gpu(tmp_path: Path) -> None:
 def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -> None:
     """The arguments have adapters on all linear layers, a slot for every stream and no code from the model."""
     config = EngineConfig(model="tiny", data_dir=tmp_path)
-    args = engine_args(tiny_model, config, OWNER, tmp_path / "vllm.log")
+    args = engine_args(tiny_model, QWEN, config, OWNER, tmp_path / "vllm.log")
     assert args.enable_lora
-    assert args.lora_target_modules == list(LORA_TARGET_MODULES)
+    assert set(args.lora_target_modules) == {*LORA_TARGET_MODULES, "qkv_proj", "gate_up_proj"}  # the last two: Phi-3
     assert args.max_loras == config.host.max_num_seqs + 1
     assert args.max_cpu_loras > args.max_loras
     assert not args.trust_remote_code
@@ -82,6 +84,13 @@ def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -
 
 def test_the_cpu_computes_in_float32_unless_told_otherwise(tiny_model: Path, tmp_path: Path) -> None:
     """The trainer and vLLM then agree to rounding."""
-    assert engine_args(tiny_model, EngineConfig("m", tmp_path), OWNER, tmp_path / "l").dtype == "float32"
+    assert engine_args(tiny_model, QWEN, EngineConfig("m", tmp_path), OWNER, tmp_path / "l").dtype == "float32"
     told = EngineConfig("m", tmp_path, host=HostConfig(dtype="bfloat16"))
-    assert engine_args(tiny_model, told, OWNER, tmp_path / "l").dtype == "bfloat16"
+    assert engine_args(tiny_model, QWEN, told, OWNER, tmp_path / "l").dtype == "bfloat16"
+
+
+def test_a_quantised_model_gets_no_adapters_and_a_type_its_kernels_take(tiny_model: Path, tmp_path: Path) -> None:
+    """Nothing is trained on it, so that there is nothing to serve beside it."""
+    args = engine_args(tiny_model, Trainability("Llama", "AWQ"), EngineConfig("m", tmp_path), OWNER, tmp_path / "l")
+    assert not args.enable_lora
+    assert args.dtype == "bfloat16"

@@ -411,3 +411,15 @@ async def test_holding_leaves_other_tasks_alone(work: Work, scheduler: UpdateSch
     gate.set()
     await scheduler.idle()
     assert (work.cancelled, work.done[-1]) == ([], "settle ana")
+
+
+async def test_a_task_that_this_model_has_not_is_never_queued(work: Work) -> None:
+    """A model that cannot learn has no tasks; the queue is idle all the same."""
+    scheduler = UpdateScheduler(work.prepare, work.learn, {}, work.park)
+    scheduler.start()
+    for kind in ("settle", "rebuild", "consolidate"):
+        scheduler.submit_task("ana", kind)  # type: ignore[arg-type]
+    async with asyncio.timeout(10):
+        await scheduler.idle()
+    await scheduler.stop()
+    assert work.done in ([], ["prepare"])

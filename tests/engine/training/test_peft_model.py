@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from engine.config import LORA_TARGET_MODULES
+from engine.sample import Sample
 from engine.training.batching import plan_batches
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base
 from engine.training.peft_model import PeftTrainingModel
-from tests.engine.updates_of import correction_with_company, run_update, sample
+from tests.engine.updates_of import correction_with_company, run_update, sample, token_ids
+from tests.tiny_architectures import CONFIGS, save_tiny_architecture
 
 SHAPE = LoraShape(8, 16, tuple(sorted(LORA_TARGET_MODULES)))
 
@@ -74,3 +77,60 @@ def test_the_zero_adapter_is_zero(model: PeftTrainingModel) -> None:
     assert len(zero.tensors) == 2 * 7 * 4
     assert not any(t.any() for t in zero.tensors.values())
     assert "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight" in zero.tensors
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_architecture_is_computed_as_hugging_face_computes_it(name: str, tmp_path: Path) -> None:
+    """Windows, soft-capping, scaled embeddings and partial rotation: the log-probabilities are the reference's."""
+    folder = save_tiny_architecture(tmp_path, name)
+    prompt, response = token_ids(40, 1), token_ids(20, 2)
+    reference = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    model = PeftTrainingModel(load_base(folder), name)
+    (batch,) = plan_batches([Sample("correction", prompt, prompt, response)], [0], "student", 10_000, model.device)
+    with torch.no_grad():
+        ours = model.logits(model.hidden(None, batch)).log_softmax(-1)
+        theirs = reference(torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+    assert (ours - theirs).abs().max() < 1e-4
+    assert theirs.exp().max() > 0.05  # far from uniform, so that a difference would show
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_architecture_is_trained_on_all_its_linear_layers(name: str, tmp_path: Path) -> None:
+    """A lesson lowers the divergence, and no linear layer is left out, also where one holds several."""
+    model = PeftTrainingModel(load_base(save_tiny_architecture(tmp_path, name)), name)
+    run = run_update(model, correction_with_company(), steps=4)
+    assert run.measured.divergence_after < run.measured.divergence_before
+    per_layer = 4 if name == "Phi-3" else 7
+    changed = [key for key, value in run.slot.export().tensors.items() if ".lora_B." in key and value.any()]
+    assert len(changed) == per_layer * 4
+    zero = model.zero_adapter(LORA_TARGET_MODULES)
+    assert set(zero.tensors) == set(run.slot.parameters)
+
+
+def test_a_part_of_a_fused_layer_gets_the_whole_layer(tmp_path: Path) -> None:
+    """Phi-3 has query, key and value in one: an adapter wanted on one of them sits on that layer, by its name."""
+    model = PeftTrainingModel(load_base(save_tiny_architecture(tmp_path, "Phi-3")), "phi")
+    slot = model.slot(LoraShape(4, 8, ("down_proj", "q_proj")))
+    assert slot.config["target_modules"] == ["down_proj", "qkv_proj"]
+    assert model.slot(LoraShape.of(slot.config)) is slot
+
+
+def test_a_layer_that_the_model_lacks_is_refused(model: PeftTrainingModel) -> None:
+    """An adapter is never made on fewer layers than it was asked for."""
+    with pytest.raises(ValueError, match="no linear layers named qkv_proj"):
+        model.slot(LoraShape(4, 8, ("qkv_proj", "o_proj")))
+
+
+def test_what_is_peculiar_to_an_architecture_shows_in_the_numbers(tmp_path: Path) -> None:
+    """The comparison above would notice a forward pass that forgot Gemma 2's soft-capping, or its windows."""
+    folder = save_tiny_architecture(tmp_path, "Gemma 2")
+    ids = torch.tensor([token_ids(60, 1)])
+    with torch.no_grad():
+        right = load_base(folder)(ids).logits.log_softmax(-1)
+        for forgotten in (
+            {"attn_logit_softcapping": None},
+            {"final_logit_softcapping": None},
+            {"sliding_window": 1000},
+        ):
+            other = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", **forgotten).eval()
+            assert (other(ids).logits.log_softmax(-1) - right).abs().mean() > 1e-2

@@ -10,19 +10,22 @@ from torch import nn
 from engine.training.model import load_base
 from engine.training.shared_weights import share_weights
 from tests.engine.updates_of import token_ids
+from tests.tiny_architectures import CONFIGS, save_tiny_architecture
 
 PACKED = {"qkv_proj": ["q_proj", "k_proj", "v_proj"], "gate_up_proj": ["gate_proj", "up_proj"]}
+
+FUSED_ALREADY = {"qkv_proj": ["qkv_proj"], "gate_up_proj": ["gate_up_proj"]}  # of Phi-3
 
 
 class Served(nn.Module):
     """A tree of parameters with vLLM's names: fused layers, LoRA wrappers' base_layer, a padded embedding."""
 
-    def __init__(self, base: nn.Module, *, without: str = "nothing") -> None:
+    def __init__(self, base: nn.Module, *, without: str = "nothing", as_type: torch.dtype | None = None) -> None:
         super().__init__()
-        self.packed_modules_mapping = PACKED
+        self.packed_modules_mapping = PACKED if "qkv_proj" not in str(base) else FUSED_ALREADY
         for name, value in fused(dict(base.named_parameters())).items():
             if without not in name:
-                self.put(name, value)
+                self.put(name, value.to(as_type or value.dtype))
 
     def put(self, name: str, value: Any) -> None:
         """Make the modules on the way to a parameter."""
@@ -76,3 +79,32 @@ def test_a_model_with_other_names_is_refused_by_name(tiny_model: Path, missing: 
     """A missing tensor is refused, because half a model cannot be trained."""
     with pytest.raises(ValueError, match=missing):
         share_weights(tiny_model, Served(load_base(tiny_model), without=missing))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_architecture_computes_the_same_on_shared_weights(name: str, tmp_path: Path) -> None:
+    """Buffers that a model computes for itself, as rotary frequencies and Gemma's embedding scale, are there, too."""
+    base = load_base(save_tiny_architecture(tmp_path, name))
+    before = {key: value.clone() for key, value in base.named_parameters()}
+    served = Served(base)
+    shared = share_weights(tmp_path, served)
+    ids = torch.tensor([token_ids(60, 1)])
+    with torch.no_grad():
+        assert torch.equal(shared(input_ids=ids).logits, base(input_ids=ids).logits)
+    assert all(torch.equal(value, before[key]) for key, value in shared.named_parameters())
+
+
+@pytest.mark.parametrize("as_type", [torch.float8_e4m3fn, torch.int8])
+def test_quantised_weights_are_refused(tiny_model: Path, as_type: torch.dtype) -> None:
+    """No forward pass takes them, so it is said at once."""
+    with pytest.raises(ValueError, match="quantised"):
+        share_weights(tiny_model, Served(load_base(tiny_model), as_type=as_type))
+
+
+def test_a_matrix_that_lies_the_other_way_round_is_refused(tiny_model: Path) -> None:
+    """A kernel may want its weights transposed; their shape tells."""
+    served = Served(load_base(tiny_model))
+    down = served.get_submodule("model.layers.0.mlp.down_proj.base_layer")
+    down.weight = nn.Parameter(down.weight.t().clone(), requires_grad=False)
+    with pytest.raises(ValueError, match=r"layers\.0\.mlp\.down_proj"):
+        share_weights(tiny_model, served)

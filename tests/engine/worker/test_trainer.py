@@ -191,6 +191,18 @@ def test_a_worker_that_was_not_prepared_says_so() -> None:
     assert "heed_prepare" in TrainerExtension.heed_status(fresh)["error"]
 
 
+def test_a_model_that_is_only_served_has_processes_and_no_trainer(worker: Worker) -> None:
+    """Its record says how large the vocabulary is and what belongs to this heed, and nothing is loaded."""
+    bare = object.__new__(Worker)
+    settings = worker.vllm_config.additional_config
+    sized = SimpleNamespace(get_vocab_size=lambda: 512)
+    bare.vllm_config = SimpleNamespace(additional_config=settings, model_config=sized)
+    record = bare.heed_serve()
+    assert (record["ok"], record["vocab_size"]) == (True, 512)
+    assert [ProcessId.current().pid, ProcessId.current().started] not in record["processes"]
+    assert bare.heed_trainer is None
+
+
 def test_vllm_loads_from_the_registry_and_never_sees_an_exception(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

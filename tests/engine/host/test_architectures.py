@@ -1,0 +1,86 @@
+"""engine.host.architectures: what a folder's config.json says, before anything is loaded."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import ArchitectureNotSupported, ModelNotFoundError
+from engine.host.architectures import NAMES, check
+
+
+def folder_of(path: Path, **config: Any) -> Path:
+    """Return a folder with a config.json."""
+    (path / "config.json").write_text(json.dumps(config))
+    return path
+
+
+@pytest.mark.parametrize("architecture", NAMES)
+def test_an_architecture_that_heed_trains_passes(tmp_path: Path, architecture: str) -> None:
+    """The field's name of it comes back, and nothing stands against learning."""
+    found = check(folder_of(tmp_path, architectures=[architecture]))
+    assert (found.architecture, found.can_learn, found.reason, found.remedy) == (NAMES[architecture], True, "", "")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "word"),
+    [
+        ("Qwen3MoeForCausalLM", "mixture of experts"),
+        ("Gemma3ForConditionalGeneration", "reads images"),
+        ("MambaForCausalLM", "MambaForCausalLM"),
+        ("BertModel", "BertModel"),
+    ],
+)
+def test_another_architecture_is_refused_by_name(tmp_path: Path, architecture: str, word: str) -> None:
+    """The sentence says what the model is, what to choose instead and by which setting."""
+    with pytest.raises(ArchitectureNotSupported, match=word) as refused:
+        check(folder_of(tmp_path, architectures=[architecture]))
+    sentence = str(refused.value)
+    assert architecture in sentence
+    assert all(name in sentence for name in NAMES.values())
+    assert "HEED_MODEL" in sentence
+
+
+@pytest.mark.parametrize("config", [{}, {"architectures": None}, {"architectures": []}, {"architectures": [7]}])
+def test_a_folder_that_names_no_architecture_is_refused(tmp_path: Path, config: dict[str, Any]) -> None:
+    """An adapter's folder, for example, has a configuration that names none."""
+    with pytest.raises(ArchitectureNotSupported, match="names no architecture"):
+        check(folder_of(tmp_path, **config))
+
+
+@pytest.mark.parametrize(
+    ("config", "method"),
+    [
+        ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "AWQ"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "GPTQ"),
+        ({"quantization_config": {"quant_method": "fp8"}}, "FP8"),
+        ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}, "bitsandbytes"),
+        ({"quantization_config": {"quant_method": "compressed-tensors"}}, "compressed-tensors"),
+        ({"quantization_config": {"quant_method": "a new one"}}, "a new one"),
+        ({"quantization_config": {"load_in_8bit": True}}, "by an unnamed method"),
+        ({"compression_config": {"quant_method": "compressed-tensors"}}, "compressed-tensors"),
+    ],
+)
+def test_a_quantised_checkpoint_is_served_and_not_trained(tmp_path: Path, config: dict[str, Any], method: str) -> None:
+    """The person reads why nothing is trained, the operator what to choose."""
+    found = check(folder_of(tmp_path, architectures=["LlamaForCausalLM"], **config))
+    assert not found.can_learn
+    assert found.reason == f"This model is quantised ({method}), so heed does not train it."
+    assert "HEED_MODEL" in found.remedy
+
+
+@pytest.mark.parametrize("name", ["quantize_config.json", "quant_config.json", "hf_quant_config.json"])
+def test_the_files_of_older_quantisers_count_too(tmp_path: Path, name: str) -> None:
+    """Some checkpoints say it in a file of its own."""
+    (tmp_path / name).write_text("{}")
+    assert not check(folder_of(tmp_path, architectures=["LlamaForCausalLM"])).can_learn
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "\xff"])
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, content: str | None) -> None:
+    """A half-downloaded folder is no architecture that heed lacks."""
+    if content is not None:
+        (tmp_path / "config.json").write_text(content, encoding="latin-1")
+    with pytest.raises(ModelNotFoundError, match=r"config\.json"):
+        check(tmp_path)

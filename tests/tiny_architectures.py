@@ -1,0 +1,74 @@
+"""Random models of every architecture that heed trains, small, each with what is peculiar to it switched on.
+
+Windows shorter than a prompt, soft-capping that bites, attention scaled by another width than the head's, rotary
+embeddings of several kinds: a forward pass that forgets one of them gives other numbers.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    Gemma3TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    Phi3Config,
+    Qwen2Config,
+    Qwen3Config,
+)
+
+from tests.tiny_model import tiny_tokenizer
+
+WINDOW = 24  # tokens; shorter than any prompt and answer together
+SIZES: dict[str, Any] = {
+    "hidden_size": 128,
+    "intermediate_size": 192,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 1024,
+    "pad_token_id": 0,
+    "dtype": "float32",
+}
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+PHI_ROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+GEMMA: dict[str, Any] = {"head_dim": 32, "sliding_window": WINDOW, "query_pre_attn_scalar": 48}
+CONFIGS: dict[str, Callable[..., Any]] = {
+    "Llama": lambda **k: LlamaConfig(**SIZES, **k, rope_parameters=LLAMA3_ROPE, tie_word_embeddings=True),
+    "Mistral": lambda **k: MistralConfig(**SIZES, **k, sliding_window=WINDOW, head_dim=32),
+    "Qwen2": lambda **k: Qwen2Config(**SIZES, **k, tie_word_embeddings=True),
+    "Qwen3": lambda **k: Qwen3Config(**SIZES, **k, head_dim=32, tie_word_embeddings=True),
+    "Phi-3": lambda **k: Phi3Config(**SIZES, **k, sliding_window=WINDOW, rope_parameters=PHI_ROPE),
+    "Gemma 2": lambda **k: Gemma2Config(**SIZES, **k, **GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=6.0),
+    "Gemma 3 (text only)": lambda **k: Gemma3TextConfig(
+        **SIZES, **k, **GEMMA, layer_types=["sliding_attention", "full_attention"] * 2
+    ),
+}
+
+
+def save_tiny_architecture(path: Path, name: str, *, seed: int = 0) -> Path:
+    """Write model, configuration and tokenizer to `path` and return it. `name`: of `CONFIGS`."""
+    tokenizer = tiny_tokenizer()
+    torch.manual_seed(seed)
+    config = CONFIGS[name](
+        vocab_size=len(tokenizer), eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.bos_token_id
+    )
+    model = AutoModelForCausalLM.from_config(config)
+    for parameter in model.parameters():
+        if parameter.dim() == 2:
+            parameter.data.mul_(8.0)
+        else:
+            parameter.data.add_(torch.randn_like(parameter) * 0.1)  # norms and biases, which start at 1 and 0
+    model.float().save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
