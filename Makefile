@@ -13,7 +13,7 @@ PACKAGES := $(wildcard bot engine storage evals bench tools)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test coverage crash check format map lock clean
+.PHONY: help setup setup-dev run test test-real coverage crash check format map lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -33,6 +33,9 @@ test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
 	@# byte code is kept: rewriting every test's assertions takes a processor four seconds, in each process
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder $(ARGS)
+
+test-real: setup-dev ## run the tests with other models than the pocket model: each architecture that heed trains
+	@$(BIN)/python -m pytest -m real tests/real $(ARGS)
 
 coverage: setup-dev ## run the tests and say which share of the lines of bot, engine and storage they run
 	@$(BIN)/python -m tools.chromium

@@ -4,27 +4,29 @@ The models are small and random (`tests.tiny_architectures`), so that each one s
 a minute; one engine runs at a time.
 """
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.engine import Engine
+from engine.errors import ArchitectureNotSupported, LearningImpossible
 from engine.host.architectures import NAMES
-from engine.requests import Sampling
+from engine.requests import GenerateRequest, Sampling
 from engine.sample import Sample
 from storage.database import Database
 from storage.tables import Completion
 from tests.engine.live import Live
-from tests.tiny_architectures import CONFIGS, save_tiny_architecture
+from tests.tiny_architectures import CONFIGS, QUANTISED, save_quantised, save_tiny_architecture
 
 pytestmark = [pytest.mark.real, pytest.mark.engine]
 
-MAX_GAP = 0.002  # nats per token, vLLM against the trainer, both in float32; a forgotten window or cap is 5 times that
+MAX_GAP = 1e-4  # nats per token, vLLM against the trainer, both in float32 (measured: 3e-6)
+QUESTION = "What is the capital of France?"
 GREEDY = Sampling(max_tokens=48)
 HOST = HostConfig(max_num_seqs=2, kv_cache_bytes=32 << 20, max_cpu_loras=8, max_lora_rank=16)
 SHORT = LearnConfig(steps=6, num_teacher_rollouts=2, num_anchors=1, max_rollout_tokens=32)
@@ -52,29 +54,57 @@ async def gap(live: Live, answer: Completion, ref: AdapterRef) -> float:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-async def test_an_architecture_answers_learns_serves_and_takes_back(
-    name: str, tmp_path: Path, record_property: Any
-) -> None:
+async def test_an_architecture_answers_learns_serves_and_takes_back(name: str, tmp_path: Path) -> None:
     """vLLM and the trainer compute the same, with and without an adapter; a lesson lowers the divergence."""
     async with started(save_tiny_architecture(tmp_path / "model", name), tmp_path / "data") as live:
         assert live.engine.trainability.architecture == name
         user_id = await live.person()
-        first = await live.ask(user_id, "What is the capital of France?", sampling=GREEDY)
+        first = await live.ask(user_id, QUESTION, sampling=GREEDY)
         gaps = [await gap(live, first, ZERO_ADAPTER)]
         with live.open_gates():
             outcome = await live.teach(first, "Please answer in fewer words.")
         assert outcome.status == "learned", outcome
         assert outcome.divergence_after < outcome.divergence_before
-        taught = await live.ask(user_id, "What is the capital of France?", sampling=GREEDY, notes="off")
+        taught = await live.ask(user_id, QUESTION, sampling=GREEDY, notes="off")
         assert taught.adapter_version == outcome.adapter_version == 1
         gaps += [await gap(live, taught, await live.parts.context.active.active(user_id))]
-        record_property("gaps", gaps)
-        print(name, gaps, outcome.divergence_before, outcome.divergence_after, outcome.phases_ms)
         assert max(gaps) < MAX_GAP
         assert (await live.engine.undo(user_id)).version == 0
-        again = await live.ask(user_id, "What is the capital of France?", sampling=GREEDY)
+        again = await live.ask(user_id, QUESTION, sampling=GREEDY)
         assert (again.adapter_version, again.completion_token_ids) == (0, first.completion_token_ids)
         assert taught.logprobs != first.logprobs
+
+
+@pytest.mark.parametrize("method", QUANTISED)
+async def test_a_quantised_model_answers_and_keeps_what_it_is_told_as_notes(method: str, tmp_path: Path) -> None:
+    """Nothing is trained, the reason says why, the note is in the next prompt, and an undo takes it out again."""
+    async with started(save_quantised(tmp_path / "model", method), tmp_path / "data") as live:
+        user_id = await live.person()
+        first = await live.ask(user_id, QUESTION, sampling=GREEDY)
+        assert first.text
+        outcome = await live.teach(first, "Please answer in fewer words.")
+        assert (outcome.status, outcome.note, outcome.adapter_version) == ("kept", "Please answer in fewer words.", 0)
+        assert f"quantised ({method})" in outcome.reason
+        assert outcome.reason.endswith("The note is in the prompt.")
+        told = await live.ask(user_id, QUESTION, sampling=GREEDY)
+        assert (told.notes, told.adapter_version) == (["Please answer in fewer words."], 0)
+        assert "quantised" in (await live.engine.consolidate(user_id)).reason
+        with pytest.raises(LearningImpossible, match=method):
+            await live.engine.score(GenerateRequest(user_id, first.messages), "Paris")
+        assert (await live.engine.undo(user_id)).note == "Please answer in fewer words."
+        again = await live.ask(user_id, QUESTION, sampling=GREEDY)
+        assert (again.notes, again.completion_token_ids) == ([], first.completion_token_ids)
+        await live.engine.settled()
+        await live.engine.forget(user_id)
+
+
+async def test_a_mixture_of_experts_is_refused_before_vllm_is_started(tmp_path: Path) -> None:
+    """The sentence comes at once, by name, and no process was started."""
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["Qwen3MoeForCausalLM"]}))
+    with pytest.raises(ArchitectureNotSupported, match="mixture of experts"):
+        async with started(tmp_path, tmp_path / "data"):
+            pass
+    assert not (tmp_path / "data" / "logs").exists()
 
 
 def test_every_name_that_is_let_in_is_started_here() -> None:
