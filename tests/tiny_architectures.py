@@ -22,7 +22,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from tests.tiny_model import tiny_tokenizer
+from tests.tiny_model import STRICT_TEMPLATE, tiny_tokenizer
 
 WINDOW = 24  # tokens; shorter than any prompt and answer together
 SIZES: dict[str, Any] = {
@@ -67,6 +67,8 @@ def save_tiny_architecture(path: Path, name: str, *, seed: int = 0) -> Path:
     config = CONFIGS[name](
         vocab_size=len(tokenizer), eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.bos_token_id
     )
+    if name == "Gemma 2":
+        tokenizer.chat_template = STRICT_TEMPLATE
     model = AutoModelForCausalLM.from_config(config)
     for parameter in model.parameters():
         if parameter.dim() == 2:

@@ -15,6 +15,14 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 TOOLS_TEMPLATE = "{% for t in tools or [] %}[{{ t | tojson }}]\n{% endfor %}" + CHAT_TEMPLATE  # one that shows tools
+# The templates of Gemma 2 and of Mistral's first models, in what they refuse.
+STRICT_TEMPLATE = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate') }}{% endif %}"
+    "<|im_start|>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n{{ m['content'] | trim }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>model\n{% endif %}"
+)
 CORPUS = [
     "The tiger is a large cat that lives in forests. It eats deer and can swim very well.",
     "Please answer in fewer words. Do not use emoji. Call me Ana. My dog is called Rex.",

@@ -70,7 +70,7 @@ class Trainability:
 
     @property
     def remedy(self) -> str:
-        """What the operator does about it; empty if nothing needs doing."""
+        """The sentence for the operator whose model does not learn; empty if it does."""
         if self.can_learn:
             return ""
         return "Set HEED_MODEL to the same model as it was before it was quantised, and heed learns."

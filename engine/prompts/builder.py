@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.errors import PromptTooLongError
 from engine.prompts.reasoning import OPENING, parted
+from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
 _MARK_TOKENS = 12  # enough for a mark and the blanks around it, even if each character is a token
@@ -28,6 +29,7 @@ class PromptBuilder:
         self._tokenizer = tokenizer
         self.max_model_len = max_model_len
         self._is_thinking = is_thinking
+        self._turn_rules = TurnRules.of(tokenizer)
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
     def prompt_token_ids(
@@ -85,7 +87,7 @@ class PromptBuilder:
 
     def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
         text = self._tokenizer.apply_chat_template(
-            [m | {"content": self._defused(m["content"])} for m in messages],
+            [m | {"content": self._defused(m["content"])} for m in self._turn_rules.obeyed(messages)],
             tools=self._defused_tools(tools),
             tokenize=False,
             add_generation_prompt=True,

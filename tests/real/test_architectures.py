@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.real, pytest.mark.engine]
 
 MAX_GAP = 1e-4  # nats per token, vLLM against the trainer, both in float32 (measured: 3e-6)
 QUESTION = "What is the capital of France?"
+SYSTEM = ({"role": "system", "content": "Answer like a teacher."},)  # which Gemma 2's chat template refuses
 GREEDY = Sampling(max_tokens=48)
 HOST = HostConfig(max_num_seqs=2, kv_cache_bytes=32 << 20, max_cpu_loras=8, max_lora_rank=16)
 SHORT = LearnConfig(steps=6, num_teacher_rollouts=2, num_anchors=1, max_rollout_tokens=32)
@@ -59,18 +60,18 @@ async def test_an_architecture_answers_learns_serves_and_takes_back(name: str, t
     async with started(save_tiny_architecture(tmp_path / "model", name), tmp_path / "data") as live:
         assert live.engine.trainability.architecture == name
         user_id = await live.person()
-        first = await live.ask(user_id, QUESTION, sampling=GREEDY)
+        first = await live.ask(user_id, QUESTION, prior=SYSTEM, sampling=GREEDY)
         gaps = [await gap(live, first, ZERO_ADAPTER)]
         with live.open_gates():
             outcome = await live.teach(first, "Please answer in fewer words.")
         assert outcome.status == "learned", outcome
         assert outcome.divergence_after < outcome.divergence_before
-        taught = await live.ask(user_id, QUESTION, sampling=GREEDY, notes="off")
+        taught = await live.ask(user_id, QUESTION, prior=SYSTEM, sampling=GREEDY, notes="off")
         assert taught.adapter_version == outcome.adapter_version == 1
         gaps += [await gap(live, taught, await live.parts.context.active.active(user_id))]
         assert max(gaps) < MAX_GAP
         assert (await live.engine.undo(user_id)).version == 0
-        again = await live.ask(user_id, QUESTION, sampling=GREEDY)
+        again = await live.ask(user_id, QUESTION, prior=SYSTEM, sampling=GREEDY)
         assert (again.adapter_version, again.completion_token_ids) == (0, first.completion_token_ids)
         assert taught.logprobs != first.logprobs
 

@@ -1,0 +1,74 @@
+"""engine.prompts.turn_rules: conversations that a strict chat template takes, with nothing lost."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.prompts.builder import PromptBuilder
+from engine.prompts.turn_rules import TurnRules
+from engine.requests import ChatMessage
+from tests.tiny_model import CHAT_TEMPLATE, STRICT_TEMPLATE, tiny_tokenizer
+
+SILENT = "{% for m in messages if m['role'] != 'system' %}[{{ m['role'] }}] {{ m['content'] }}\n{% endfor %}"
+FORGIVING, GEMMA, DEAF = TurnRules(), TurnRules(takes_system=False, takes_repeats=False), TurnRules(takes_system=False)
+
+
+def tokenizer_with(template: str) -> Any:
+    """Return a tokenizer with a chat template."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def chat(*turns: tuple[str, str]) -> list[ChatMessage]:
+    """Return a conversation."""
+    return [{"role": role, "content": content} for role, content in turns]
+
+
+@pytest.mark.parametrize(("template", "rules"), [(CHAT_TEMPLATE, FORGIVING), (STRICT_TEMPLATE, GEMMA), (SILENT, DEAF)])
+def test_the_rules_are_found_by_trying(template: str, rules: TurnRules) -> None:
+    """A template that leaves system messages out is no better than one that refuses them."""
+    assert TurnRules.of(tokenizer_with(template)) == rules
+
+
+def test_what_a_template_takes_stays_as_it_is() -> None:
+    """Nothing is rewritten without need."""
+    messages = chat(("system", "s"), ("user", "a"), ("user", "b"), ("assistant", "c"))
+    assert FORGIVING.obeyed(messages) == messages
+
+
+def test_a_system_message_goes_to_the_head_of_the_first_question() -> None:
+    """The notes, which stand in it, are read with a template that has no place for them."""
+    messages = chat(("system", "Notes"), ("user", "a"), ("assistant", "b"), ("user", "c"))
+    assert GEMMA.obeyed(messages) == chat(("user", "Notes\n\na"), ("assistant", "b"), ("user", "c"))
+    assert GEMMA.obeyed(chat(("user", "a"), ("system", "late"))) == chat(("user", "a\n\nlate"))
+    assert messages[1] == {"role": "user", "content": "a"}
+
+
+def test_neighbours_of_one_role_become_one_turn() -> None:
+    """Two messages in a row are read as one."""
+    assert GEMMA.obeyed(chat(("user", "a"), ("user", "b"), ("assistant", "c"))) == chat(
+        ("user", "a\n\nb"), ("assistant", "c")
+    )
+
+
+def test_a_prompt_is_made_with_a_strict_template() -> None:
+    """The whole way: a system message and two questions in a row, as token ids, with both texts in them."""
+    tokenizer = tokenizer_with(STRICT_TEMPLATE)
+    messages = chat(("system", "Be short."), ("user", "Hi"), ("user", "there"))
+    ids = PromptBuilder(tokenizer, 2048).prompt_token_ids(messages)
+    assert tokenizer.decode(ids) == "<|im_start|>user\nBe short.\n\nHi\n\nthere<|im_end|>\n<|im_start|>model\n"
+
+
+@given(roles=st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=8))
+def test_no_text_is_lost_whatever_the_order(roles: list[str]) -> None:
+    """Each text is there once, and no two neighbours have one role."""
+    messages = chat(*((role, f"text{i}") for i, role in enumerate(roles)))
+    obeyed = GEMMA.obeyed(messages)
+    said = " ".join(m["content"] for m in obeyed).split()
+    assert sorted(said) == [f"text{i}" for i in range(len(roles))]
+    assert all(a["role"] != b["role"] for a, b in pairwise(obeyed))
+    assert "system" not in {m["role"] for m in obeyed}
