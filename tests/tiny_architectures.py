@@ -43,14 +43,27 @@ LLAMA3_ROPE = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
-PHI_ROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+PHI_ROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "partial_rotary_factor": 0.5,
+    "short_factor": [1.0 + 0.1 * i for i in range(8)],
+    "long_factor": [2.0 + 0.5 * i for i in range(8)],
+    "original_max_position_embeddings": 1024,
+}
 GEMMA: dict[str, Any] = {"head_dim": 32, "sliding_window": WINDOW}
 CONFIGS: dict[str, Callable[..., Any]] = {
     "Llama": lambda **k: LlamaConfig(**SIZES, **k, rope_parameters=LLAMA3_ROPE, tie_word_embeddings=True),
     "Mistral": lambda **k: MistralConfig(**SIZES, **k, sliding_window=WINDOW, head_dim=32),
     "Qwen2": lambda **k: Qwen2Config(**SIZES, **k, tie_word_embeddings=True),
     "Qwen3": lambda **k: Qwen3Config(**SIZES, **k, head_dim=32, tie_word_embeddings=True),
-    "Phi-3": lambda **k: Phi3Config(**SIZES, **k, sliding_window=WINDOW, rope_parameters=PHI_ROPE),
+    "Phi-3": lambda **k: Phi3Config(
+        **SIZES | {"max_position_embeddings": 4096},
+        **k,
+        sliding_window=WINDOW,
+        rope_parameters=PHI_ROPE,
+        original_max_position_embeddings=1024,
+    ),
     "Gemma 2": lambda **k: Gemma2Config(
         **SIZES, **k, **GEMMA, query_pre_attn_scalar=48, attn_logit_softcapping=2.0, final_logit_softcapping=6.0
     ),

@@ -11,7 +11,7 @@ VLLM_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the ranks vLLM 0.32 can
 class HostConfig:
     """How vLLM is built and watched."""
 
-    max_model_len: int | None = None  # tokens of prompt and answer together; None: the model's own limit
+    max_model_len: int | None = None  # tokens of prompt and answer together; None: the model's own; LongRoPE: its first
     max_num_seqs: int = 16  # answers decoded at once
     max_num_batched_tokens: int = 2048  # tokens of one forward pass, prefill included
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32

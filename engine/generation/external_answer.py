@@ -1,4 +1,4 @@
-"""Answers that heed did not write, read by the training model with the person's adapter.
+"""Answers that heed did not write, read by the training model with the person's adapter, or by vLLM if none is trained.
 
 log p(y_t | x, y_<t) for every token y_t of the text, in nats: to say how likely it is (`score`), or to take it for
 heed's own answer, its end included, so that it can be corrected (`adopt`). Invariant: an adopted answer says that it
@@ -6,12 +6,14 @@ was given, and is never taken for on-policy.
 """
 
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from engine.adapter_ref import AdapterRef
 from engine.errors import PromptTooLongError
 from engine.host.trainer_client import TrainerClient
+from engine.host.vllm_host import VllmHost
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.requests import GIVEN, GenerateRequest, GenerateResult, Likelihood
@@ -20,8 +22,9 @@ from engine.sample import Sample
 
 @dataclass(frozen=True)
 class Reading:
-    """The means to read a text: the trainer, the prompts and an adapter."""
+    """The means to read a text: the trainer, the prompts and an adapter; the host for a model that is not trained."""
 
+    host: VllmHost
     trainer: TrainerClient
     prompts: PromptBuilder
     ref: AdapterRef
@@ -35,6 +38,8 @@ class Reading:
             )
         if not answer_ids:
             return []
+        if not self.host.trainability.can_learn:
+            return await self.host.logprobs(prompt_ids, answer_ids, f"read-{uuid.uuid4().hex}")
         (score,) = await self.trainer.score([Sample("gold", prompt_ids, prompt_ids, answer_ids)], self.ref)
         return score.student_logprobs
 

@@ -94,4 +94,4 @@ class Generator:
         return notes.said(wanted, self._config.note, self._host.max_model_len)
 
     def _reading(self, ref: AdapterRef) -> Reading:
-        return Reading(self._trainer, self._prompts, ref)
+        return Reading(self._host, self._trainer, self._prompts, ref)

@@ -55,6 +55,7 @@ class Trainability:
 
     architecture: str  # as the field calls it: "Qwen3"
     quantisation: str = ""  # as the field calls it: "AWQ"; empty for none
+    longest_context: int | None = None  # tokens up to which vLLM and the trainer agree; None: the model's own limit
 
     @property
     def can_learn(self) -> bool:
@@ -86,7 +87,7 @@ def check(folder: Path) -> Trainability:
     architecture = next((name for name in found if name in NAMES), None)
     if architecture is None:
         raise ArchitectureNotSupported(_refusal(folder, found))
-    return Trainability(NAMES[architecture], _quantisation(folder, config))
+    return Trainability(NAMES[architecture], _quantisation(folder, config), _longest_context(config))
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -116,3 +117,15 @@ def _quantisation(folder: Path, config: dict[str, Any]) -> str:
         method = str(settings.get("quant_method") or "by an unnamed method")
         return _METHODS.get(method.lower(), method)
     return next((method for name, method in _OLDER_FILES.items() if (folder / name).is_file()), "")
+
+
+def _longest_context(config: dict[str, Any]) -> int | None:
+    """Return the tokens up to which LongRoPE (Phi-3 with 128k) has one set of frequencies, None for any other rotation.
+
+    Beyond them vLLM takes the long frequencies for every prompt, Hugging Face for the long ones only.
+    """
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if rope.get("rope_type", rope.get("type")) not in ("longrope", "su"):
+        return None
+    found = rope.get("original_max_position_embeddings") or config.get("original_max_position_embeddings")
+    return found if isinstance(found, int) else None

@@ -305,6 +305,15 @@ class VllmHost:
                 return vllm_types.chunk_of(output, sampling)
         raise EngineRestarting("The answer broke off. Ask again.")
 
+    async def logprobs(self, prompt_token_ids: list[int], answer_token_ids: list[int], request_id: str) -> list[float]:
+        """Return the base model's log-probability of each token of an answer, in nats. Raises as `generate`."""
+        read = [*prompt_token_ids, *answer_token_ids]
+        outputs = self._outputs(read, vllm_types.reading_only(), ZERO_ADAPTER, request_id, 0)
+        async with aclosing(outputs):
+            async for output in outputs:
+                return vllm_types.last_logprobs(output, len(answer_token_ids))
+        raise EngineRestarting("The answer broke off. Ask again.")
+
     async def _outputs(
         self, prompt_token_ids: list[int], params: Any, adapter: AdapterRef, request_id: str, priority: int
     ) -> AsyncGenerator[Any, None]:

@@ -9,6 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,9 @@ def engine_args(
     host = config.host
     is_cpu = current_platform.is_cpu()
     dtype = _dtype(model_folder, host, trainability, is_cpu=is_cpu)
-    own = Sizing(host.kv_cache_bytes, host.max_model_len)
-    sizing = sizing_on_cpu(model_folder, host, dtype, free_memory()) if is_cpu else own
+    longest = _max_model_len(host, trainability)
+    own = Sizing(host.kv_cache_bytes, longest)
+    sizing = sizing_on_cpu(model_folder, replace(host, max_model_len=longest), dtype, free_memory()) if is_cpu else own
     tell(sizing.remark)
     return AsyncEngineArgs(
         model=str(model_folder),
@@ -156,3 +158,9 @@ def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, 
     if host.dtype != "auto" or not is_cpu:
         return host.dtype
     return cpu_dtype(model_folder) if trainability.can_learn else "bfloat16"
+
+
+def _max_model_len(host: HostConfig, trainability: Trainability) -> int | None:
+    """Return the tokens of prompt and answer together, None for the model's own limit."""
+    limits = [n for n in (host.max_model_len, trainability.longest_context) if n is not None]
+    return min(limits, default=None)

@@ -54,6 +54,23 @@ def in_one_piece(sampling: Sampling) -> Any:
     return params
 
 
+def reading_only() -> Any:
+    """Return vLLM's parameters for a text that is read, token by token, and not continued."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY
+    )
+
+
+def last_logprobs(output: Any, count: int) -> list[float]:
+    """Return the log-probabilities of the last `count` tokens of a prompt that was read."""
+    first = len(output.prompt_token_ids) - count
+    pairs = zip(output.prompt_token_ids[first:], output.prompt_logprobs[first:], strict=True)
+    return [float(entries[token].logprob) for token, entries in pairs]
+
+
 def lora_request(adapter: AdapterRef) -> Any:
     """Return an adapter by the name, number and path that vLLM's caches are keyed by."""
     from vllm.lora.request import LoRARequest

@@ -26,6 +26,7 @@ from tests.tiny_architectures import CONFIGS, QUANTISED, save_quantised, save_ti
 pytestmark = [pytest.mark.real, pytest.mark.engine]
 
 MAX_GAP = 1e-4  # nats per token, vLLM against the trainer, both in float32 (measured: 3e-6)
+MAX_GAP_BFLOAT16 = 0.05  # the same, a prompt read at once against token by token
 QUESTION = "What is the capital of France?"
 SYSTEM = ({"role": "system", "content": "Answer like a teacher."},)  # which Gemma 2's chat template refuses
 GREEDY = Sampling(max_tokens=48)
@@ -90,8 +91,12 @@ async def test_a_quantised_model_answers_and_keeps_what_it_is_told_as_notes(meth
         told = await live.ask(user_id, QUESTION, sampling=GREEDY)
         assert (told.notes, told.adapter_version) == (["Please answer in fewer words."], 0)
         assert "quantised" in (await live.engine.consolidate(user_id)).reason
+        given = await live.engine.adopt(GenerateRequest(user_id, first.messages, notes="off"), "Paris")
+        assert len(given.logprobs) == len(given.completion_token_ids)
+        read = await live.host.logprobs(first.prompt_token_ids, first.completion_token_ids, "read")
+        assert sum(abs(a - b) for a, b in zip(read, first.logprobs, strict=True)) / len(read) < MAX_GAP_BFLOAT16
         with pytest.raises(LearningImpossible, match=method):
-            await live.engine.score(GenerateRequest(user_id, first.messages), "Paris")
+            await live.parts.context.trainer.score([Sample("gold", [1], [1], [2])], ZERO_ADAPTER)
         assert (await live.engine.undo(user_id)).note == "Please answer in fewer words."
         again = await live.ask(user_id, QUESTION, sampling=GREEDY)
         assert (again.notes, again.completion_token_ids) == ([], first.completion_token_ids)

@@ -77,6 +77,25 @@ def test_the_files_of_older_quantisers_count_too(tmp_path: Path, name: str) -> N
     assert not check(folder_of(tmp_path, architectures=["LlamaForCausalLM"])).can_learn
 
 
+@pytest.mark.parametrize(
+    ("config", "longest"),
+    [
+        ({}, None),
+        ({"rope_scaling": None, "max_position_embeddings": 4096}, None),
+        ({"rope_scaling": {"type": "longrope"}, "original_max_position_embeddings": 4096}, 4096),
+        ({"rope_scaling": {"type": "su"}, "original_max_position_embeddings": 4096}, 4096),
+        ({"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 2048}}, 2048),
+        ({"rope_parameters": {"rope_type": "llama3", "original_max_position_embeddings": 8192}}, None),
+        ({"rope_parameters": {"full_attention": {"rope_type": "default"}}}, None),
+    ],
+)
+def test_longrope_is_served_as_far_as_it_has_one_set_of_frequencies(
+    tmp_path: Path, config: dict[str, Any], longest: int | None
+) -> None:
+    """Behind that, vLLM and the trainer would rotate by different angles."""
+    assert check(folder_of(tmp_path, architectures=["Phi3ForCausalLM"], **config)).longest_context == longest
+
+
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "\xff"])
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, content: str | None) -> None:
     """A half-downloaded folder is no architecture that heed lacks."""

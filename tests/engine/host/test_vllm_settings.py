@@ -94,3 +94,18 @@ def test_a_quantised_model_gets_no_adapters_and_a_type_its_kernels_take(tiny_mod
     args = engine_args(tiny_model, Trainability("Llama", "AWQ"), EngineConfig("m", tmp_path), OWNER, tmp_path / "l")
     assert not args.enable_lora
     assert args.dtype == "bfloat16"
+
+
+def test_a_context_is_as_long_as_wanted_but_no_longer_than_longrope_has_one_rotation(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """The shorter of both limits holds; without either it is the model's own."""
+    long = Trainability("Phi-3", longest_context=4096)
+    for trainability, wanted, expected in (
+        (QWEN, None, None),
+        (QWEN, 900, 900),
+        (long, None, 4096),
+        (long, 9000, 4096),
+    ):
+        config = EngineConfig("m", tmp_path, host=HostConfig(max_model_len=wanted))
+        assert engine_args(tiny_model, trainability, config, OWNER, tmp_path / "l").max_model_len == expected
