@@ -7,7 +7,8 @@ import pytest
 
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.errors import ModelNotFoundError, NothingToUndo
+from engine.errors import ArchitectureNotSupported, ModelNotFoundError, NothingToUndo
+from engine.host.architectures import Trainability
 from engine.requests import Delta, GenerateRequest, Sampling
 from storage.conversations import completions
 from storage.database import Database
@@ -54,6 +55,27 @@ async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
     outcome = await live.teach(await live.ask(user_id, QUESTION), "be\n brief", kind=FeedbackKind.NOTE)
     assert (outcome.status, outcome.note) == ("kept", "be brief")
     assert (await live.result(user_id, QUESTION)).notes == ["be brief"]
+    assert await live.engine.update_log(user_id, 9) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "note"), [(FeedbackKind.CORRECTION, "be brief"), (FeedbackKind.IDEAL, "Write like this: be brief")]
+)
+async def test_on_a_quantised_model_a_correction_is_a_note(
+    live: Live, monkeypatch: pytest.MonkeyPatch, kind: str, note: str
+) -> None:
+    """Nothing is trained, the reason is given, and the note is in the next prompt until it is undone."""
+    await live.alone()
+    monkeypatch.setattr(live.host, "_trainability", Trainability("Qwen3", "AWQ"))
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "be\n brief", kind=kind)
+    assert (outcome.status, outcome.note, outcome.adapter_version) == ("kept", note, 0)
+    assert outcome.reason == ("This model is quantised (AWQ), so heed does not train it. The note is in the prompt.")
+    assert (await live.result(user_id, QUESTION)).notes == [note]
+    for trained in (await live.engine.consolidate(user_id), await live.engine.rebuild(user_id)):
+        assert (trained.status, trained.reason) == ("kept", live.engine.trainability.reason)
+    assert (await live.engine.undo(user_id)).note == note
+    assert (await live.result(user_id, QUESTION)).notes == []
     assert await live.engine.update_log(user_id, 9) == []
 
 
@@ -302,6 +324,16 @@ async def test_a_running_engine_says_so(live: Live, pocket: Path) -> None:
     assert live.engine.is_ready
     assert live.engine.health() == {"model": "ok"}
     assert live.engine.model_name == str(pocket)
+
+
+async def test_a_model_of_another_architecture_is_refused_by_name_at_once(tmp_path: Path) -> None:
+    """The sentence names what it is and what to choose; vLLM's log was not even begun."""
+    (tmp_path / "config.json").write_text('{"architectures": ["Qwen3MoeForCausalLM"]}')
+    database = Database.open(tmp_path)
+    with pytest.raises(ArchitectureNotSupported, match="Qwen3MoeForCausalLM"):
+        await Engine(EngineConfig(str(tmp_path), tmp_path), database).start()
+    await database.close()
+    assert not (tmp_path / "logs").exists()
 
 
 async def test_a_model_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:

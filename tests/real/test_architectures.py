@@ -4,7 +4,6 @@ The models are small and random (`tests.tiny_architectures`), so that each one s
 a minute; one engine runs at a time.
 """
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.engine import Engine
-from engine.errors import ArchitectureNotSupported, LearningImpossible
+from engine.errors import LearningImpossible
 from engine.host.architectures import NAMES
 from engine.requests import GenerateRequest, Sampling
 from engine.sample import Sample
@@ -102,15 +101,6 @@ async def test_a_quantised_model_answers_and_keeps_what_it_is_told_as_notes(meth
         assert (again.notes, again.completion_token_ids) == ([], first.completion_token_ids)
         await live.engine.settled()
         await live.engine.forget(user_id)
-
-
-async def test_a_mixture_of_experts_is_refused_before_vllm_is_started(tmp_path: Path) -> None:
-    """The sentence comes at once, by name, and no process was started."""
-    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["Qwen3MoeForCausalLM"]}))
-    with pytest.raises(ArchitectureNotSupported, match="mixture of experts"):
-        async with started(tmp_path, tmp_path / "data"):
-            pass
-    assert not (tmp_path / "data" / "logs").exists()
 
 
 def test_every_name_that_is_let_in_is_started_here() -> None:
