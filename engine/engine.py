@@ -30,6 +30,7 @@ from engine.host import architectures
 from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
+from engine.learning.candidates import give_up_unfinished
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
 from engine.parts import Parts
 from engine.prompts.hindsight import teacher_messages
@@ -81,7 +82,7 @@ class Engine:
 
         Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError.
         """
-        await self._database.write(_give_up_candidates)
+        await self._database.write(give_up_unfinished)
         await self._adapters.sweep()
         await self._host.start(progress)
         base_model = await asyncio.to_thread(fingerprint, self._host.model_folder)
@@ -372,11 +373,6 @@ class Engine:
         """The configured model."""
         return self.config.model
 
-    @property
-    def trainability(self) -> Trainability:
-        """The model's architecture, and if it learns here, once started."""
-        return self._host.trainability
-
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""
         state, reason = self._state
@@ -414,9 +410,3 @@ class Engine:
 
     def _on_state(self, state: str, reason: str) -> None:
         self._state = (state, "" if state == "ready" else reason)
-
-
-def _give_up_candidates(s: Session) -> None:
-    """Reject the candidates whose update died with an earlier heed: nothing will ever accept them."""
-    for version in versions.unfinished(s):
-        versions.reject(s, version.user_id, version.number)

@@ -121,3 +121,9 @@ def _measurements(trained: Trained, published: Published) -> Measurements:
         anchor_divergence=trained.anchor_divergence,
         **trained.figures,
     )
+
+
+def give_up_unfinished(s: Session) -> None:
+    """Reject the candidates whose update died with an earlier heed: nothing will ever accept them."""
+    for version in versions.unfinished(s):
+        versions.reject(s, version.user_id, version.number)

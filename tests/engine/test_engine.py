@@ -73,7 +73,7 @@ async def test_on_a_quantised_model_a_correction_is_a_note(
     assert outcome.reason == ("This model is quantised (AWQ), so heed does not train it. The note is in the prompt.")
     assert (await live.result(user_id, QUESTION)).notes == [note]
     for trained in (await live.engine.consolidate(user_id), await live.engine.rebuild(user_id)):
-        assert (trained.status, trained.reason) == ("kept", live.engine.trainability.reason)
+        assert (trained.status, trained.reason) == ("kept", live.host.trainability.reason)
     assert (await live.engine.undo(user_id)).note == note
     assert (await live.result(user_id, QUESTION)).notes == []
     assert await live.engine.update_log(user_id, 9) == []

@@ -58,7 +58,7 @@ async def gap(live: Live, answer: Completion, ref: AdapterRef) -> float:
 async def test_an_architecture_answers_learns_serves_and_takes_back(name: str, tmp_path: Path) -> None:
     """vLLM and the trainer compute the same, with and without an adapter; a lesson lowers the divergence."""
     async with started(save_tiny_architecture(tmp_path / "model", name), tmp_path / "data") as live:
-        assert live.engine.trainability.architecture == name
+        assert live.host.trainability.architecture == name
         user_id = await live.person()
         first = await live.ask(user_id, QUESTION, prior=SYSTEM, sampling=GREEDY)
         gaps = [await gap(live, first, ZERO_ADAPTER)]

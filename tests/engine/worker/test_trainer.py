@@ -36,7 +36,8 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
         patch.setattr(trainer, "watch", lambda *_: None)
         patch.setattr(trainer.punica, "install", lambda: None)
         patch.setattr(trainer, "check_servable", lambda *_: None)
-        worker = Worker(SimpleNamespace(additional_config={"heed": heed}))
+        model_config = SimpleNamespace(dtype=torch.float32, get_vocab_size=lambda: 512)
+        worker = Worker(SimpleNamespace(additional_config={"heed": heed}, model_config=model_config))
         record = worker.heed_prepare(
             {
                 "model": str(tiny_model),
@@ -194,9 +195,7 @@ def test_a_worker_that_was_not_prepared_says_so() -> None:
 def test_a_model_that_is_only_served_has_processes_and_no_trainer(worker: Worker) -> None:
     """Its record says how large the vocabulary is and what belongs to this heed, and nothing is loaded."""
     bare = object.__new__(Worker)
-    settings = worker.vllm_config.additional_config
-    sized = SimpleNamespace(get_vocab_size=lambda: 512)
-    bare.vllm_config = SimpleNamespace(additional_config=settings, model_config=sized)
+    bare.vllm_config = worker.vllm_config
     record = bare.heed_serve()
     assert (record["ok"], record["vocab_size"]) == (True, 512)
     assert [ProcessId.current().pid, ProcessId.current().started] not in record["processes"]
