@@ -18,7 +18,6 @@ from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
 from engine.calibration import prior, record
 from engine.calibration.calibrator import Calibrator
-from engine.calibration.record import Calibration
 from engine.calibration.trials import Trials
 from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
@@ -78,40 +77,28 @@ class Engine:
         self._parts: Parts | None = None
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
-        """Start vLLM, warm it up, sweep what a crash left.
-
-        Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError.
-        """
+        """Start vLLM and sweep up. Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError."""
         await self._database.write(give_up_unfinished)
         await self._adapters.sweep()
         await self._host.start(progress)
-        base_model = await asyncio.to_thread(fingerprint, self._host.model_folder)
-        self.calibration = await asyncio.to_thread(self._calibration, base_model)
+        folder = self._host.model_folder
+        base_model = await asyncio.to_thread(fingerprint, folder)
+        self.calibration = await asyncio.to_thread(prior.found_or_estimated, self.config, folder, base_model)
         self.config = self.calibration.applied(self.config)
         parts = self._parts = Parts.build(self.config, self._database, self._host, self._adapters, base_model)
-        self._schedule = ConsolidationSchedule(
-            self.config.sleep, self._database, parts.consolidator.consolidate, self._is_idle
-        )
+        consolidate = parts.consolidator.consolidate
+        self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, self._is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
         can_learn = self._host.trainability.can_learn
         self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks if can_learn else {}, self._park)
         self._scheduler.start()
         self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
 
-    def _calibration(self, base_model: str) -> Calibration:
-        """Return the calibration of the model, or an estimate. Blocking."""
-        found = record.find(self.config, base_model)
-        return found or prior.estimate(self._host.model_folder, self.model_name, base_model, self.config.learn)
-
     async def calibrate(self, progress: Progress) -> Path:
-        """Measure which rates and gates the model needs, and keep it for the next start. Return the file.
-
-        Takes minutes, and the trainer for itself: nobody may be learning. Raises TrainerError, EngineRestarting.
-        """
+        """Measure the model's rate and gates for the next start, while nobody learns. Return the file."""
         await self.settled()
-        parts = self._started
-        calibrator = Calibrator(Trials(parts.context, parts.candidates), self.config, self.calibration)
-        self.calibration = await calibrator.run(progress)
+        trials = Trials(self._started.context, self._started.candidates)
+        self.calibration = await Calibrator(trials, self.config, self.calibration).run(progress)
         return await asyncio.to_thread(record.keep, self.calibration, self.config.data_dir)
 
     async def stop(self) -> None:

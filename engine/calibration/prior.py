@@ -9,8 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.calibration import record
 from engine.calibration.record import Calibration, settings_hash
-from engine.config import LearnConfig
+from engine.config import EngineConfig, LearnConfig
 
 _REFERENCE_RATE, _REFERENCE_WIDTH, _EXPONENT = 5e-4, 2000, 0.78
 _FAMILY_FACTORS = {"qwen2": 2.0, "qwen3": 2.0}
@@ -23,6 +24,11 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "num_anchors": 8,
     "micro_batch_tokens": 512,
 }
+
+
+def found_or_estimated(config: EngineConfig, folder: Path, fingerprint: str) -> Calibration:
+    """Return the calibration of the model in a folder, made here or shipped, or else the estimate. Blocking."""
+    return record.find(config, fingerprint) or estimate(folder, config.model, fingerprint, config.learn)
 
 
 def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> Calibration:

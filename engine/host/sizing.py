@@ -40,12 +40,16 @@ def token_bytes(config: dict[str, Any], dtype: str) -> int:
     return 2 * int(text["num_hidden_layers"]) * heads * size * _TYPE_BYTES.get(dtype, 2)
 
 
-def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int) -> Sizing:
-    """Return the sizes for a CPU. Raises EngineStartError if what the operator set cannot work. Blocking: one file."""
+def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest: int | None = None) -> Sizing:
+    """Return the sizes for a CPU. `longest`: tokens that heed can train at. Blocking: one file.
+
+    Raises EngineStartError if what the operator set cannot work.
+    """
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     one = token_bytes(config, dtype)
     limit = int(config.get("text_config", config).get("max_position_embeddings") or LONGEST_CPU_CONTEXT)
     wanted = host.max_model_len or min(limit, LONGEST_CPU_CONTEXT)
+    wanted = min(wanted, longest or wanted)
     if host.kv_cache_bytes is not None:
         return _in_cache(host, wanted, one)
     room = max(LEAST_CACHE_BYTES, int(MEMORY_SHARE * free_bytes))

@@ -9,7 +9,6 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +111,9 @@ def engine_args(
     host = config.host
     is_cpu = current_platform.is_cpu()
     dtype = _dtype(model_folder, host, trainability, is_cpu=is_cpu)
-    longest = _max_model_len(host, trainability)
-    own = Sizing(host.kv_cache_bytes, longest)
-    sizing = sizing_on_cpu(model_folder, replace(host, max_model_len=longest), dtype, free_memory()) if is_cpu else own
+    longest = trainability.longest_context
+    own = Sizing(host.kv_cache_bytes, _max_model_len(host, trainability))
+    sizing = sizing_on_cpu(model_folder, host, dtype, free_memory(), longest) if is_cpu else own
     tell(sizing.remark)
     return AsyncEngineArgs(
         model=str(model_folder),
