@@ -95,7 +95,7 @@ class Engine:
         self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
 
     async def calibrate(self, progress: Progress) -> Path:
-        """Measure the model's rate and gates for the next start, while nobody learns. Return the file."""
+        """Measure the model's rate and gates for the next start, while no one learns. Return the file."""
         await self.settled()
         trials = Trials(self._started.context, self._started.candidates)
         self.calibration = await Calibrator(trials, self.config, self.calibration).run(progress)

@@ -1,6 +1,6 @@
 """`heed calibrate`: measures which learning rate and which gates the model needs, and keeps them in the data directory.
 
-Starts the model by itself; a heed that runs on the same data directory must be stopped meanwhile. Nobody's words or
+Starts the model by itself; a heed that runs on the same data directory must be stopped meanwhile. No person's words or
 adapters are used.
 """
 

@@ -1,4 +1,4 @@
-"""Lessons given to a model on bank prompts, for nobody: what each would have changed, measured and thrown away.
+"""Lessons given to a model on bank prompts, for no person: what each would have changed, measured and thrown away.
 
 Owns the wishes that are tried and one trial's samples and figures. Invariants: no person's words or adapter are used;
 a trial leaves no version and no file behind; what is measured at the end is answers that nothing was trained on.
@@ -52,7 +52,7 @@ class Trial:
 
 
 class Trials:
-    """Gives lessons to nobody."""
+    """Give lessons on bank prompts, for no person."""
 
     def __init__(self, context: LearningContext, candidates: Candidates) -> None:
         self._trainer = context.trainer

@@ -111,9 +111,7 @@ def engine_args(
     host = config.host
     is_cpu = current_platform.is_cpu()
     dtype = _dtype(model_folder, host, trainability, is_cpu=is_cpu)
-    longest = trainability.longest_context
-    own = Sizing(host.kv_cache_bytes, _max_model_len(host, trainability))
-    sizing = sizing_on_cpu(model_folder, host, dtype, free_memory(), longest) if is_cpu else own
+    sizing = _sizing(model_folder, host, trainability, dtype, is_cpu=is_cpu)
     tell(sizing.remark)
     return AsyncEngineArgs(
         model=str(model_folder),
@@ -141,15 +139,23 @@ def engine_args(
         use_tqdm_on_load=False,
         distributed_executor_backend=f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
         worker_extension_cls="engine.worker.trainer.TrainerExtension",
-        additional_config={
-            "heed": {
-                "owner": [owner.pid, owner.started],
-                "watch_interval_s": host.watch_interval_s,
-                "log_file": str(log_file),
-                "is_cpu": is_cpu,
-            },
-        },
+        additional_config={"heed": _for_children(host, owner, log_file, is_cpu=is_cpu)},
     )
+
+
+def _for_children(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool) -> dict[str, Any]:
+    return {
+        "owner": [owner.pid, owner.started],
+        "watch_interval_s": host.watch_interval_s,
+        "log_file": str(log_file),
+        "is_cpu": is_cpu,
+    }
+
+
+def _sizing(folder: Path, host: HostConfig, trainability: Trainability, dtype: str, *, is_cpu: bool) -> Sizing:
+    if is_cpu:
+        return sizing_on_cpu(folder, host, dtype, free_memory(), trainability.longest_context)
+    return Sizing(host.kv_cache_bytes, _max_model_len(host, trainability))
 
 
 def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, is_cpu: bool) -> str:
