@@ -159,7 +159,14 @@ class Engine:
         """End feedback that needs no update, and queue the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in _OPEN:
-            return LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
+            return LearnOutcome(
+                row.id,
+                _ENDED[row.status],
+                user.active_version,
+                reason=row.reason,
+                reading=row.reading,
+                is_unsure=row.is_unsure,
+            )
         if row.kind == FeedbackKind.NOTE:
             return await self._keep_note(row, user.active_version)
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:

@@ -14,6 +14,23 @@ class FeedbackKind(StrEnum):
     IMPORT = "import"  # an adapter that came as a file: its place among the lessons
 
 
+class Meaning(StrEnum):
+    """The meaning of a reaction to an answer, as heed reads it (`engine.reading`)."""
+
+    WISH = "wish"  # holds for every answer
+    REMARK = "remark"  # is about this one answer
+    FACT = "fact"  # tells something about the person
+    THANKS = "thanks"  # approves
+    NOTHING = "nothing"  # asks for no change: small talk, a new question
+
+
+class Scope(StrEnum):
+    """The person's own word on how far a correction reaches; it overrides what heed read."""
+
+    ANSWER = "answer"  # "Just this answer"
+    ALWAYS = "always"  # "From now on"
+
+
 class FeedbackStatus(StrEnum):
     """How far a piece of feedback has come."""
 

@@ -176,6 +176,10 @@ class Feedback(SQLModel, table=True):
     training: dict[str, Any] | None = _json(nullable=True)  # request-level overrides of LearnConfig
     consolidated_by: str | None = None  # the consolidation that took it in: new no more, and never trained twice
     took_back: int | None = None  # the version that this complaint took back
+    scope: str = ""  # the person's own choice: storage.kinds.Scope; empty if they made none
+    reading: str = ""  # what heed took it for: storage.kinds.Meaning; empty if it was not read
+    reading_margin: float | None = None  # how sure the probe was, 0..1; None if there is no probe for the model
+    is_unsure: bool = False  # it was read, and heed was not sure
 
 
 class Note(SQLModel, table=True):

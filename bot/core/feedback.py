@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, Scope
 from storage.learning.signals import NEGATIVE as NEGATIVE  # what consolidations count is what people are asked about
 
 REASONS = ("too long", "too short", "no emoji, please", "not what I asked", "it is wrong", "friendlier, please")
@@ -58,6 +58,7 @@ class FeedbackRecord:
     completion_id: str | None
     text: str = ""
     value: str = ""  # a reaction's emoji, "+1" / "-1", or WORSE
+    scope: Scope | None = None  # the person's own word on how far it reaches, if they said
 
     @property
     def is_lesson(self) -> bool:

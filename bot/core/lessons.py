@@ -176,6 +176,7 @@ class LearningService:
             text=record.text,
             value=record.value,
             training=training,
+            scope=record.scope or "",
         )
         row, is_new = await self._database.write(lambda s: _commit(s, wanted, record))
         if is_new:
@@ -282,14 +283,19 @@ def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
 
 def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:
     """Return what storage knows of a piece of feedback, in the engine's words."""
-    plain = LearnOutcome(row.id, OUTCOMES[row.status], active_version, reason=row.reason)
+    plain = LearnOutcome(
+        row.id,
+        OUTCOMES[row.status],
+        active_version,
+        reason=row.reason,
+        reading=row.reading,
+        is_unsure=row.is_unsure,
+    )
     if run is None:
         return plain
-    return LearnOutcome(
-        row.id,
-        plain.status,
-        run.version if run.version is not None and plain.status == "learned" else active_version,
-        reason=row.reason,
+    return replace(
+        plain,
+        adapter_version=run.version if run.version is not None and plain.status == "learned" else active_version,
         steps=run.steps,
         divergence_before=run.divergence_before,
         divergence_after=run.divergence_after,

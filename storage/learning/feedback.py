@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from storage.conversations import completions
 from storage.errors import FeedbackNotFound, IdempotencyConflict
-from storage.kinds import FeedbackStatus
+from storage.kinds import FeedbackStatus, Scope
 from storage.tables import Feedback, copy_of
 
 _CONTENT = ("completion_id", "kind", "text", "value", "training")
@@ -82,6 +82,19 @@ def set_status(s: Session, feedback_id: str, status: FeedbackStatus, reason: str
     feedback = get(s, feedback_id)
     feedback.status = status
     feedback.reason = reason
+    return feedback
+
+
+def note_reading(s: Session, feedback_id: str, reading: str, margin: float | None, *, is_unsure: bool) -> None:
+    """Note what heed took it for, and how sure it was. Raises FeedbackNotFound."""
+    feedback = get(s, feedback_id)
+    feedback.reading, feedback.reading_margin, feedback.is_unsure = reading, margin, is_unsure
+
+
+def set_scope(s: Session, feedback_id: str, scope: Scope) -> Feedback:
+    """Note the person's own choice beside what heed read. Raises FeedbackNotFound."""
+    feedback = get(s, feedback_id)
+    feedback.scope = scope
     return feedback
 
 

@@ -14,7 +14,7 @@ from bot.http.protocol import bodies, messages, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from engine.config import ConfigError
-from storage.kinds import TAUGHT_AT_ONCE
+from storage.kinds import TAUGHT_AT_ONCE, Scope
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 255
@@ -27,7 +27,7 @@ async def give(request: web.Request) -> web.Response:
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:
         raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
-    record = mapping.record(event(body))
+    record = replace(mapping.record(event(body)), scope=Scope(body.scope) if body.scope else None)
     training = training_of(core, body.training)
     if record.kind in TAUGHT_AT_ONCE:
         await spend(request, "updates")

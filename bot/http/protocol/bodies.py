@@ -143,6 +143,7 @@ class FeedbackBody(Body):
     value: str | int = ""
     wait: bool = True
     retry: bool = False
+    scope: Literal["", "answer", "always"] = ""  # how far a correction reaches, if the person said
     training: dict[str, Any] | None = None
 
 

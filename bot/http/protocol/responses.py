@@ -93,7 +93,10 @@ class RetryResponse(JsonResponse):
 
 
 class LessonResponse(JsonResponse):
-    """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason."""
+    """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason.
+
+    `reading` is what heed took it for: wish, remark, fact, thanks or nothing; with `is_unsure` the person is asked.
+    """
 
     feedback_id: str
     status: LessonStatus
@@ -103,6 +106,8 @@ class LessonResponse(JsonResponse):
     reason: NotRequired[str]
     ask: NotRequired[str]
     taken_back: NotRequired[bool]
+    reading: NotRequired[str]
+    is_unsure: NotRequired[bool]
     update: NotRequired[UpdateResponse]
     retry: NotRequired[RetryResponse]
 
@@ -120,6 +125,9 @@ class StoredFeedback(JsonResponse):
     status: LessonStatus
     adapter_version: int
     reason: str
+    scope: str
+    reading: str
+    is_unsure: bool
     update: UpdateResponse | None
 
 

@@ -20,6 +20,8 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
         "reason": outcome.reason,
         "ask": result.ask,
         "taken_back": result.is_taken_back,
+        "reading": outcome.reading,
+        "is_unsure": outcome.is_unsure,
         "update": update(outcome),
         "retry": retry(result.retry) if result.retry else None,
     }
@@ -102,6 +104,9 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> responses.StoredFeedback:
         "status": outcome.status,
         "adapter_version": outcome.adapter_version,
         "reason": row.reason,
+        "scope": row.scope,
+        "reading": row.reading,
+        "is_unsure": row.is_unsure,
         "update": update(outcome),
     }
 

@@ -4,7 +4,7 @@ import pytest
 
 from storage.conversations import completions
 from storage.errors import CompletionNotFound, FeedbackNotFound, IdempotencyConflict
-from storage.kinds import FeedbackStatus
+from storage.kinds import FeedbackStatus, Meaning, Scope
 from storage.learning import feedback
 from storage.tables import Feedback
 from tests.storage import rows
@@ -135,3 +135,14 @@ def test_feedback_on_some_answers_comes_in_order(store: Store, ana: str, ben: st
     _give(store, ben, text="ben's")
     assert _texts(store.read(lambda s: feedback.about(s, ana, answers[:2]))) == ["a", "b", "c"]
     assert store.read(lambda s: feedback.about(s, ben, answers)) == []
+
+
+def test_a_reading_and_the_persons_own_choice_are_kept_side_by_side(store: Store, ana: str) -> None:
+    """What heed took feedback for stays as it was when the person says how far it reaches."""
+    item = _give(store, ana)
+    assert (item.scope, item.reading, item.reading_margin, item.is_unsure) == ("", "", None, False)
+    store.write(lambda s: feedback.note_reading(s, item.id, Meaning.REMARK, 0.25, is_unsure=True))
+    store.write(lambda s: feedback.set_scope(s, item.id, Scope.ALWAYS))
+    stored = store.read(lambda s: feedback.get(s, item.id))
+    assert (stored.scope, stored.reading) == ("always", "remark")
+    assert (stored.reading_margin, stored.is_unsure) == (0.25, True)

@@ -76,6 +76,25 @@ async def test_a_thumb_down_asks_for_a_reason(heed: Heed) -> None:
     assert learned["status"] == "learned"
 
 
+async def test_the_persons_own_choice_is_stored_with_the_correction(heed: Heed) -> None:
+    """`scope` reaches the row and the history; without it the row says that the person chose nothing."""
+    first = await heed.ask("bees", heed={"chat": "web"})
+    for scope in ("answer", "always", ""):
+        body = {"completion_id": first["id"], "kind": "correction", "text": f"too long {scope}", "scope": scope}
+        _, learned = await heed.post(URL, body)
+        _, history = await heed.get("/v1/users/local/history")
+        told = history["data"][0][-1]["feedback"][-1]
+        assert (told["feedback_id"], told["scope"]) == (learned["feedback_id"], scope)
+
+
+async def test_a_choice_that_does_not_exist_is_refused(heed: Heed) -> None:
+    """`scope` is "answer", "always" or empty."""
+    first = await heed.ask("bees")
+    body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "scope": "forever"}
+    status, refused = await heed.post(URL, body)
+    assert (status, refused["error"]["param"]) == (400, "scope")
+
+
 async def test_a_note_needs_no_answer(heed: Heed) -> None:
     """A note is in the prompt of the very next answer."""
     _, kept = await heed.post(URL, {"kind": "note", "text": "call me Ana"})
