@@ -92,7 +92,7 @@ async def test_a_choice_that_does_not_exist_is_refused(heed: Heed) -> None:
     first = await heed.ask("bees")
     body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "scope": "forever"}
     status, refused = await heed.post(URL, body)
-    assert (status, refused["error"]["param"]) == (400, "scope")
+    assert (status, refused["error"]["param"]) == (422, "scope")
 
 
 async def test_a_note_needs_no_answer(heed: Heed) -> None:
