@@ -113,3 +113,17 @@ class Score:
     def gain(self) -> float:
         """log p(response | teacher context) - log p(response | student context), in nats per response."""
         return sum(self.teacher_logprobs) - sum(self.student_logprobs)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text as tokens, and the span of them that counts."""
+
+    token_ids: list[int]
+    first: int
+    end: int  # behind the last token of the span
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the span is empty or lies outside."""
+        if not 0 <= self.first < self.end <= len(self.token_ids):
+            raise ValueError(f"the span {self.first}:{self.end} is empty or not within {len(self.token_ids)} tokens")

@@ -8,17 +8,21 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
 from engine.errors import LearningImpossible, TrainerError
 from engine.host.vllm_host import VllmHost
-from engine.sample import Sample, Score
+from engine.sample import Passage, Sample, Score
 
 Record = dict[str, Any]
+States = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,15 @@ class TrainerClient:
     async def score_in_turn(self, samples: Sequence[Sample], ref: AdapterRef) -> list[Score]:
         """Score samples in one call, or one by one while a stream is being read."""
         return await self.score(samples, ref, 1 if self._host.num_running else max(1, len(samples)))
+
+    async def states(self, passages: Sequence[Passage], depths: Sequence[float], at_once: int = 16) -> States:
+        """Return the base model's pooled states, axes [N, depths, 2 H], in calls of `at_once`: decoding goes on."""
+        parts: list[States] = []
+        for first in range(0, len(passages), at_once):
+            part = [asdict(passage) for passage in passages[first : first + at_once]]
+            record = await self._call("heed_states", part, list(depths))
+            parts.append(np.frombuffer(record["states"], dtype=np.float32).reshape(record["axes"]))
+        return np.concatenate(parts)
 
     async def fitted_config(self, tensors: bytes, config: Record) -> Record:
         """Return the configuration of an adapter from elsewhere as heed writes it, if the adapter fits the model."""

@@ -15,6 +15,7 @@ from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
 _MARK_TOKENS = 12  # enough for a mark and the blanks around it, even if each character is a token
+_ANY_QUESTION, _ANY_ANSWER = "A question.", "Here is my answer."  # before a turn that is read by itself
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -54,9 +55,24 @@ class PromptBuilder:
             )
         return self._ids(_without(messages, fits), tools)
 
+    def turn(self, text: str, limit: int) -> tuple[list[int], int, int]:
+        """Return a person's turn behind an answer, without the conversation before it, and where its text lies in it.
+
+        At most `limit` tokens of the text are kept. A template that does not show it as it is leaves the text alone.
+        """
+        text = self._defused(text.strip())
+        messages = [("user", _ANY_QUESTION), ("assistant", _ANY_ANSWER), ("user", text)]
+        whole = self._templated([{"role": role, "content": content} for role, content in messages])
+        start = max(0, whole.rfind(_ANY_ANSWER))
+        place = whole.find(text, start + len(_ANY_ANSWER))
+        before, after = (whole[start:place], whole[place + len(text) :]) if place >= 0 else ("", "")
+        parts = [self._encoded(before), self._encoded(text)[:limit], self._encoded(after)]
+        first = len(parts[0])
+        return [token for part in parts for token in part], first, first + len(parts[1])
+
     def answer_token_ids(self, text: str) -> list[int]:
         """Return the tokens of an answer that a person wrote, without the token that ends it."""
-        return list(self._tokenizer.encode(self._defused(text), add_special_tokens=False))
+        return self._encoded(self._defused(text))
 
     @property
     def end_token_id(self) -> int:
@@ -70,7 +86,7 @@ class PromptBuilder:
 
     def count(self, text: str) -> int:
         """Count the tokens of a text."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+        return len(self._encoded(text))
 
     def text(self, token_ids: Sequence[int]) -> str:
         """Return an answer's text as the person reads it, without the thoughts before it."""
@@ -86,13 +102,21 @@ class PromptBuilder:
         return str(self._tokenizer.decode([token_id]))
 
     def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
-        text = self._tokenizer.apply_chat_template(
-            [m | {"content": self._defused(m["content"])} for m in self._turn_rules.obeyed(messages)],
-            tools=self._defused_tools(tools),
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=self._is_thinking,
+        defused = [m | {"content": self._defused(m["content"])} for m in self._turn_rules.obeyed(messages)]
+        return self._encoded(self._templated(defused, self._defused_tools(tools)))
+
+    def _templated(self, messages: Sequence[ChatMessage], tools: list[Tool] | None = None) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                messages,
+                tools=tools,
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=self._is_thinking,
+            )
         )
+
+    def _encoded(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _defused_tools(self, tools: Sequence[Tool]) -> list[Tool] | None:

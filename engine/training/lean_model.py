@@ -7,6 +7,7 @@ computed at response positions only. Invariants: float32 throughout; base weight
 Face with PEFT to rounding (a test compares values and gradients).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,6 +166,22 @@ class LeanModel:
             is_last = i == len(self._layers) - 1
             x = self._one_layer(x, batch.input_ids_BL.shape, layer, products[i], rows if is_last else None)
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
+
+    @property
+    def num_layers(self) -> int:
+        """The number of decoder layers."""
+        return len(self._layers)
+
+    def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
+        """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
+        products, shape = self._products(None), input_ids_BL.shape
+        x, found = self._embedding[input_ids_BL].flatten(0, 1), {}
+        for i, layer in enumerate(self._layers[: max(layers)]):
+            x = self._one_layer(x, shape, layer, products[i], None)
+            found[i + 1] = x.view(*shape, -1)
+        if self.num_layers in found:
+            found[self.num_layers] = rms_norm(x, self._final_norm, self._eps).view(*shape, -1)
+        return [found[layer] for layer in layers]
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, axes [N, V]."""

@@ -5,6 +5,7 @@ Face and PEFT) for every other model and for GPUs. Invariant: both give the same
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -44,6 +45,13 @@ class TrainingModel(Protocol):
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, float32, axes [N, V]."""
+
+    @property
+    def num_layers(self) -> int:
+        """The number of decoder layers."""
+
+    def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
+        """Return the base model's states behind some of its layers (1 to `num_layers`), axes [B, L, H] each."""
 
 
 def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:

@@ -5,7 +5,7 @@ require a gradient and are never changed; with no slot active the output is the 
 is wanted on gets one, also if it is a part of a larger one (Phi-3's qkv_proj and gate_up_proj), or none is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -106,6 +106,17 @@ class PeftTrainingModel:
         with self._using(slot):
             out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
         return out.flatten(0, 1).index_select(0, batch.rows_N)
+
+    @property
+    def num_layers(self) -> int:
+        """The number of decoder layers."""
+        return int(self.base.config.get_text_config().num_hidden_layers)
+
+    def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
+        """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
+        with self._using(None):
+            out = self.base.base_model(input_ids=input_ids_BL, use_cache=False, output_hidden_states=True)
+        return [out.hidden_states[layer] for layer in layers]
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, float32, axes [N, V]; soft-capped, c tanh(x / c), if the model's are."""

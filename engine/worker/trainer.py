@@ -22,12 +22,13 @@ from safetensors.torch import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
-from engine.sample import Sample
+from engine.sample import Passage, Sample
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
 from engine.training.peft_model import PeftTrainingModel
+from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
@@ -242,6 +243,12 @@ class TrainerExtension:
         trainer = self.heed_require()
         parsed = [Sample.from_dict(values) for values in samples]
         return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+
+    @_guarded
+    def heed_states(self, passages: list[Record], depths: list[float]) -> Record:
+        """Return the base model's pooled states (`engine.training.pooling`) as float32 bytes, with their axes."""
+        states = pooled_states(self.heed_require().model, [Passage(**values) for values in passages], depths)
+        return {"states": states.numpy().tobytes(), "axes": list(states.shape)}
 
     @_guarded
     def heed_register(self, lora_int_id: int, path: str) -> Record:

@@ -1,0 +1,1 @@
+"""Reading: what a person meant by a reaction to an answer."""
