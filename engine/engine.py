@@ -30,6 +30,7 @@ from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import give_up_unfinished
+from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
 from engine.parts import Parts
 from engine.prompts.hindsight import teacher_messages
@@ -127,7 +128,7 @@ class Engine:
             return
         rollouts = self._started.context.rollouts
         await rollouts.anchors(ZERO_ADAPTER, 1)
-        await self._started.learner.warm_up(await rollouts.prepare(ZERO_ADAPTER, []))
+        await self._started.learner.warm_up(await rollouts.prepare(ZERO_ADAPTER, [], NUM_OTHERS + 1))
 
     # -- generation --------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from engine.learning.learner import Learner
 from engine.learning.note_probe import NoteProbe
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
+from engine.reading import store
+from engine.reading.reader import Reader
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
@@ -42,15 +44,17 @@ class Parts:
         """Build everything over a running host; `base_model` is the model's fingerprint."""
         prompts = PromptBuilder(host.tokenizer, host.max_model_len, is_thinking=config.is_thinking)
         bank = load_bank(host.model_folder)
+        trainer = TrainerClient(host)
         context = LearningContext(
             config,
             database,
             host,
-            TrainerClient(host),
+            trainer,
             prompts,
             RolloutStore(host, prompts, bank, config.learn),
             bank,
             ActiveAdapters(base_model, database, adapters, host),
+            Reader(trainer, prompts, store.find(base_model, config.data_dir)),
         )
         candidates, facts = Candidates(context, adapters), Facts(context)
         return cls(

@@ -30,7 +30,7 @@ FLOORS = {
         {"engine.calibration", "engine.consolidation", "engine.generation", "engine.pocket"},
         {"engine.learning"},
         {"engine.samples"},
-        {"engine.adapters"},
+        {"engine.adapters", "engine.reading"},
         {"engine.host"},
         {"engine.worker"},
         {"engine.training"},

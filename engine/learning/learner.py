@@ -16,6 +16,7 @@ from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained, finite_or_none
 from engine.learning import update_log
 from engine.learning.candidates import Candidates
+from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
 from engine.learning.timer import PhaseTimer
 from engine.learning.update_log import Status
 from engine.prompts.hindsight import Hindsight, teacher_messages
@@ -28,7 +29,7 @@ from engine.samples.lessons import Lesson
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
 from storage.conversations import completions
 from storage.database import Session
-from storage.kinds import FeedbackStatus, NoteState
+from storage.kinds import FeedbackStatus, Meaning, NoteState
 from storage.learning import feedback, updates
 from storage.learning import notes as note_rows
 from storage.people import people
@@ -48,6 +49,7 @@ class _Update(PhaseTimer):
     notes: list[str]  # that the teacher sees besides the new feedback
     facts: list[Note]  # that the weights hold
     note: Note | None = None  # that the feedback became
+    intent: Intent = field(default_factory=lambda: Intent(Meaning.WISH, was_read=False))
     is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
     trained: Trained = field(default_factory=Trained)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
@@ -76,6 +78,8 @@ class _Update(PhaseTimer):
             heat=self.heat,
             curves=self.trained.curves,
             update_id=self.run.id,
+            reading=self.intent.meaning if self.intent.was_read else "",
+            is_unsure=self.intent.is_unsure,
         )
 
 
@@ -92,6 +96,7 @@ class Learner:
         self._active = context.active
         self._candidates = candidates
         self._facts = facts
+        self._intents = IntentReader(context)
 
     # -- one lesson --------------------------------------------------------------------------------------------------
 
@@ -105,17 +110,47 @@ class Learner:
             return await self._teach(lesson, update)
 
     async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
+        update.intent = await self._intents.read(lesson, update.parent, update.notes)
+        update.lap("reading")
+        if not update.intent.is_taught:
+            return await self._keep(lesson, update)
+        if not update.intent.reaches_others:
+            return await self._teach_alone(lesson, update)
         others = await self._counterfactuals(lesson, update)
         update.lap("rollouts")
-        if await self._is_standing(lesson, update, others):
+        if update.intent.has_note:
             await self._take_note(lesson, update)
-        update.lap("standing")
         shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts)
         held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
-        samples = await self._with_anchors(update, [*taught, *rehearsed, *shown, *held_out])
+        return await self._finish(update, [*taught, *rehearsed, *shown, *held_out])
+
+    async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
+        """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
+        update.learn = replace(update.learn, num_teacher_rollouts=1)
+        others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.completion.messages)
+        update.lap("rollouts")
+        shown = await self._teacher_rollouts(update, [lesson.corrected], lesson.hindsight)
+        update.lap("teacher rollouts")
+        taught = lessons.samples(lesson, update.notes, [], self._prompts)
+        held_out = await self._held_out(lesson, update)
+        return await self._finish(update, [*taught, *shown, *lessons.steady_samples(others), *held_out])
+
+    async def _keep(self, lesson: Lesson, update: _Update) -> LearnOutcome:
+        """Train nothing: a fact becomes a note, thanks approve the answer."""
+        meaning = update.intent.meaning
+        if meaning == Meaning.FACT:
+            await self._take_note(lesson, update)
+        elif meaning == Meaning.THANKS:
+            row = lesson.completion
+            await self._database.write(lambda s: completions.mark_gold(s, row.user_id, row.id))
+        return await self._end(update, update.outcome("kept", update.parent.number, REASONS[meaning]))
+
+    async def _finish(self, update: _Update, taught: list[Sample]) -> LearnOutcome:
+        """Train on the samples and make the result active, unless there was nothing to learn."""
+        samples = await self._with_anchors(update, taught)
         await self._train(update, samples)
         if update.trained.divergence_before < self._config.learn.min_divergence:
             await self._candidates.close(update.run.id)
@@ -182,17 +217,11 @@ class Learner:
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
         recent = await self._recent(lesson.user_id)
-        others = [c for c in recent if c.messages != lesson.completion.messages]
-        return await self._rollouts.take(update.parent, others, update.learn.num_counterfactuals)
+        count, asked = update.learn.num_counterfactuals, lesson.completion.messages
+        return await self._rollouts.take(update.parent, recent, count, without=asked)
 
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
-
-    async def _is_standing(self, lesson: Lesson, update: _Update, others: Sequence[Rollout]) -> bool:
-        """Return True if the feedback alone moves the teacher on other prompts too, not on the corrected one only."""
-        pairs = lessons.moves(lesson, update.notes, others, self._prompts)
-        moved = [score.divergence for score in await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)]
-        return is_standing(moved, self._config.note.standing_share, self._config.learn.min_divergence)
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         if update.note is not None:
@@ -310,15 +339,3 @@ def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | 
 def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:
     if update_log.fail(s, update.run, status, reason, update.duration_ms) and update.note is not None:
         note_rows.set_state(s, update.note.id, NoteState.IN_PROMPT)
-
-
-def is_standing(moved: Sequence[float], share: float, floor: float) -> bool:
-    """Return True if feedback is about more than one answer.
-
-    It then moves the teacher on other prompts by at least `share` of how far it moves it on the corrected one, and by
-    more than `floor` nats per token.
-    """
-    first, *others = moved
-    if not others:
-        return first > floor
-    return sum(others) / len(others) >= max(share * first, floor)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.learning.intent import NUM_OTHERS
 from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
@@ -33,13 +34,18 @@ class NoteProbe:
     async def settle(self, user_id: str) -> None:
         """Prepare the next update's rollouts and move each note to where it belongs. May be cancelled at any time."""
         ref = await self._active.active(user_id)
-        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._config.note.probe_rollouts)
+        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._num_ready)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
         if ref.number:
             live = notes.fitting(notes.showing(everything), self._config.note, self._host.max_model_len)
             await self._probe_showing(live, fresh, ref)
             for fact in (note for note in everything if note.questions):
                 await self._probe_fact(fact, live, ref)
+
+    @property
+    def _num_ready(self) -> int:
+        """Rollouts for the probes and for the next lesson, which may leave one of them out."""
+        return max(self._config.note.probe_rollouts, NUM_OTHERS + 1)
 
     async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
         """Probe notes that show by themselves. A note that fails on a few answers is probed on more of them."""

@@ -5,7 +5,7 @@ feedback and notes reach the teacher's prompts only, never the student's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
@@ -25,6 +25,7 @@ class Lesson:
     completion: Completion
     hindsight: Hindsight
     note_text: str
+    scope: str = ""  # the person's own choice (`storage.kinds.Scope`)
 
     @classmethod
     def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
@@ -35,7 +36,7 @@ class Lesson:
             hindsight = Hindsight(solution=feedback.text)
         else:
             raise ValueError(f"feedback of kind {feedback.kind} teaches nothing at once")
-        return cls(feedback.id, feedback.user_id, completion, hindsight, note_text(feedback))
+        return cls(feedback.id, feedback.user_id, completion, hindsight, note_text(feedback), feedback.scope)
 
     @property
     def corrected(self) -> Rollout:
@@ -60,6 +61,11 @@ def samples(
 def anchor_samples(anchors: Sequence[Rollout]) -> list[Sample]:
     """Return neutral prompts: teacher and student see the same, the teacher is the plain base."""
     return [Sample("anchor", r.prompt_token_ids, r.prompt_token_ids, r.response_token_ids) for r in anchors]
+
+
+def steady_samples(others: Sequence[Rollout]) -> list[Sample]:
+    """Return other prompts that stay as the version before answers them."""
+    return [replace(sample, teacher="current") for sample in anchor_samples(others)]
 
 
 def moves(

@@ -38,6 +38,11 @@ class Rollout:
     logprobs: list[float]
     tools: list[Tool] = field(default_factory=list)  # in its prompt
 
+    @property
+    def asked(self) -> str:
+        """The message that it answers."""
+        return self.messages[-1]["content"]
+
     @classmethod
     def of(cls, answer: Completion) -> "Rollout":
         """Return a stored answer as a rollout."""
@@ -65,14 +70,20 @@ class RolloutStore:
             self._anchors = await self._answer(base, conversations, temperature=0.0)
         return self._rng.sample(self._anchors, min(count, len(self._anchors)))
 
-    async def take(self, ref: AdapterRef, recent: Sequence[Completion], count: int) -> list[Rollout]:
-        """Return `count` rollouts of this version: ready ones first, the person's own prompts before the bank's."""
-        if ref.name not in self._ready:
-            await self.prepare(ref, recent, count)
-        ready = self._ready[ref.name]
-        own = own_rollouts(recent, ref.number)[: count // 2]
-        texts = {r.messages[-1]["content"] for r in own}
-        return [*own, *(r for r in ready if r.messages[-1]["content"] not in texts)][:count]
+    async def take(
+        self, ref: AdapterRef, recent: Sequence[Completion], count: int, without: Sequence[ChatMessage] = ()
+    ) -> list[Rollout]:
+        """Return `count` rollouts of this version: ready ones first, the person's own prompts before the bank's.
+
+        None of them answers what `without` ends with.
+        """
+        left_out = {message["content"] for message in without[-1:]}
+        own = [r for r in own_rollouts(recent, ref.number) if r.asked not in left_out][: count // 2]
+        left_out |= {r.asked for r in own}
+        known = self._ready.get(ref.name, [])
+        if len(known) <= count and len([r for r in known if r.asked not in left_out]) < count - len(own):
+            known = await self.prepare(ref, recent, count + 1)
+        return [*own, *(r for r in known if r.asked not in left_out)][:count]
 
     async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
         """Make and keep at least `count` rollouts of this version; `recent` are answers to its person."""

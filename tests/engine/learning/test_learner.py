@@ -10,7 +10,6 @@ import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
-from engine.learning.learner import is_standing
 from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
@@ -22,22 +21,6 @@ from tests.storage.stored import directory_sha256
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "Tell me about the koala"
-
-
-@pytest.mark.parametrize(
-    ("moved", "expected"),
-    [
-        ([1.0, 0.5, 0.4], True),
-        ([1.0, 0.0, 0.01], False),
-        ([0.01, 0.001, 0.001], False),
-        ([0.0, 0.5, 0.5], True),
-        ([1.0], True),
-        ([0.001], False),
-    ],
-)
-async def test_standing_feedback_moves_the_teacher_on_other_prompts_too(moved: list[float], expected: bool) -> None:
-    """It must show on other prompts with a tenth of its effect on the corrected one, and above the floor."""
-    assert is_standing(moved, 0.1, 0.005) is expected
 
 
 async def test_a_correction_makes_version_one_active(live: Live) -> None:
@@ -82,7 +65,7 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
 async def test_the_phases_add_up_to_the_duration(live: Live) -> None:
     """Every millisecond of an update is booked under a phase, but for the last row."""
     _, outcome = await live.pupil()
-    assert {"rollouts", "standing", "train", "publish", "activate"} <= outcome.phases_ms.keys()
+    assert {"rollouts", "reading", "train", "publish", "activate"} <= outcome.phases_ms.keys()
     assert 0 < outcome.duration_ms - sum(outcome.phases_ms.values()) < 0.2 * outcome.duration_ms + 20
 
 

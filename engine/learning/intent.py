@@ -1,0 +1,138 @@
+"""What a person meant by a correction: how far it reaches, before anything is taught.
+
+Two legs decide. The probe (`engine.reading`) reads the words; and the feedback is tried on other prompts: a standing
+wish moves the teacher there, too, more than a placebo of the same length does. Where the probe is unsure, a wish that
+the second leg confirms is one; without a probe the second leg decides alone. Invariants: the person's own choice
+overrides both; what is unsure reaches no other prompt; every reading is stored beside that choice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.prompts.hindsight import Hindsight
+from engine.reading.probe import Reading
+from engine.samples import lessons
+from engine.samples.context import LearningContext
+from engine.samples.lessons import Lesson
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout
+from storage.conversations import completions
+from storage.kinds import Meaning, Scope
+from storage.learning import feedback
+
+NUM_OTHERS = 4  # other prompts that feedback is tried on
+QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
+_CERTAINLY_QUIET = 0.9  # probability of either from which it does not matter which
+_PLACEBO = "ok, go on "
+_PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
+
+REASONS = {
+    Meaning.FACT: "Noted. I keep this in mind.",
+    Meaning.THANKS: "Thank you. I keep this answer as a good one.",
+    Meaning.NOTHING: "I took this for a remark in passing and changed nothing.",
+}
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a correction is taken for. A rewritten answer has no words to read: `was_read` is False."""
+
+    meaning: Meaning
+    margin: float | None = None
+    is_unsure: bool = False
+    was_read: bool = True
+    has_note: bool = True  # a wish that is one: a rewritten answer is taught on other prompts with or without
+
+    @property
+    def reaches_others(self) -> bool:
+        """True if it is taught on other prompts, too."""
+        return self.meaning == Meaning.WISH
+
+    @property
+    def is_taught(self) -> bool:
+        """True if an update is run for it."""
+        return self.meaning in (Meaning.WISH, Meaning.REMARK)
+
+
+class IntentReader:
+    """Reads the corrections that are about to be taught."""
+
+    def __init__(self, context: LearningContext) -> None:
+        self._config = context.config
+        self._database = context.database
+        self._trainer = context.trainer
+        self._prompts = context.prompts
+        self._rollouts = context.rollouts
+        self._reader = context.reader
+
+    async def read(self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str]) -> Intent:
+        """Return what a lesson is taken for, and store it with its feedback."""
+        reading = await self._reader.read(lesson.hindsight.feedback)
+        intent = await self._decided(lesson, parent, notes, reading)
+        if intent.was_read:
+            label = reading.label if reading is not None else intent.meaning
+            await self._database.write(
+                lambda s: feedback.note_reading(s, lesson.feedback_id, label, intent.margin, is_unsure=intent.is_unsure)
+            )
+        return chosen(intent, lesson.scope)
+
+    async def _decided(
+        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], reading: Reading | None
+    ) -> Intent:
+        found = of_words(reading) if reading is not None else None
+        if found is not None and (not found.is_unsure or found.meaning != Meaning.WISH):
+            return found if not found.is_unsure else replace(found, meaning=Meaning.REMARK)
+        is_standing = await self._is_standing(lesson, parent, notes)
+        if not lesson.hindsight.feedback:
+            return Intent(Meaning.WISH, was_read=False, has_note=is_standing)
+        meaning, margin = Meaning.WISH if is_standing else Meaning.REMARK, found.margin if found else None
+        return Intent(meaning, margin, is_unsure=not is_standing)
+
+    async def _is_standing(self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str]) -> bool:
+        """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
+        recent = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
+        asked = lesson.completion.messages
+        others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=asked)
+        moved = await self._moves(lesson, notes, others)
+        placebo = await self._moves(replace(lesson, hindsight=self._placebo(lesson.hindsight)), notes, others)
+        return is_standing(moved, placebo, self._config.note.standing_share, self._config.learn.min_divergence)
+
+    async def _moves(self, lesson: Lesson, notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+        pairs = lessons.moves(lesson, notes, others, self._prompts)
+        return [score.divergence for score in await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)]
+
+    def _placebo(self, hindsight: Hindsight) -> Hindsight:
+        """Return hindsight of the same form and about the same length that asks for nothing."""
+        words = hindsight.solution or hindsight.feedback
+        count = max(1, round(self._prompts.count(words) / self._prompts.count(_PLACEBO)))
+        text = (_PLACEBO * count).strip()
+        return replace(hindsight, solution=text) if hindsight.solution else replace(hindsight, feedback=text)
+
+
+def of_words(reading: Reading) -> Intent:
+    """Return the intent that the words alone tell; thanks and small talk need no telling apart to be left alone."""
+    quiet = sum(reading.probabilities[meaning] for meaning in QUIET)
+    is_sure = reading.is_sure or (reading.label in QUIET and quiet >= _CERTAINLY_QUIET)
+    return Intent(reading.label, reading.margin, is_unsure=not is_sure)
+
+
+def chosen(intent: Intent, scope: str) -> Intent:
+    """Return the intent with the person's own choice in its place, if they made one."""
+    if not scope:
+        return intent
+    meaning = Meaning.WISH if scope == Scope.ALWAYS else Meaning.REMARK
+    return replace(intent, meaning=meaning, is_unsure=False, has_note=True)
+
+
+def is_standing(moved: Sequence[float], placebo: Sequence[float], share: float, floor: float) -> bool:
+    """Return True if feedback is about more than one answer: it moves the teacher on other prompts, too.
+
+    `moved` and `placebo` are in nats per token, the corrected prompt first. On the others feedback must move at least
+    `share` of what it moves on the corrected one, more than a placebo by a factor, and more than `floor`.
+    """
+    first, *others = moved
+    if not others:
+        return first > floor
+    beside = placebo[1:]
+    needed = max(share * first, _PLACEBO_FACTOR * sum(beside) / len(beside), floor)
+    return sum(others) / len(others) >= needed

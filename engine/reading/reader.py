@@ -1,0 +1,43 @@
+"""The reader: texts through the model and its probe, and the fitting of a probe for a model that has none.
+
+A reaction is shown to the base model as a person's turn behind some answer, without the conversation: so what it says
+decides, and reading costs a few dozen tokens. Invariant: reading trains nothing and stores nothing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from engine.host.trainer_client import States, TrainerClient
+from engine.prompts.builder import PromptBuilder
+from engine.reading.probe import DEPTHS, Probe, Reading
+from engine.reading.reactions import Reaction
+from engine.sample import Passage
+
+MAX_TOKENS = 200  # of a reaction: what it is about is said at its beginning
+
+
+class Reader:
+    """Reads what people meant. `probe` None: the model has none, and nothing can be read."""
+
+    def __init__(self, trainer: TrainerClient, prompts: PromptBuilder, probe: Probe | None) -> None:
+        self._trainer = trainer
+        self._prompts = prompts
+        self.probe = probe
+
+    async def read(self, text: str) -> Reading | None:
+        """Return what a text was taken for, or None without a probe or without words. Raises as the trainer does."""
+        if self.probe is None or not text.strip():
+            return None
+        return self.probe.read(await self._states([text]), [text])[0]
+
+    async def fit(self, reactions: Sequence[Reaction]) -> Probe:
+        """Fit the probe of this model to labelled reactions and use it from now on. Takes a minute or two."""
+        texts = [reaction.text for reaction in reactions]
+        states = await self._states(texts)
+        meanings = [reaction.meaning for reaction in reactions]
+        self.probe = await asyncio.to_thread(Probe.fit, states, texts, meanings)
+        return self.probe
+
+    async def _states(self, texts: Sequence[str]) -> States:
+        passages = [Passage(*self._prompts.turn(text, MAX_TOKENS)) for text in texts]
+        return await self._trainer.states(passages, DEPTHS)
