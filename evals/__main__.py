@@ -1,10 +1,10 @@
-"""`python -m evals`, the same as `heed eval`; `compare` and `gates` as the first word are studies of their own."""
+"""`python -m evals`, the same as `heed eval`; the first word may name a study of its own (STUDIES)."""
 
 import importlib
 import sys
 from collections.abc import Sequence
 
-STUDIES = ("compare", "gates")  # each a module of its name, loaded when it is asked for
+STUDIES = ("compare", "gates", "reading")  # each a module of its name, loaded when it is asked for
 
 
 def main(words: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
 """Labelled reactions to answers, written for heed in seven languages: what probes are fitted on.
 
-Owns the file beside it. Invariant: no text of the held-out reactions (`evals/data`) is among them.
+Owns the file beside it. Invariant: no text of the held-out reactions (`evals/reactions_held_out.tsv`) is among them.
 """
 
 import csv

@@ -6,8 +6,9 @@ decides, and reading costs a few dozen tokens. Invariant: reading trains nothing
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
-from engine.host.trainer_client import States, TrainerClient
+from engine.host.trainer_client import States
 from engine.prompts.builder import PromptBuilder
 from engine.reading.probe import DEPTHS, Probe, Reading
 from engine.reading.reactions import Reaction
@@ -16,19 +17,29 @@ from engine.sample import Passage
 MAX_TOKENS = 200  # of a reaction: what it is about is said at its beginning
 
 
+class StateSource(Protocol):
+    """The model: the trainer in vLLM's worker, or one that was loaded by itself."""
+
+    async def states(self, passages: Sequence[Passage], depths: Sequence[float]) -> States:
+        """Return the base model's pooled states, axes [N, depths, 2 H]."""
+
+
 class Reader:
     """Reads what people meant. `probe` None: the model has none, and nothing can be read."""
 
-    def __init__(self, trainer: TrainerClient, prompts: PromptBuilder, probe: Probe | None) -> None:
-        self._trainer = trainer
+    def __init__(self, source: StateSource, prompts: PromptBuilder, probe: Probe | None) -> None:
+        self._source = source
         self._prompts = prompts
         self.probe = probe
 
     async def read(self, text: str) -> Reading | None:
         """Return what a text was taken for, or None without a probe or without words. Raises as the trainer does."""
-        if self.probe is None or not text.strip():
-            return None
-        return self.probe.read(await self._states([text]), [text])[0]
+        found = await self.read_all([text]) if text.strip() else []
+        return found[0] if found else None
+
+    async def read_all(self, texts: Sequence[str]) -> list[Reading]:
+        """Return what texts were taken for; nothing without a probe. Raises as the trainer does."""
+        return self.probe.read(await self._states(texts), texts) if self.probe is not None else []
 
     async def fit(self, reactions: Sequence[Reaction]) -> Probe:
         """Fit the probe of this model to labelled reactions and use it from now on. Takes a minute or two."""
@@ -40,4 +51,4 @@ class Reader:
 
     async def _states(self, texts: Sequence[str]) -> States:
         passages = [Passage(*self._prompts.turn(text, MAX_TOKENS)) for text in texts]
-        return await self._trainer.states(passages, DEPTHS)
+        return await self._source.states(passages, DEPTHS)

@@ -85,6 +85,13 @@ def attention_of(config: Any) -> str:
     return "eager" if getattr(config, "attn_logit_softcapping", None) else "sdpa"
 
 
+def load_tokenizer(folder: Path) -> Any:
+    """Load the tokenizer of a folder. Blocking."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
 def open_slot(
     model: TrainingModel, learn: LearnConfig, parent: AdapterTensors | None, role: Role = "train"
 ) -> LoraSlot:
