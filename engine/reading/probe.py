@@ -20,6 +20,7 @@ from storage.kinds import Meaning
 DEPTHS = (0.3, 0.4, 0.5, 0.6, 0.7)  # that are looked at: what a text means is told in the middle of a model
 MEANINGS = tuple(Meaning)
 SURE_ACCURACY = 0.97  # of what is read surely
+LEAST_ACCURACY = 0.82  # in cross-validation over all languages, of a probe that is used
 _DECAYS = (3e-4, 1e-3, 3e-3)
 _FOLDS = 5
 _SCALE = 6.0  # of each block of features: a typical vector's length
@@ -57,6 +58,11 @@ class Probe:
     centre: Matrix  # of the states, axes [depths, 2 H]
     spread: Matrix
     weights: Matrix  # [features + 1, meanings]
+
+    @property
+    def is_usable(self) -> bool:
+        """True if it reads well enough to decide anything: a model that knows one world only has no such probe."""
+        return self.choice.accuracy >= LEAST_ACCURACY
 
     @classmethod
     def fit(cls, states_NDH: Matrix, texts: Sequence[str], meanings: Sequence[Meaning]) -> "Probe":

@@ -33,8 +33,9 @@ class Reader:
         self.probe = probe
 
     async def read(self, text: str) -> Reading | None:
-        """Return what a text was taken for, or None without a probe or without words. Raises as the trainer does."""
-        found = await self.read_all([text]) if text.strip() else []
+        """Return what a text was taken for, or None without a usable probe or words. Raises as the trainer does."""
+        is_readable = self.probe is not None and self.probe.is_usable and bool(text.strip())
+        found = await self.read_all([text]) if is_readable else []
         return found[0] if found else None
 
     async def read_all(self, texts: Sequence[str]) -> list[Reading]:

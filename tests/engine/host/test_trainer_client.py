@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
@@ -10,7 +11,7 @@ from engine.config import LearnConfig
 from engine.errors import LearningImpossible, TrainerError
 from engine.host.architectures import Trainability
 from engine.host.trainer_client import Trained, TrainerClient, finite_or_none
-from engine.sample import Sample
+from engine.sample import Passage, Sample
 
 SAMPLE = Sample("counterfactual", [1], [1, 2], [3])
 SCORE = {
@@ -90,3 +91,13 @@ async def test_a_quantised_model_has_no_trainer_to_call() -> None:
     with pytest.raises(LearningImpossible, match="AWQ"):
         await client(host).score([SAMPLE], ZERO_ADAPTER)
     assert host.calls == []
+
+
+async def test_states_come_in_calls_of_a_few_passages() -> None:
+    """In the order of the passages; between two calls vLLM decodes."""
+    parts = [np.arange(4, dtype=np.float32), np.arange(4, 6, dtype=np.float32)]
+    host = Host(*({"states": part.tobytes(), "axes": [len(part) // 2, 1, 2]} for part in parts))
+    found = await client(host).states([Passage([1, 2], 0, 1)] * 3, [0.5], at_once=2)
+    assert found.tolist() == [[[0.0, 1.0]], [[2.0, 3.0]], [[4.0, 5.0]]]
+    assert [len(args[0]) for _, args in host.calls] == [2, 1]
+    assert host.calls[0][1] == ([{"token_ids": [1, 2], "first": 0, "end": 1}] * 2, [0.5])

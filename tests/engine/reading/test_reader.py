@@ -1,6 +1,7 @@
 """engine.reading.reader: a text on its way to the model and to the probe."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,13 +65,16 @@ async def test_a_fitted_probe_reads(source: Telling) -> None:
     """Fitted to labelled reactions, it reads others by what the model's states tell."""
     own = reader(source)
     letters = ["A", "B", "C", "D", "E"]
-    taught = [Reaction("en", MEANINGS[ord(a) % 5], f"{a}{number:03d}") for a in letters for number in range(20)]
+    endings = ["".join(pair) for pair in zip("bcdfghklmnpqrstvwxyz", "zxwvtsrqpnmlkhgfdcbj", strict=True)]
+    taught = [Reaction("en", MEANINGS[ord(a) % 5], f"{a}{end}{end[::-1]}") for a in letters for end in endings]
     assert await own.fit(taught) is own.probe
     found = await own.read("B says something")
     assert found is not None
     assert found.label == MEANINGS[ord("B") % 5]
     assert isinstance(found.label, Meaning)
     assert await own.read("  ") is None
+    own.probe = replace(own.probe, choice=replace(own.probe.choice, accuracy=0.5))  # type: ignore[arg-type, union-attr]
+    assert await own.read("B says something") is None  # a probe that reads badly decides nothing
 
 
 async def test_a_long_text_is_cut(source: Telling) -> None:

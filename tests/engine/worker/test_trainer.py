@@ -247,3 +247,14 @@ def test_a_version_on_disk_may_leave_memory(worker: Worker, tmp_path: Path) -> N
     assert registry.get(20, "").is_on_disk
     worker.heed_drop(20)
     assert worker.heed_register(20, str(folder))["ok"]
+
+
+def test_states_cross_as_bytes_with_their_axes(worker: Worker) -> None:
+    """One row for each passage, one matrix for each depth, float32."""
+    passages = [{"token_ids": token_ids(6, n), "first": 1, "end": 4} for n in range(3)]
+    record = worker.heed_states(passages, [0.5, 1.0])
+    assert record["ok"], record
+    num, depths, width = record["axes"]
+    assert (num, depths) == (3, 2)
+    assert len(record["states"]) == 4 * num * depths * width
+    assert worker.heed_states([{"token_ids": [1], "first": 1, "end": 1}], [0.5])["ok"] is False
