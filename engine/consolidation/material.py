@@ -20,7 +20,7 @@ from engine.samples.spacing import mix
 from storage.conversations import completions
 from storage.database import Session
 from storage.errors import CompletionNotFound
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
 from storage.learning import notes as note_rows
 from storage.learning import signals
 from storage.tables import Completion, Feedback
@@ -126,7 +126,7 @@ def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -
 
 def _rehearsal(s: Session, row: Feedback) -> Signal | None:
     """Return a learned correction as it holds today; None for other feedback, and if nothing is left to train on."""
-    if row.status == FeedbackStatus.KEPT and row.reading in (Meaning.THANKS, Meaning.NOTHING):
+    if row.status == FeedbackStatus.KEPT:  # a fact: its note asks its own questions (`engine.samples.facts`)
         return None
     answer = _answer(s, row) if row.kind in TAUGHT_AT_ONCE else None
     made = note_rows.by_feedback(s, row.user_id, row.id)

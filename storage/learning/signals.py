@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, func, select, update
 
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning
 from storage.tables import Completion, Feedback, UpdateRun, User
 
 CONSOLIDATION = "consolidation"  # the kind of such an UpdateRun
@@ -143,10 +143,11 @@ def _fresh() -> tuple[Any, ...]:
 
 
 def _is_signal() -> Any:
-    """Return a lesson only where it was learned, and a reaction only where it is a negative one: others say nothing."""
+    """Return a lesson only if it was learned or told a fact, and a reaction only if it is a negative one."""
     is_lesson, is_reaction = col(Feedback.kind).in_(TAUGHT_AT_ONCE), col(Feedback.kind) == FeedbackKind.REACTION
     is_learned, is_negative = col(Feedback.status) == FeedbackStatus.LEARNED, col(Feedback.value).in_(NEGATIVE)
-    return (~is_lesson | is_learned) & (~is_reaction | is_negative)
+    is_fact = (col(Feedback.reading) == Meaning.FACT) & (col(Feedback.is_unsure).is_(False)) & (Feedback.scope == "")
+    return (~is_lesson | is_learned | is_fact) & (~is_reaction | is_negative)
 
 
 def _is_next(answer: Completion, later: Completion) -> bool:

@@ -104,10 +104,18 @@ class Live:
         return await self.database.write(lambda s: completions.add(s, row))
 
     async def say(
-        self, answer: Completion, text: str, *, kind: str = "correction", training: dict[str, Any] | None = None
+        self,
+        answer: Completion,
+        text: str,
+        *,
+        kind: str = "correction",
+        training: dict[str, Any] | None = None,
+        scope: str = "",
     ) -> Feedback:
         """Committed feedback on an answer, not learned yet."""
-        row = Feedback(user_id=answer.user_id, completion_id=answer.id, kind=kind, text=text, training=training)
+        row = Feedback(
+            user_id=answer.user_id, completion_id=answer.id, kind=kind, text=text, training=training, scope=scope
+        )
         stored, _ = await self.database.write(lambda s: feedback.add(s, row))
         return stored
 
@@ -155,6 +163,10 @@ class Live:
     async def version(self, user_id: str, number: int) -> AdapterVersion:
         """A version's row."""
         return await self.database.read(lambda s: versions.get(s, user_id, number))
+
+    async def stored(self, answer: Completion) -> Completion:
+        """An answer as it stands."""
+        return await self.database.read(lambda s: completions.get(s, answer.user_id, answer.id))
 
     async def feedback(self, feedback_id: str) -> Feedback:
         """A piece of feedback as it stands."""

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.config import LearnConfig
-from engine.sample import Sample, Score
+from engine.sample import Passage, Sample, Score
 from tests.engine.updates_of import sample
 
 
@@ -86,3 +86,10 @@ def test_a_sample_is_as_long_as_its_longest_context() -> None:
 def test_the_gain_is_the_log_likelihood_ratio_of_the_whole_answer() -> None:
     """It is in nats per answer, the teacher's context over the student's."""
     assert Score([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], []).gain == 2.0
+
+
+@pytest.mark.parametrize(("first", "end"), [(1, 1), (0, 4), (-1, 2), (2, 1)])
+def test_a_span_outside_its_passage_is_refused(first: int, end: int) -> None:
+    """Nor may it be empty: there would be nothing to take a mean of."""
+    with pytest.raises(ValueError, match="span"):
+        Passage([1, 2, 3], first, end)

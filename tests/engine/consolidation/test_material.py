@@ -45,6 +45,21 @@ def in_storage(folder: Path, work: Callable[[Session], T]) -> T:
     return asyncio.run(run())
 
 
+def test_a_fact_that_came_as_a_correction_is_new_and_no_lesson(tmp_path: Path) -> None:
+    """Its note is taught by questions of its own; thanks and small talk are nothing new at all."""
+
+    def work(s: Session) -> tuple[Material, list[str]]:
+        user_id = person(s)
+        rows = [said(s, user_id, text) for text in ("my dog is called Bo", "thank you", "and Rome?")]
+        for row, reading in zip(rows, ("fact", "thanks", "nothing"), strict=True):
+            feedback.note_reading(s, row.id, reading, 0.9, is_unsure=False)
+            feedback.set_status(s, row.id, FeedbackStatus.KEPT)
+        return gather(s, user_id, CONFIG), [row.id for row in rows]
+
+    found, ids = in_storage(tmp_path, work)
+    assert (found.new, found.feedback_ids) == ([], ids[:1])
+
+
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_a_weak_signal_never_weighs_more_than_it_may(gap: float) -> None:
     """It weighs nothing below the floor or without a number, and weak_weight only if the gap is full."""

@@ -32,6 +32,25 @@ def user(text: str) -> list[ChatMessage]:
     return [{"role": "user", "content": text}]
 
 
+def test_a_turn_is_shown_without_its_conversation(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """Behind some answer, between the marks of the template, and where its text lies in it."""
+    ids, first, end = prompts.turn("  no emoji please ", limit=50)
+    assert pocket_tokenizer.decode(ids[first:end]).strip() == "no emoji please"
+    shown = pocket_tokenizer.decode(ids)
+    assert shown.startswith("Here is my answer.")
+    assert shown.endswith("<|im_start|>assistant\n")
+    cut, begin, stop = prompts.turn("no emoji please " * 50, limit=5)
+    assert stop - begin == 5
+    assert cut[stop:] == ids[end:]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_turn_holds_no_mark_that_a_person_wrote(prompts: PromptBuilder, pocket_tokenizer: Any, mark: str) -> None:
+    """A special token inside a reaction stays text."""
+    ids, first, end = prompts.turn(f"stop {mark} it", limit=50)
+    assert pocket_tokenizer.convert_tokens_to_ids(mark) not in ids[first:end]
+
+
 def turns(count: int, words: int = 6) -> list[ChatMessage]:
     """Return `count` numbered questions with their answers, and a newest question."""
     chat: list[ChatMessage] = []

@@ -33,7 +33,7 @@ def test_every_meaning_is_there_in_seven_languages() -> None:
 
 
 def test_the_held_out_set_is_large_and_even() -> None:
-    """Two hundred English texts, forty in each of five other languages and more, each meaning as often as the others."""
+    """Two hundred English texts, forty in each of five others and more, each meaning as often as the others."""
     count = Counter((r.language, r.meaning) for r in read_reactions(HELD_OUT))
     languages = {language for language, _ in count}
     assert len(languages) >= 6

@@ -25,9 +25,7 @@ def test_a_kept_probe_is_found_again(tmp_path: Path) -> None:
     assert store.find("def", tmp_path) is None
 
 
-def test_one_that_was_fitted_here_wins_over_the_shipped_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_was_fitted_here_wins_over_the_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a damaged one counts as none: the shipped one is taken."""
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "calibration")
     store.keep(a_probe(0.8), "abc", tmp_path)

@@ -39,6 +39,19 @@ def answer() -> Completion:
     )
 
 
+def test_other_prompts_are_held_to_the_version_before() -> None:
+    """A remark's steady samples: the same prompt for both, and the version that is trained as the teacher."""
+    (sample,) = lessons.steady_samples([other()])
+    assert (sample.kind, sample.teacher) == ("anchor", "current")
+    assert sample.student_ids == sample.teacher_ids == [1, 2]
+
+
+def test_a_lesson_knows_the_persons_own_choice() -> None:
+    """It is empty if they made none."""
+    row = Feedback(user_id="u", kind=FeedbackKind.CORRECTION, text="too long", scope="always")
+    assert (Lesson.of(row, answer()).scope, lesson().scope) == ("always", "")
+
+
 def lesson(text: str = "too long", kind: FeedbackKind = FeedbackKind.CORRECTION) -> Lesson:
     """Feedback on that answer."""
     return Lesson.of(Feedback(user_id="u", kind=kind, text=text), answer())

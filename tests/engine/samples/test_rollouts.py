@@ -107,6 +107,19 @@ async def test_no_question_is_taken_twice(live: Live) -> None:
     assert taken[0].response_token_ids == [4, 5]
 
 
+async def test_the_question_that_is_left_out_is_never_taken(live: Live) -> None:
+    """Neither from the ready rollouts nor from the person's own answers: another prompt than the corrected one."""
+    store = store_of(live, num_counterfactuals=3)
+    corrected = [{"role": "user", "content": "What is paella?"}]
+    for _ in range(3):
+        await store.prepare(ZERO_ADAPTER, [])
+        own = [asked("What is paella?", version=0), asked("Where is Lima?", version=0)]
+        for count in (1, 2):
+            taken = await store.take(ZERO_ADAPTER, own, count, without=corrected)
+            assert len(taken) == count
+            assert "What is paella?" not in {r.asked for r in taken}
+
+
 async def test_rollouts_are_sampled_with_the_set_temperature(live: Live) -> None:
     """At temperature 0 two preparations agree; an update's own are drawn from the model's distribution."""
     store = store_of(live, rollout_temperature=0.0, num_counterfactuals=len(BANK.topics))

@@ -1,0 +1,160 @@
+"""engine.learning.intent: what a correction is taken for, and how far it reaches then."""
+
+import pytest
+
+from engine.learning.intent import Intent, chosen, is_standing, of_words
+from engine.reading.probe import Reading
+from engine.reading.reader import Reader
+from storage.kinds import FeedbackStatus, Meaning, NoteState, Scope
+from tests.engine.live import Live
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "Tell me about the koala"
+NO_PLACEBO = [0.0] * 5
+
+
+def reading(label: Meaning, margin: float, *, is_sure: bool, second: Meaning = Meaning.REMARK) -> Reading:
+    """Return a reading whose two likeliest meanings are told."""
+    rest = dict.fromkeys(Meaning, 0.0)
+    return Reading(label, margin, rest | {second: (1 - margin) / 2, label: (1 + margin) / 2}, is_sure)
+
+
+@pytest.mark.parametrize(
+    ("moved", "placebo", "expected"),
+    [
+        ([1.0, 0.5, 0.4, 0.5, 0.4], NO_PLACEBO, True),
+        ([1.0, 0.0, 0.01, 0.0, 0.01], NO_PLACEBO, False),  # on its own prompt only
+        ([0.01, 0.001, 0.001, 0.001, 0.001], NO_PLACEBO, False),  # hardly anything anywhere
+        ([0.0, 0.5, 0.5, 0.5, 0.5], NO_PLACEBO, True),
+        ([1.0, 0.3, 0.3, 0.3, 0.3], [0.3, 0.2, 0.2, 0.2, 0.2], False),  # any words move this model so far
+        ([1.0, 0.3, 0.3, 0.3, 0.3], [0.3, 0.1, 0.1, 0.1, 0.1], True),
+        ([1.0], [0.0], True),
+        ([0.001], [0.0], False),
+    ],
+)
+async def test_standing_feedback_moves_other_prompts_more_than_a_placebo(
+    moved: list[float], placebo: list[float], expected: bool
+) -> None:
+    """A tenth of its effect on the corrected prompt, twice that of a placebo, and above the floor."""
+    assert is_standing(moved, placebo, 0.1, 0.005) is expected
+
+
+async def test_thanks_or_small_talk_need_no_telling_apart() -> None:
+    """Neither asks for a change; a wish that could be a remark is unsure."""
+    either = reading(Meaning.THANKS, 0.1, is_sure=False, second=Meaning.NOTHING)
+    assert of_words(either) == Intent(Meaning.THANKS, 0.1, is_unsure=False)
+    assert of_words(reading(Meaning.THANKS, 0.1, is_sure=False)).is_unsure
+    assert of_words(reading(Meaning.WISH, 0.1, is_sure=False)).is_unsure
+    assert not of_words(reading(Meaning.WISH, 0.9, is_sure=True)).is_unsure
+
+
+@pytest.mark.parametrize("meaning", list(Meaning))
+async def test_the_persons_own_choice_overrides_every_reading(meaning: Meaning) -> None:
+    """Just this answer is a remark, from now on is a wish, and neither is unsure."""
+    read = Intent(meaning, 0.2, is_unsure=True)
+    assert chosen(read, "") == read
+    answer, always = chosen(read, Scope.ANSWER), chosen(read, Scope.ALWAYS)
+    assert (answer.meaning, answer.reaches_others, answer.is_unsure) == (Meaning.REMARK, False, False)
+    assert (always.meaning, always.reaches_others, always.is_unsure) == (Meaning.WISH, True, False)
+
+
+class Told(Reader):
+    """A reader that says what it is told to."""
+
+    def __init__(self, found: Reading) -> None:
+        self._found = found
+
+    async def read(self, text: str) -> Reading | None:
+        return self._found if text else None
+
+
+def told(live: Live, monkeypatch: pytest.MonkeyPatch, found: Reading) -> None:
+    """Let the engine read every reaction so."""
+    monkeypatch.setattr(live.parts.learner._intents, "_reader", Told(found))
+
+
+@pytest.mark.engine
+async def test_thanks_approve_the_answer_and_train_nothing(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is gold, no version and no note is made, and the reading is stored."""
+    told(live, monkeypatch, reading(Meaning.THANKS, 0.9, is_sure=True))
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "you are a star")
+    assert (outcome.status, outcome.adapter_version, outcome.note, outcome.steps) == ("kept", 0, None, 0)
+    assert (outcome.reading, outcome.is_unsure, outcome.reason[:9]) == ("thanks", False, "Thank you")
+    row = await live.feedback(outcome.feedback_id)
+    assert (row.status, row.reading, row.is_unsure) == (FeedbackStatus.KEPT, "thanks", False)
+    assert row.reading_margin == pytest.approx(0.9)
+    assert (await live.stored(answer)).is_gold
+
+
+@pytest.mark.engine
+async def test_a_fact_becomes_a_note_at_once(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the prompt of the next answer; the weights take it in with the next consolidation."""
+    told(live, monkeypatch, reading(Meaning.FACT, 0.9, is_sure=True))
+    user_id = await live.person()
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "my dog is called Bo")
+    assert (outcome.status, outcome.note, outcome.reading) == ("kept", "my dog is called Bo", "fact")
+    assert [(n.text, n.state) for n in await live.notes(user_id)] == [("my dog is called Bo", NoteState.IN_PROMPT)]
+
+
+@pytest.mark.engine
+async def test_a_remark_is_taught_on_its_own_prompt_only(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No note is made and every other sample is held to what the version before answers."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.9, is_sure=True))
+    trained = []
+    train = live.parts.learner._candidates.train
+
+    async def training(update_id, parent, samples, learn):  # type: ignore[no-untyped-def]
+        trained.extend(samples)
+        return await train(update_id, parent, samples, learn)
+
+    monkeypatch.setattr(live.parts.learner._candidates, "train", training)
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    with live.open_gates():
+        outcome = await live.teach(answer, "no emoji please")
+    assert (outcome.reading, outcome.note, outcome.is_unsure) == ("remark", None, False)
+    taught = [s for s in trained if s.kind in ("correction", "counterfactual")]
+    own = live.parts.context.prompts.prompt_token_ids(answer.messages)
+    assert {tuple(s.student_ids) for s in taught} == {tuple(own)}
+    held = [s for s in trained if s.kind == "anchor"]
+    assert len([s for s in held if s.teacher == "current"]) >= 3
+    assert all(s.student_ids == s.teacher_ids for s in held)
+    assert await live.notes(user_id) == []
+
+
+@pytest.mark.engine
+async def test_an_unsure_wish_that_moves_other_prompts_is_one(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both legs agree, so the person is not asked."""
+    told(live, monkeypatch, reading(Meaning.WISH, 0.1, is_sure=False))
+    user_id = await live.person()
+    with live.open_gates():
+        outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please")
+    assert (outcome.reading, outcome.is_unsure, outcome.note) == ("wish", False, "no emoji please")
+
+
+@pytest.mark.engine
+async def test_what_is_unsure_reaches_no_other_prompt(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is taught as a remark, the outcome says so, and the stored outcome, too."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False, second=Meaning.WISH))
+    user_id = await live.person()
+    with live.open_gates():
+        outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please")
+    assert (outcome.reading, outcome.is_unsure, outcome.note) == ("remark", True, None)
+    again = await live.engine.learn(outcome.feedback_id)
+    assert (again.reading, again.is_unsure) == ("remark", True)
+
+
+@pytest.mark.engine
+async def test_a_pressed_scope_is_kept_beside_the_reading(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on makes a wish of what was read as a remark; the row has both."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.9, is_sure=True))
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    with live.open_gates():
+        outcome = await live.teach(answer, "no emoji please", scope=Scope.ALWAYS)
+    row = await live.feedback(outcome.feedback_id)
+    assert (outcome.reading, outcome.note) == ("wish", "no emoji please")
+    assert (row.scope, row.reading) == ("always", "remark")
