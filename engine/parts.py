@@ -17,7 +17,7 @@ from engine.learning.note_probe import NoteProbe
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
 from engine.reading import store
-from engine.reading.reader import Reader
+from engine.reading.reader import ReactionReader
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
@@ -54,7 +54,7 @@ class Parts:
             RolloutStore(host, prompts, bank, config.learn),
             bank,
             ActiveAdapters(base_model, database, adapters, host),
-            Reader(trainer, prompts, store.find(base_model, config.data_dir)),
+            ReactionReader(trainer, prompts, store.find(base_model, config.data_dir)),
         )
         candidates, facts = Candidates(context, adapters), Facts(context)
         return cls(

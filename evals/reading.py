@@ -20,9 +20,9 @@ from engine.host.trainer_client import States
 from engine.pocket import WEIGHTS
 from engine.prompts.builder import PromptBuilder
 from engine.reading import store
-from engine.reading.probe import MEANINGS, Probe, Reading
-from engine.reading.reactions import Reaction, read_reactions
-from engine.reading.reader import Reader
+from engine.reading.probe import MEANINGS, MeaningProbe, ReactionReading
+from engine.reading.reactions import LabelledReaction, read_reactions
+from engine.reading.reader import ReactionReader
 from engine.sample import Passage
 from evals import command
 from evals.arguments import described
@@ -70,11 +70,11 @@ def main(words: Sequence[str]) -> int:
 
 async def measure(config: ReadingConfig, console: Console) -> int:
     """Read the held-out texts. Return 1 where a target is to be checked and missed."""
-    folder = await asyncio.to_thread(local_model_folder, config.model)
+    folder = await asyncio.to_thread(local_model_folder, config.model, Path(config.keep or config.out))
     mark = await asyncio.to_thread(fingerprint, folder)
     loaded = await asyncio.to_thread(LoadedModel, folder)
     known = None if config.fit else await asyncio.to_thread(store.find, mark, Path(config.keep or "."))
-    reader = Reader(loaded, loaded.prompts, known)
+    reader = ReactionReader(loaded, loaded.prompts, known)
     probe = known or await reader.fit(read_reactions())
     if config.keep and known is None:
         store.keep(probe, mark, Path(config.keep))
@@ -85,7 +85,9 @@ async def measure(config: ReadingConfig, console: Console) -> int:
     return int(config.check and any(row["right"] < row["target"] for row in summary["languages"].values()))
 
 
-def summarise(reactions: Sequence[Reaction], readings: Sequence[Reading], probe: Probe) -> Record:
+def summarise(
+    reactions: Sequence[LabelledReaction], readings: Sequence[ReactionReading], probe: MeaningProbe
+) -> Record:
     """Return the figures: by language, of what was read surely, and what was taken for what."""
     pairs = list(zip(reactions, readings, strict=True))
     languages = sorted({reaction.language for reaction in reactions}, key=lambda name: (name != "en", name))
@@ -103,7 +105,7 @@ def summarise(reactions: Sequence[Reaction], readings: Sequence[Reading], probe:
     }
 
 
-def _row(language: str, pairs: Sequence[tuple[Reaction, Reading]]) -> Record:
+def _row(language: str, pairs: Sequence[tuple[LabelledReaction, ReactionReading]]) -> Record:
     is_right = [reaction.meaning == reading.label for reaction, reading in pairs]
     sure = [right for right, (_, reading) in zip(is_right, pairs, strict=True) if reading.is_sure]
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.prompts.hindsight import Hindsight
-from engine.reading.probe import Reading
+from engine.reading.probe import ReactionReading
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.lessons import Lesson
@@ -77,7 +77,7 @@ class IntentReader:
         return chosen(intent, lesson.scope)
 
     async def _decided(
-        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], reading: Reading | None
+        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], reading: ReactionReading | None
     ) -> Intent:
         found = of_words(reading) if reading is not None else None
         if found is not None and (not found.is_unsure or found.meaning != Meaning.WISH):
@@ -109,7 +109,7 @@ class IntentReader:
         return replace(hindsight, solution=text) if hindsight.solution else replace(hindsight, feedback=text)
 
 
-def of_words(reading: Reading) -> Intent:
+def of_words(reading: ReactionReading) -> Intent:
     """Return the intent that the words alone tell; thanks and small talk need no telling apart to be left alone."""
     quiet = sum(reading.probabilities[meaning] for meaning in QUIET)
     is_sure = reading.is_sure or (reading.label in QUIET and quiet >= _CERTAINLY_QUIET)

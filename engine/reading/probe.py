@@ -30,7 +30,7 @@ _TEMPERATURES = np.geomspace(0.25, 4.0, 33)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReactionReading:
     """What a reaction was taken for."""
 
     label: Meaning
@@ -51,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Probe:
+class MeaningProbe:
     """A fitted probe."""
 
     choice: Choice
@@ -65,14 +65,14 @@ class Probe:
         return self.choice.accuracy >= LEAST_ACCURACY
 
     @classmethod
-    def fit(cls, states_NDH: Matrix, texts: Sequence[str], meanings: Sequence[Meaning]) -> "Probe":
+    def fit(cls, states_NDH: Matrix, texts: Sequence[str], meanings: Sequence[Meaning]) -> "MeaningProbe":
         """Fit a probe to labelled texts. `states_NDH` are those at DEPTHS. Blocking: a minute of one core."""
         labels = np.array([MEANINGS.index(meaning) for meaning in meanings])
         letters = ngrams.vectors(texts)
         choice = _chosen(states_NDH, letters, labels, _folds(ngrams.wordings(texts)))
         return _fitted(states_NDH, letters, labels, choice)
 
-    def read(self, states_NDH: Matrix, texts: Sequence[str]) -> list[Reading]:
+    def read(self, states_NDH: Matrix, texts: Sequence[str]) -> list[ReactionReading]:
         """Return the readings of texts; `states_NDH` are those at DEPTHS."""
         found = self._scores(states_NDH, ngrams.vectors(texts)) / self.choice.temperature
         return [self._reading(probabilities) for probabilities in regression.softmax(found)]
@@ -92,7 +92,7 @@ class Probe:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Probe":
+    def from_bytes(cls, data: bytes) -> "MeaningProbe":
         """Return the probe of a file. Raises ValueError if it is none, or of another heed."""
         try:
             found = load_tensors(data)
@@ -113,7 +113,7 @@ class Probe:
         named = {meaning: float(p) for meaning, p in zip(MEANINGS, probabilities, strict=True)}
         second, first = sorted(named, key=named.__getitem__)[-2:]
         margin = named[first] - named[second]
-        return Reading(first, margin, named, margin >= self.choice.threshold)
+        return ReactionReading(first, margin, named, margin >= self.choice.threshold)
 
 
 def _features(states_NDH: Matrix, letters: Matrix, centre: Matrix, spread: Matrix) -> Matrix:
@@ -122,13 +122,13 @@ def _features(states_NDH: Matrix, letters: Matrix, centre: Matrix, spread: Matri
     return np.hstack([standard * np.float32(_SCALE / standard.shape[1] ** 0.5), letters * np.float32(_SCALE)])
 
 
-def _fitted(states_NDH: Matrix, letters: Matrix, labels: Labels, choice: Choice) -> Probe:
+def _fitted(states_NDH: Matrix, letters: Matrix, labels: Labels, choice: Choice) -> MeaningProbe:
     own = states_NDH[:, list(choice.depths)]
     centre, spread = _normal(own)
     features = _features(own, letters, centre, spread)
     few, back = regression.compact(features)
     weights = regression.fit(few, labels, len(MEANINGS), choice.decay)
-    return Probe(choice, centre, spread, np.vstack([features.T @ (back @ weights[:-1]), weights[-1:]]))
+    return MeaningProbe(choice, centre, spread, np.vstack([features.T @ (back @ weights[:-1]), weights[-1:]]))
 
 
 def _normal(states_NDH: Matrix) -> tuple[Matrix, Matrix]:

@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("reactions.tsv")
 
 
 @dataclass(frozen=True)
-class Reaction:
+class LabelledReaction:
     """A text with the meaning a person gave it."""
 
     language: str  # ISO 639-1
@@ -21,8 +21,8 @@ class Reaction:
     text: str
 
 
-def read_reactions(file: Path = FILE) -> list[Reaction]:
+def read_reactions(file: Path = FILE) -> list[LabelledReaction]:
     """Return the labelled reactions of a file of tab-separated columns."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [Reaction(row["language"], Meaning(row["meaning"]), row["text"]) for row in rows]
+        return [LabelledReaction(row["language"], Meaning(row["meaning"]), row["text"]) for row in rows]

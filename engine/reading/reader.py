@@ -10,8 +10,8 @@ from typing import Protocol
 
 from engine.host.trainer_client import States
 from engine.prompts.builder import PromptBuilder
-from engine.reading.probe import DEPTHS, Probe, Reading
-from engine.reading.reactions import Reaction
+from engine.reading.probe import DEPTHS, MeaningProbe, ReactionReading
+from engine.reading.reactions import LabelledReaction
 from engine.sample import Passage
 
 MAX_TOKENS = 200  # of a reaction: what it is about is said at its beginning
@@ -24,30 +24,30 @@ class StateSource(Protocol):
         """Return the base model's pooled states, axes [N, depths, 2 H]."""
 
 
-class Reader:
+class ReactionReader:
     """Reads what people meant. `probe` None: the model has none, and nothing can be read."""
 
-    def __init__(self, source: StateSource, prompts: PromptBuilder, probe: Probe | None) -> None:
+    def __init__(self, source: StateSource, prompts: PromptBuilder, probe: MeaningProbe | None) -> None:
         self._source = source
         self._prompts = prompts
         self.probe = probe
 
-    async def read(self, text: str) -> Reading | None:
+    async def read(self, text: str) -> ReactionReading | None:
         """Return what a text was taken for, or None without a usable probe or words. Raises as the trainer does."""
         is_readable = self.probe is not None and self.probe.is_usable and bool(text.strip())
         found = await self.read_all([text]) if is_readable else []
         return found[0] if found else None
 
-    async def read_all(self, texts: Sequence[str]) -> list[Reading]:
+    async def read_all(self, texts: Sequence[str]) -> list[ReactionReading]:
         """Return what texts were taken for; nothing without a probe. Raises as the trainer does."""
         return self.probe.read(await self._states(texts), texts) if self.probe is not None else []
 
-    async def fit(self, reactions: Sequence[Reaction]) -> Probe:
+    async def fit(self, reactions: Sequence[LabelledReaction]) -> MeaningProbe:
         """Fit the probe of this model to labelled reactions and use it from now on. Takes a minute or two."""
         texts = [reaction.text for reaction in reactions]
         states = await self._states(texts)
         meanings = [reaction.meaning for reaction in reactions]
-        self.probe = await asyncio.to_thread(Probe.fit, states, texts, meanings)
+        self.probe = await asyncio.to_thread(MeaningProbe.fit, states, texts, meanings)
         return self.probe
 
     async def _states(self, texts: Sequence[str]) -> States:

@@ -6,7 +6,7 @@ Invariants: a file that cannot be read counts as none; files are written whole o
 import logging
 from pathlib import Path
 
-from engine.reading.probe import Probe
+from engine.reading.probe import MeaningProbe
 from storage.files import atomic
 
 logger = logging.getLogger(__name__)
@@ -15,19 +15,19 @@ SHIPPED = Path(__file__).with_name("shipped")
 FOLDER = "calibration"  # below the data directory
 
 
-def find(fingerprint: str, data_dir: Path) -> Probe | None:
+def find(fingerprint: str, data_dir: Path) -> MeaningProbe | None:
     """Return the probe that was fitted here for a model, or the shipped one, or None. Blocking."""
     for folder in (data_dir / FOLDER, SHIPPED):
         path = folder / file_name(fingerprint)
         if path.is_file():
             try:
-                return Probe.from_bytes(path.read_bytes())
+                return MeaningProbe.from_bytes(path.read_bytes())
             except (OSError, ValueError) as error:
                 logger.warning("the probe %s cannot be read and is left out: %s", path.name, error)
     return None
 
 
-def keep(probe: Probe, fingerprint: str, data_dir: Path) -> Path:
+def keep(probe: MeaningProbe, fingerprint: str, data_dir: Path) -> Path:
     """Write a model's probe into the data directory. Return its file. Blocking."""
     path = data_dir / FOLDER / file_name(fingerprint)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

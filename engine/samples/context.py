@@ -8,7 +8,7 @@ from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
-from engine.reading.reader import Reader
+from engine.reading.reader import ReactionReader
 from engine.samples.rollouts import RolloutStore
 from storage.database import Database
 
@@ -25,4 +25,4 @@ class LearningContext:
     rollouts: RolloutStore
     bank: Bank
     active: ActiveAdapters
-    reader: Reader
+    reader: ReactionReader

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.learning.intent import Intent, chosen, is_standing, of_words
-from engine.reading.probe import Reading
-from engine.reading.reader import Reader
+from engine.reading.probe import ReactionReading
+from engine.reading.reader import ReactionReader
 from storage.kinds import FeedbackStatus, Meaning, NoteState, Scope
 from tests.engine.live import Live
 
@@ -14,10 +14,10 @@ QUESTION = "Tell me about the koala"
 NO_PLACEBO = [0.0] * 5
 
 
-def reading(label: Meaning, margin: float, *, is_sure: bool, second: Meaning = Meaning.REMARK) -> Reading:
+def reading(label: Meaning, margin: float, *, is_sure: bool, second: Meaning = Meaning.REMARK) -> ReactionReading:
     """Return a reading whose two likeliest meanings are told."""
     rest = dict.fromkeys(Meaning, 0.0)
-    return Reading(label, margin, rest | {second: (1 - margin) / 2, label: (1 + margin) / 2}, is_sure)
+    return ReactionReading(label, margin, rest | {second: (1 - margin) / 2, label: (1 + margin) / 2}, is_sure)
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ async def test_the_persons_own_choice_overrides_every_reading(meaning: Meaning) 
     assert (always.meaning, always.reaches_others, always.is_unsure) == (Meaning.WISH, True, False)
 
 
-class Told(Reader):
+class Told(ReactionReader):
     """A reader that says what it is told to."""
 
-    def __init__(self, found: Reading) -> None:
+    def __init__(self, found: ReactionReading) -> None:
         self._found = found
 
-    async def read(self, text: str) -> Reading | None:
+    async def read(self, text: str) -> ReactionReading | None:
         return self._found if text else None
 
 
-def told(live: Live, monkeypatch: pytest.MonkeyPatch, found: Reading) -> None:
+def told(live: Live, monkeypatch: pytest.MonkeyPatch, found: ReactionReading) -> None:
     """Let the engine read every reaction so."""
     monkeypatch.setattr(live.parts.learner._intents, "_reader", Told(found))
 

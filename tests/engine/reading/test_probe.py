@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.reading import probe
-from engine.reading.probe import DEPTHS, MEANINGS, Probe
+from engine.reading.probe import DEPTHS, MEANINGS, MeaningProbe
 from engine.reading.regression import Matrix
 from storage.kinds import Meaning
 
@@ -25,13 +25,13 @@ def texts_and_states(seed: int, noise: float) -> tuple[list[str], list[Meaning],
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Probe:
+def fitted() -> MeaningProbe:
     """A probe fitted on noisy states."""
     texts, meanings, states = texts_and_states(0, noise=1.0)
-    return Probe.fit(states, texts, meanings)
+    return MeaningProbe.fit(states, texts, meanings)
 
 
-def test_new_texts_are_read_by_the_depth_that_tells(fitted: Probe) -> None:
+def test_new_texts_are_read_by_the_depth_that_tells(fitted: MeaningProbe) -> None:
     """Cross-validation finds that depth, and texts that it never saw are read rightly."""
     assert TELLING in fitted.choice.depths
     texts, meanings, states = texts_and_states(1, noise=1.0)
@@ -40,7 +40,7 @@ def test_new_texts_are_read_by_the_depth_that_tells(fitted: Probe) -> None:
     assert fitted.choice.accuracy >= 0.9
 
 
-def test_a_reading_has_its_margin_and_every_probability(fitted: Probe) -> None:
+def test_a_reading_has_its_margin_and_every_probability(fitted: MeaningProbe) -> None:
     """The margin is the distance between the two likeliest."""
     texts, _, states = texts_and_states(1, noise=1.0)
     for reading in fitted.read(states[:20], texts[:20]):
@@ -53,7 +53,7 @@ def test_a_reading_has_its_margin_and_every_probability(fitted: Probe) -> None:
 def test_what_is_read_surely_is_right() -> None:
     """Where states tell little, less is read surely, and of that at least 97 % was right on held-out folds."""
     texts, meanings, states = texts_and_states(0, noise=3.0)
-    vague = Probe.fit(states, texts, meanings)
+    vague = MeaningProbe.fit(states, texts, meanings)
     other_texts, other_meanings, other_states = texts_and_states(1, noise=3.0)
     found = vague.read(other_states, other_texts)
     sure = [r.label == m for r, m in zip(found, other_meanings, strict=True) if r.is_sure]
@@ -69,20 +69,20 @@ def test_a_threshold_is_the_lowest_that_keeps_its_promise() -> None:
     assert probe._threshold(probabilities, np.array([1, 1, 1])) > 1
 
 
-def test_a_probe_survives_its_file(fitted: Probe) -> None:
+def test_a_probe_survives_its_file(fitted: MeaningProbe) -> None:
     """Its file is small, and what it reads is the same to rounding."""
     texts, _, states = texts_and_states(1, noise=1.0)
     data = fitted.to_bytes()
-    again = Probe.from_bytes(data)
+    again = MeaningProbe.from_bytes(data)
     assert len(data) < 200_000
     assert again.choice == fitted.choice
     for one, other in zip(fitted.read(states, texts), again.read(states, texts), strict=True):
         assert other.margin == pytest.approx(one.margin, abs=0.02)
 
 
-def test_a_file_that_is_no_probe_is_refused(fitted: Probe) -> None:
+def test_a_file_that_is_no_probe_is_refused(fitted: MeaningProbe) -> None:
     """Also one whose weights have another shape than its states."""
     with pytest.raises(ValueError, match="this is no probe"):
-        Probe.from_bytes(b"nothing")
+        MeaningProbe.from_bytes(b"nothing")
     with pytest.raises(ValueError, match="weights"):
-        Probe.from_bytes(replace(fitted, weights=fitted.weights[1:]).to_bytes())
+        MeaningProbe.from_bytes(replace(fitted, weights=fitted.weights[1:]).to_bytes())

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from engine.reading.reactions import Reaction, read_reactions
+from engine.reading.reactions import LabelledReaction, read_reactions
 from evals.reading import HELD_OUT
 from storage.kinds import Meaning
 
@@ -14,7 +14,7 @@ def plain(text: str) -> str:
     return re.sub(r"\W+", " ", text.casefold()).strip() or text
 
 
-def runs(reaction: Reaction) -> set[str]:
+def runs(reaction: LabelledReaction) -> set[str]:
     """Return every run of five words, or of eight signs of Chinese, in a text."""
     words = list(plain(reaction.text)) if reaction.language == "zh" else plain(reaction.text).split()
     size = 8 if reaction.language == "zh" else 5
@@ -52,4 +52,4 @@ def test_a_file_of_reactions_is_read(tmp_path: Path) -> None:
     """Quotation marks in a text stay as they are."""
     file = tmp_path / "reactions.tsv"
     file.write_text('language\tmeaning\ttext\nen\twish\tstop saying "as an AI"\n', encoding="utf-8")
-    assert read_reactions(file) == [Reaction("en", Meaning.WISH, 'stop saying "as an AI"')]
+    assert read_reactions(file) == [LabelledReaction("en", Meaning.WISH, 'stop saying "as an AI"')]

@@ -9,8 +9,8 @@ import pytest
 from engine.host.trainer_client import States
 from engine.prompts.builder import PromptBuilder
 from engine.reading.probe import DEPTHS, MEANINGS
-from engine.reading.reactions import Reaction
-from engine.reading.reader import MAX_TOKENS, Reader
+from engine.reading.reactions import LabelledReaction
+from engine.reading.reader import MAX_TOKENS, ReactionReader
 from engine.sample import Passage
 from storage.kinds import Meaning
 
@@ -49,9 +49,9 @@ def source() -> Telling:
     return Telling()
 
 
-def reader(source: Telling) -> Reader:
+def reader(source: Telling) -> ReactionReader:
     """Return a reader without a probe."""
-    return Reader(source, PromptBuilder(Letters(), 1000), None)
+    return ReactionReader(source, PromptBuilder(Letters(), 1000), None)
 
 
 async def test_without_a_probe_nothing_is_read(source: Telling) -> None:
@@ -66,7 +66,7 @@ async def test_a_fitted_probe_reads(source: Telling) -> None:
     own = reader(source)
     letters = ["A", "B", "C", "D", "E"]
     endings = ["".join(pair) for pair in zip("bcdfghklmnpqrstvwxyz", "zxwvtsrqpnmlkhgfdcbj", strict=True)]
-    taught = [Reaction("en", MEANINGS[ord(a) % 5], f"{a}{end}{end[::-1]}") for a in letters for end in endings]
+    taught = [LabelledReaction("en", MEANINGS[ord(a) % 5], f"{a}{end}{end[::-1]}") for a in letters for end in endings]
     assert await own.fit(taught) is own.probe
     found = await own.read("B says something")
     assert found is not None

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from engine.reading import ngrams, store
-from engine.reading.probe import Choice, Probe
+from engine.reading.probe import Choice, MeaningProbe
 
 
-def a_probe(accuracy: float) -> Probe:
+def a_probe(accuracy: float) -> MeaningProbe:
     """Return a probe of a tiny model."""
     ones = np.ones((1, 4), np.float32)
     weights = np.zeros((4 + ngrams.WIDTH + 1, 5), np.float32)
-    return Probe(Choice((2,), 1e-3, 1.0, 0.5, accuracy), ones, ones, weights)
+    return MeaningProbe(Choice((2,), 1e-3, 1.0, 0.5, accuracy), ones, ones, weights)
 
 
 def test_a_kept_probe_is_found_again(tmp_path: Path) -> None:
@@ -39,4 +39,4 @@ def test_shipped_probes_are_small_and_readable() -> None:
     """Each below 200 kB."""
     for path in store.SHIPPED.glob("*.safetensors"):
         assert path.stat().st_size < 200_000
-        assert Probe.from_bytes(path.read_bytes()).choice.accuracy > 0.5
+        assert MeaningProbe.from_bytes(path.read_bytes()).choice.accuracy > 0.5
