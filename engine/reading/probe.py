@@ -109,7 +109,7 @@ class MeaningProbe:
         features = _features(states_NDH[:, list(self.choice.depths)], letters, self.centre, self.spread)
         return regression.scores(features, self.weights)
 
-    def _reading(self, probabilities: Matrix) -> Reading:
+    def _reading(self, probabilities: Matrix) -> ReactionReading:
         named = {meaning: float(p) for meaning, p in zip(MEANINGS, probabilities, strict=True)}
         second, first = sorted(named, key=named.__getitem__)[-2:]
         margin = named[first] - named[second]
