@@ -8,7 +8,7 @@ only; what is acknowledged is in storage.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,7 @@ from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
 from engine.parts import Parts
 from engine.prompts.hindsight import teacher_messages
+from engine.reading import fitting
 from engine.requests import (
     ChatMessage,
     ConsolidationOutcome,
@@ -98,7 +99,9 @@ class Engine:
     async def calibrate(self, progress: Progress) -> Path:
         """Measure the model's rate and gates for the next start, while no one learns. Return the file."""
         await self.settled()
-        trials = Trials(self._started.context, self._started.candidates)
+        context = self._started.context
+        trials = Trials(context, self._started.candidates)
+        await fitting.fit_and_keep(context.reader, self.calibration.fingerprint, self.config.data_dir, progress)
         self.calibration = await Calibrator(trials, self.config, self.calibration).run(progress)
         return await asyncio.to_thread(record.keep, self.calibration, self.config.data_dir)
 
@@ -160,14 +163,8 @@ class Engine:
         """End feedback that needs no update, and queue the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in _OPEN:
-            return LearnOutcome(
-                row.id,
-                _ENDED[row.status],
-                user.active_version,
-                reason=row.reason,
-                reading=row.reading,
-                is_unsure=row.is_unsure,
-            )
+            ended = LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
+            return replace(ended, reading=row.reading, is_unsure=row.is_unsure)
         if row.kind == FeedbackKind.NOTE:
             return await self._keep_note(row, user.active_version)
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
