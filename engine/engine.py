@@ -8,9 +8,8 @@ only; what is acknowledged is in storage.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
@@ -29,6 +28,7 @@ from engine.host import architectures
 from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
+from engine.learning import update_log
 from engine.learning.candidates import give_up_unfinished
 from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
@@ -56,13 +56,6 @@ from storage.tables import Completion, Feedback, Note, UpdateRun, User
 
 Progress = Callable[[str], None]
 _OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
-_ENDED: dict[str, Literal["learned", "kept", "rejected"]] = {
-    FeedbackStatus.LEARNED: "learned",
-    FeedbackStatus.KEPT: "kept",
-    FeedbackStatus.UNDONE: "kept",
-    FeedbackStatus.REJECTED: "rejected",
-    FeedbackStatus.FAILED: "rejected",
-}
 
 
 class Engine:
@@ -163,8 +156,7 @@ class Engine:
         """End feedback that needs no update, and queue the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in _OPEN:
-            ended = LearnOutcome(row.id, _ENDED[row.status], user.active_version, reason=row.reason)
-            return replace(ended, reading=row.reading, is_unsure=row.is_unsure)
+            return update_log.ended(row, user.active_version)
         if row.kind == FeedbackKind.NOTE:
             return await self._keep_note(row, user.active_version)
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
