@@ -1,4 +1,4 @@
-"""What a person meant by a correction: how far it reaches, before anything is taught.
+"""The intent of a correction: how far it reaches, found out before anything is taught.
 
 Two legs decide. The probe (`engine.reading`) reads the words; and the feedback is tried on other prompts: a standing
 wish moves the teacher there, too, more than a placebo of the same length does. Where the probe is unsure, a wish that
@@ -35,7 +35,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Intent:
-    """What a correction is taken for. A rewritten answer has no words to read: `was_read` is False."""
+    """The meaning a correction is taken for. A rewritten answer has no words to read: `was_read` is False."""
 
     meaning: Meaning
     margin: float | None = None

@@ -31,7 +31,7 @@ _TEMPERATURES = np.geomspace(0.25, 4.0, 33)
 
 @dataclass(frozen=True)
 class ReactionReading:
-    """What a reaction was taken for."""
+    """The meaning that a reaction was taken for."""
 
     label: Meaning
     margin: float  # between the two likeliest meanings, 0 to 1
@@ -41,7 +41,7 @@ class ReactionReading:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose."""
+    """The choices of cross-validation."""
 
     depths: tuple[int, ...]  # indices into DEPTHS
     decay: float
