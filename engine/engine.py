@@ -8,7 +8,7 @@ only; what is acknowledged is in storage.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from engine.adapter_ref import ZERO_ADAPTER
@@ -28,7 +28,7 @@ from engine.host import architectures
 from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
-from engine.learning import update_log
+from engine.learning import endings
 from engine.learning.candidates import give_up_unfinished
 from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
@@ -42,20 +42,20 @@ from engine.requests import (
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
+    LessonProgress,
     Likelihood,
     UndoResult,
 )
 from engine.samples import notes
-from engine.samples.lessons import Lesson, note_text
+from engine.samples.lessons import Lesson
 from storage.database import Database, Session
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, NoteState
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
 from storage.learning import feedback, updates, versions
 from storage.learning import notes as note_rows
 from storage.people import erasure, people
 from storage.tables import Completion, Feedback, Note, UpdateRun, User
 
 Progress = Callable[[str], None]
-_OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 
 
 class Engine:
@@ -84,8 +84,9 @@ class Engine:
         consolidate = parts.consolidator.consolidate
         self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, self._is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
-        can_learn = self._host.trainability.can_learn
-        self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks if can_learn else {}, self._park)
+        tasks = tasks if self._host.trainability.can_learn else {}
+        park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
+        self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks, park, give_up)
         self._scheduler.start()
         self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
 
@@ -155,16 +156,18 @@ class Engine:
     async def _take_up(self, row: Feedback) -> "LearnOutcome | asyncio.Future[LearnOutcome]":
         """End feedback that needs no update, and queue the rest."""
         user = await self._database.read(lambda s: people.get(s, row.user_id))
-        if row.status not in _OPEN:
-            return update_log.ended(row, user.active_version)
+        if row.status not in endings.OPEN:
+            return endings.of_row(row, user.active_version)
+        count = self._started.context.prompts.count
         if row.kind == FeedbackKind.NOTE:
-            return await self._keep_note(row, user.active_version)
+            return await endings.keep_note(self._database, row, user.active_version, count)
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
-            return await self._keep(row, user.active_version, "")
+            return await endings.keep(self._database, row, user.active_version, "")
         if not user.is_learning:
-            return await self._keep(row, user.active_version, LEARNING_IS_OFF)
+            return await endings.keep(self._database, row, user.active_version, LEARNING_IS_OFF)
         if untrained := self._host.trainability.reason:
-            return await self._keep_note(row, user.active_version, f"{untrained} The note is in the prompt.")
+            reason = f"{untrained} The note is in the prompt."
+            return await endings.keep_note(self._database, row, user.active_version, count, reason)
         return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
@@ -187,28 +190,23 @@ class Engine:
         """Return when every update and every probe has ended."""
         await self._scheduler.idle()
 
-    async def _keep_note(self, row: Feedback, version: int, reason: str = "") -> LearnOutcome:
-        text = note_text(row)
-        note = Note(
-            user_id=row.user_id,
-            feedback_id=row.id,
-            text=text,
-            state=NoteState.IN_PROMPT,
-            num_tokens=self._started.context.prompts.count(f"- {text}\n"),
-        )
-        kept = await self._database.write(lambda s: note_rows.add(s, note))
-        outcome = await self._keep(row, version, reason)
-        return LearnOutcome(**asdict(outcome) | {"note": kept.text, "note_id": kept.id})
+    def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
+        """Return how far a lesson is, or None if it neither waits nor runs. Of this process only, never stored."""
+        known = self._scheduler.place(feedback_id) if self._parts is not None else None
+        if known is None:
+            return None
+        place, duration_s = known
+        if place:
+            return LessonProgress("queued", duration_s=duration_s, place=place)
+        return self._started.learner.progress.of(feedback_id, duration_s)
 
-    async def _keep(self, row: Feedback, version: int, reason: str) -> LearnOutcome:
-        await self._database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason))
-        return LearnOutcome(row.id, "kept", version, reason=reason)
+    async def cancel_lesson(self, feedback_id: str) -> LearnOutcome:
+        """Stop a lesson that waits or runs: nothing is learned, its note goes, the active version stays.
 
-    async def _park(self, feedback_id: str, reason: str) -> LearnOutcome:
-        """Give an update up after its last attempt; an admin finds it among the failed ones."""
-        row = await self._database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
-        version = await self._database.read(lambda s: people.get(s, row.user_id).active_version)
-        return LearnOutcome(feedback_id, "rejected", version, reason=f"The update failed: {reason.rstrip('.')}.")
+        Return how the feedback ended; a lesson that has ended is left as it is. Raises FeedbackNotFound.
+        """
+        outcome = await self._scheduler.cancel(feedback_id) if self._parts is not None else None
+        return outcome or await endings.cancel(self._database, feedback_id)
 
     # -- consolidating -----------------------------------------------------------------------------------------------
 

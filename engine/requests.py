@@ -81,7 +81,7 @@ class LearnOutcome:
     """The outcome of one piece of feedback."""
 
     feedback_id: str
-    status: Literal["learned", "queued", "kept", "rejected"]
+    status: Literal["learned", "queued", "kept", "rejected", "cancelled"]
     adapter_version: int  # the active version afterwards
     note: str | None = None  # the standing note it made, if any
     note_id: str | None = None
@@ -97,6 +97,17 @@ class LearnOutcome:
     curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step: "loss", "divergence"
     reading: str = ""  # what it was taken for (`storage.kinds.Meaning`); empty if it was not read
     is_unsure: bool = False  # so the person is asked: "Just this answer" or "From now on"
+
+
+@dataclass(frozen=True)
+class LessonProgress:
+    """How far a lesson is that has not ended."""
+
+    status: Literal["queued", "running"]
+    phase: str = ""  # as in `LearnOutcome.phases_ms`; empty while it waits
+    share: float = 0.0  # of the whole lesson, from 0 to 1
+    duration_s: float = 0.0  # since the feedback was handed in
+    place: int = 0  # lessons that come before it
 
 
 @dataclass(frozen=True)

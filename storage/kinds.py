@@ -41,6 +41,7 @@ class FeedbackStatus(StrEnum):
     REJECTED = "rejected"  # a gate refused the candidate
     FAILED = "failed"  # parked after repeated errors
     UNDONE = "undone"  # taken back by the person
+    CANCELLED = "cancelled"  # its lesson was stopped by the person before it ended
 
 
 class NoteState(StrEnum):

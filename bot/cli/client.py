@@ -72,9 +72,20 @@ class HeedClient:
         """Have a chat command done."""
         return await self.post("/commands", {"text": text, "chat": self.chat, "completion_id": completion_id})
 
-    async def feedback(self, body: Json) -> Json:
-        """`POST /v1/feedback`, waiting for what was learned."""
-        async with self._call("POST", "/v1/feedback", {"user": self.user, **body}) as response:
+    async def feedback(self, body: Json, key: str = "") -> Json:
+        """`POST /v1/feedback`, waiting for what was learned. The same `key` is the same feedback."""
+        headers = {"Idempotency-Key": key} if key else None
+        async with self._call("POST", "/v1/feedback", {"user": self.user, **body}, headers=headers) as response:
+            return await _object(response)
+
+    async def feedback_state(self, feedback_id: str) -> Json:
+        """Return what became of a piece of feedback, or how far its lesson is."""
+        async with self._call("GET", self._about(feedback_id)) as response:
+            return await _object(response)
+
+    async def cancel_lesson(self, feedback_id: str) -> Json:
+        """Stop a lesson that waits or runs."""
+        async with self._call("POST", self._about(feedback_id, "/cancel")) as response:
             return await _object(response)
 
     async def ask(self, text: str) -> AsyncGenerator[Json, None]:
@@ -99,6 +110,9 @@ class HeedClient:
     def _person(self, path: str) -> str:
         return f"/v1/users/{quote(self.user or 'local', safe='')}{path}"
 
+    def _about(self, feedback_id: str, path: str = "") -> str:
+        return f"/v1/feedback/{quote(feedback_id, safe='')}{path}?user={quote(self.user, safe='')}"
+
     @asynccontextmanager
     async def _call(
         self,
@@ -107,11 +121,14 @@ class HeedClient:
         body: Json | bytes | None = None,
         accepts: int = 200,
         timeout_s: float | None = None,
+        headers: dict[str, str] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
             timeout = aiohttp.ClientTimeout(timeout_s, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
             sent = {"data": body} if isinstance(body, bytes) else {"json": body}
-            async with self._session.request(method, self.url + path, timeout=timeout, **sent) as response:
+            async with self._session.request(
+                method, self.url + path, timeout=timeout, headers=headers, **sent
+            ) as response:
                 if response.status not in (200, accepts):
                     _checked(await _object(response), response.status)
                 yield response

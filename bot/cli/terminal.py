@@ -5,6 +5,7 @@ Talks to a running heed over HTTP only, in `heed run` as in `heed chat`. Never p
 
 import asyncio
 import re
+import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from rich.text import Text
 
 from bot.cli.client import HeedClient, Json
 from bot.commands.person import COMMANDS
+from bot.commands.texts import CANCELLED
 from bot.core.feedback import ideal_text
 from bot.errors import ServerRefused
 
@@ -26,6 +28,8 @@ HINT = "Ask something, then say what was wrong with the answer: /feedback too lo
 UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
 LEARNING = "learning …"
+PATIENCE_S = 3.0  # how long a lesson may take before its line says how far it is
+LOOK_EVERY_S = 0.5
 SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 
 
@@ -135,9 +139,23 @@ class TerminalChat:
         self._raw("\n")
 
     async def _teach(self, body: Json) -> None:
-        with self._console.status(LEARNING):
-            given = await self._client.feedback({"completion_id": self._last_id, "retry": True, **body})
+        whole, key = {"completion_id": self._last_id, "retry": True, **body}, uuid.uuid4().hex
+        with self._console.status(LEARNING) as line:
+            given = await self._client.feedback({**whole, "wait": PATIENCE_S}, key)
+            if given["status"] == "queued" and await self._has_ended(given["feedback_id"], line.update):
+                given = await self._client.feedback(whole, key)
         self._show_lesson(given, body["text"])
+
+    async def _has_ended(self, feedback_id: str, show: Callable[[str], None]) -> bool:
+        """Show how far a lesson is until it has ended; Ctrl-C cancels it. Return False if it neither waits nor runs."""
+        try:
+            while (state := await self._client.feedback_state(feedback_id))["progress"]:
+                show(f"{state['progress']['text']} (Ctrl-C cancels)")
+                await asyncio.sleep(LOOK_EVERY_S)
+        except asyncio.CancelledError:
+            self._say((await self._client.cancel_lesson(feedback_id))["text"], "yellow")
+            raise
+        return bool(state["status"] != "queued")
 
     async def _command(self, line: str) -> None:
         with self._console.status("…"):
@@ -186,6 +204,7 @@ def lesson_line(given: Json) -> str:
         seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
         return f"Learned: v{given['adapter_version']} in {seconds:.1f} s (/undo)"
     words = {"queued": "Noted. It will be learned as soon as possible.", "rejected": "Not learned.", "kept": "Noted."}
+    words["cancelled"] = CANCELLED
     return given.get("ask") or given.get("reason") or words[given["status"]]
 
 

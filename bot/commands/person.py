@@ -16,7 +16,7 @@ from bot.channel import Button, CommandMenu, Rows
 from bot.commands import admin, texts
 from bot.commands.spec import CommandContext, CommandReply, CommandSpec
 from bot.core import feedback as mapping
-from bot.core import version_text
+from bot.core import scope_choice, version_text
 from bot.core.core import Core
 from bot.core.gateway import check_text, question
 from bot.core.version_text import version_name
@@ -24,7 +24,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from storage.conversations import chats, completions
 from storage.errors import VersionNotFound, VersionStateError
-from storage.kinds import ConsentChoice, FeedbackStatus, NoteState
+from storage.kinds import ConsentChoice, FeedbackStatus, NoteState, Scope
 from storage.learning import better_answers, feedback, notes, updates, versions
 from storage.people import consent, people
 from storage.tables import BetterAnswer, Completion, Note
@@ -144,6 +144,29 @@ async def _retry(context: CommandContext) -> CommandReply:
 
 async def _undo(context: CommandContext) -> CommandReply:
     return CommandReply(texts.undone(await context.core.engine.undo(context.user_id)))
+
+
+async def _cancel(context: CommandContext) -> CommandReply:
+    outcome = await context.core.lessons.cancel_newest(context.user_id)
+    return CommandReply(texts.learned(outcome) if outcome else texts.NOTHING_TO_CANCEL)
+
+
+async def _just_this(context: CommandContext) -> CommandReply:
+    return await _reach(context, Scope.ANSWER)
+
+
+async def _from_now_on(context: CommandContext) -> CommandReply:
+    return await _reach(context, Scope.ALWAYS)
+
+
+async def _reach(context: CommandContext, scope: Scope) -> CommandReply:
+    row = await scope_choice.newest(context.core, context.user_id)
+    key = f"scope:{row.id}:{scope}"
+    record = await scope_choice.choose(context.core, context.user_id, row.id, scope, key)
+    if record is None:
+        return CommandReply(texts.SCOPE_KEPT)
+    lesson = await context.core.lessons.teach(context.user_id, record, idempotency_key=key, retry=True)
+    return CommandReply(texts.learned(lesson.outcome), lesson, lesson.retry)
 
 
 async def _history(context: CommandContext) -> CommandReply:
@@ -289,6 +312,9 @@ COMMANDS: dict[str, CommandSpec] = {
     ),
     "retry": CommandSpec("/retry", "answer the last message again", _retry),
     "undo": CommandSpec("/undo", "take back the last thing learned", _undo),
+    "justthis": CommandSpec("/justthis", "what you said last was about one answer only", _just_this),
+    "fromnowon": CommandSpec("/fromnowon", "what you said last holds for every answer", _from_now_on),
+    "cancel": CommandSpec("/cancel", "stop the lesson that is being learned", _cancel),
     "versions": CommandSpec(
         "/versions", "the versions of your adapter, and what taught them", _versions, is_private=True, is_secret=True
     ),

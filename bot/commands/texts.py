@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from engine.requests import ConsolidationOutcome, LearnOutcome, UndoResult
+from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress, UndoResult
 from storage.kinds import NoteState
 
 STATES = {
@@ -41,6 +41,22 @@ ROLLBACK_NEEDS_ACCOUNT = "Write an account and a version: /rollback telegram:123
 ROLLBACK_NEEDS_VERSION = "Write a version after /rollback, for example: /rollback 2. Version 0 is the untrained model."
 NOTED = "Noted."
 QUEUED = "Noted. heed will learn it as soon as it can."
+CANCELLED = "Cancelled. Nothing was learned from it."
+NOTHING_TO_CANCEL = "No lesson of yours waits or runs. /undo takes back the last one that ended."
+CANCEL = "Cancel"
+JUST_THIS, FROM_NOW_ON = "Just this answer", "From now on"
+HOW_FAR = "Only this answer, or from now on?"
+SCOPE_KEPT = "Noted. That is how it was learned."
+PHASES = {  # of a lesson, as `engine.requests.LessonProgress` names them
+    "reading": "reading what you mean",
+    "rollouts": "answering other questions",
+    "standing": "finding out how far it reaches",
+    "teacher rollouts": "writing examples",
+    "facts": "going over what you told",
+    "train": "training",
+    "publish": "checking the new version",
+    "activate": "checking the new version",
+}
 
 
 def no_such_command(name: str) -> str:
@@ -106,7 +122,12 @@ def sentence(text: str) -> str:
 
 
 def learned(outcome: LearnOutcome, ask: str = "") -> str:
-    """Say what became of a piece of feedback; `ask` is a question for the person."""
+    """Say what became of a piece of feedback; `ask` is a question for the person. If heed is unsure it asks, too."""
+    said = _learned(outcome, ask)
+    return f"{said} {HOW_FAR}" if outcome.is_unsure else said
+
+
+def _learned(outcome: LearnOutcome, ask: str) -> str:
     match outcome.status:
         case "learned":
             return f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s."
@@ -114,7 +135,16 @@ def learned(outcome: LearnOutcome, ask: str = "") -> str:
             return sentence(outcome.reason) or QUEUED
         case "rejected":
             return f"Not learned. {sentence(outcome.reason) or 'The new version did worse and was dropped.'}"
+        case "cancelled":
+            return CANCELLED
     return ask or sentence(outcome.reason) or NOTED
+
+
+def learning(progress: LessonProgress) -> str:
+    """Say how far a lesson is: "Learning: writing examples, 40 %"."""
+    if progress.status == "queued":
+        return f"Waiting: {count(progress.place, 'other lesson')} first."
+    return f"Learning: {PHASES.get(progress.phase, progress.phase)}, {progress.share * 100:.0f} %"
 
 
 def undone(result: UndoResult) -> str:

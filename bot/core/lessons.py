@@ -15,7 +15,7 @@ from bot.core import probation
 from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Gateway, Turn, check_text, sampling_of
 from bot.monitoring.metrics import Metrics
-from engine.requests import LearnOutcome, UndoResult
+from engine.requests import LearnOutcome, LessonProgress, UndoResult
 from storage import settings
 from storage.conversations import completions
 from storage.database import Database, Session
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Status = Literal["learned", "queued", "kept", "rejected"]
+Status = Literal["learned", "queued", "kept", "rejected", "cancelled"]
 OUTCOMES: dict[str, Status] = {
     FeedbackStatus.PENDING: "queued",
     FeedbackStatus.TRAINING: "queued",
@@ -39,7 +39,9 @@ OUTCOMES: dict[str, Status] = {
     FeedbackStatus.REJECTED: "rejected",
     FeedbackStatus.FAILED: "rejected",
     FeedbackStatus.UNDONE: "kept",
+    FeedbackStatus.CANCELLED: "cancelled",
 }
+OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)  # not ended
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
 BY_FILE = "file"  # its value if the file did it (`bot.housekeeping.pause_file`)
 RECENT = 200  # rows looked through for what an older piece of feedback became
@@ -72,7 +74,7 @@ class LearningService:
         self._database = database
         self._settings = settings
         self._metrics = metrics
-        self._tasks: set[asyncio.Task[LearnOutcome]] = set()
+        self._tasks: dict[str, asyncio.Task[LearnOutcome]] = {}  # by feedback
         self._is_taken_up = False
         self.is_paused = False
         self.is_paused_by_file = False
@@ -117,16 +119,45 @@ class LearningService:
         *,
         idempotency_key: str | None = None,
         training: dict[str, Any] | None = None,
-        wait: bool = True,
+        wait_s: float | None = None,
         retry: bool = False,
     ) -> LessonResult:
-        """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned."""
+        """Commit one piece of feedback, learn it, and with `retry` answer again with what was learned.
+
+        A lesson that takes longer than `wait_s` (None: `chat.learn_timeout_s`) goes on, and is `queued` here.
+        """
         row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
-        outcome = await self._outcome(row, wait=wait)
+        outcome = await self._outcome(row, self._settings.chat.learn_timeout_s if wait_s is None else wait_s)
         lesson = LessonResult(row, outcome, ask=record.question)
         if record.wants_reason:
             lesson = await self._reconsidered(lesson)
         return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
+
+    async def ended(self, lesson: LessonResult) -> LessonResult:
+        """Return a lesson that still runs once it has ended, however long that takes, and any other one as it is."""
+        task = self._tasks.get(lesson.feedback.id)
+        if task is None:
+            return lesson
+        await asyncio.wait([task])
+        outcome = await self.outcome_of(lesson.feedback) if task.cancelled() else task.result()
+        return replace(lesson, outcome=outcome)
+
+    def progress(self, feedback_id: str) -> LessonProgress | None:
+        """Return how far a lesson is, or None if it neither waits nor runs."""
+        return self._engine.lesson_progress(feedback_id)
+
+    async def cancel(self, user_id: str, feedback_id: str) -> LearnOutcome:
+        """Stop a lesson of this person, unless it has ended. Return how it ended. Raises FeedbackNotFound."""
+        row = await self._database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
+        if row.status in OPEN:
+            return await self._engine.cancel_lesson(row.id)
+        return await self.outcome_of(row)
+
+    async def cancel_newest(self, user_id: str) -> LearnOutcome | None:
+        """Stop the person's newest lesson that waits or runs. Return how it ended, or None if there is none."""
+        rows = await self._database.read(lambda s: feedback.history(s, user_id, RECENT))
+        newest = next((row for row in rows if row.status in OPEN and row.kind in TAUGHT_AT_ONCE), None)
+        return await self._engine.cancel_lesson(newest.id) if newest else None
 
     async def _reconsidered(self, lesson: LessonResult) -> LessonResult:
         """Undo the newest lesson after a complaint, if it is on probation and made the answers worse."""
@@ -185,9 +216,10 @@ class LearningService:
 
     async def drain(self) -> None:
         """Give up waiting for running updates; what they have not finished stays pending in storage."""
-        for task in self._tasks:
+        tasks = list(self._tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def outcome_of(self, row: Feedback) -> LearnOutcome:
         """Return what became of feedback that is stored already."""
@@ -196,25 +228,24 @@ class LearningService:
         run = next((run for run in runs if run.feedback_id == row.id), None)
         return stored_outcome(row, run, user.active_version)
 
-    async def _outcome(self, row: Feedback, *, wait: bool) -> LearnOutcome:
-        is_open = row.status in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
-        if not is_open or not self._engine.is_ready:
+    async def _outcome(self, row: Feedback, wait_s: float) -> LearnOutcome:
+        if row.status not in OPEN or not self._engine.is_ready:
             return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
         if self.is_paused and row.kind in TAUGHT_AT_ONCE:
             reason = "Noted. Learning is paused; heed will learn it afterwards."
             return replace(await self.outcome_of(row), reason=reason)
         task = self._begin(row)
-        if wait:
-            done, _ = await asyncio.wait([task], timeout=self._settings.chat.learn_timeout_s)
-            if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
-                return task.result()
+        done, _ = await asyncio.wait([task], timeout=wait_s) if wait_s else (set(), None)
+        if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
+            return task.result()
         return await self.outcome_of(row)
 
     def _begin(self, row: Feedback) -> "asyncio.Task[LearnOutcome]":
-        task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        if row.id not in self._tasks:
+            task = asyncio.create_task(self._learn(row), name=f"learn {row.id}")
+            self._tasks[row.id] = task
+            task.add_done_callback(lambda _: self._tasks.pop(row.id))
+        return self._tasks[row.id]
 
     async def _learn(self, row: Feedback) -> LearnOutcome:
         try:

@@ -9,6 +9,7 @@ from bot.http.admin.attempts import ADMIN_ATTEMPTS, Attempts
 from bot.http.admin.gate import gate
 from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSessions
 from bot.http.api import adapters, health, notes, users
+from bot.http.api import feedback as given
 from bot.http.claas import adapters as lora
 from bot.http.claas import feedback
 from bot.http.continualcode import sessions
@@ -31,6 +32,9 @@ ROUTES = (
     web.post("/v1/embeddings", chat.embeddings),
     web.post("/v1/chat/completions", chat.chat_completions),
     web.post("/v1/feedback", feedback.give),
+    web.get("/v1/feedback/{id}", given.show),
+    web.post("/v1/feedback/{id}/cancel", given.cancel),
+    web.post("/v1/feedback/{id}/scope", given.choose),
     web.get("/v1/lora", lora.list_loras),
     web.delete("/v1/lora", lora.delete),
     web.post("/v1/lora/init", lora.init),

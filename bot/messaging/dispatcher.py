@@ -37,7 +37,7 @@ from storage.conversations import chats
 from storage.conversations.message_roles import Role
 from storage.database import Session
 from storage.errors import RowNotFound
-from storage.kinds import ConsentChoice
+from storage.kinds import ConsentChoice, Scope
 from storage.tables import Completion, Inbox, Pairing
 
 KINDS: dict[type, What] = {
@@ -182,6 +182,9 @@ class Dispatcher:
                 await self._teach_by_command(request, record, is_message=not said.token)
             case "note" if said.argument.strip():
                 await self._feedback.note(request, said.argument, token=said.token)
+            case "justthis" | "fromnowon":
+                scope = Scope.ANSWER if said.name == "justthis" else Scope.ALWAYS
+                await self._feedback.choose_newest(request, scope)
             case "retry":
                 await self._again(request, await self._meant(request, said.reply_to), token=said.token)
             case "undo":
@@ -255,6 +258,13 @@ class Dispatcher:
         elif name == "undo" and role.role == Role.LESSON:
             await acknowledge(request)
             await self._feedback.undo(request, of_version=role.about)
+        elif name == "scope" and role.role == Role.LESSON:
+            await acknowledge(request)
+            chosen, _, feedback_id = word.partition(":")
+            await self._feedback.choose(request, feedback_id, Scope.ANSWER if chosen == Scope.ANSWER else Scope.ALWAYS)
+        elif name == "cancel" and role.role == Role.LEARNING:
+            await acknowledge(request)
+            await self._feedback.cancel(request, role.about)
         elif role.role == Role.QUESTION:
             await self._press_question(request, name, word)
         else:

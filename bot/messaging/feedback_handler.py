@@ -2,7 +2,8 @@
 
 Invariants: feedback is committed under its update's key before anything is said, so it counts once however often the
 update is handled; only the asker's words about answers given to them count; the notice of what was learned comes
-before the new answer; an undo takes back one lesson, also if heed was killed while doing it.
+before the new answer; a lesson that takes its time does not keep its chat waiting; an undo takes back one lesson, also
+if heed was killed while doing it.
 """
 
 import logging
@@ -11,17 +12,22 @@ from dataclasses import replace
 from bot.channel import Button, ChannelError, Rows
 from bot.commands import texts
 from bot.core import feedback as mapping
+from bot.core import scope_choice
 from bot.core.core import Core
 from bot.core.feedback import NEGATIVE, POSITIVE, FeedbackRecord
 from bot.core.lessons import LessonResult
+from bot.core.scope_choice import NOT_THE_NEWEST
 from bot.events import Command, Place, Reaction, Reply
+from bot.messaging import lesson_line
+from bot.messaging.lesson_line import LessonLine
 from bot.messaging.outbox import OutboxSender
-from bot.messaging.outbox_item import chat_of
+from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from engine.errors import NothingToUndo
 from storage.conversations import chats, completions, message_roles
 from storage.conversations.message_roles import Role
 from storage.errors import CompletionNotFound
+from storage.kinds import Scope
 from storage.learning import feedback
 from storage.tables import Completion, MessageRole
 
@@ -36,7 +42,6 @@ CHIP_ROWS: Rows = (
 UNDO_ROWS: Rows = ((Button("undo", "undo"),),)
 RECENT = 100  # pieces of feedback among which the last one on an answer is looked for
 ASK_FIX = 'What should be different? Say it in a few words, or "say it like this: ..." and the whole answer.'
-NOT_THE_NEWEST = "That is not the newest lesson any more; /undo takes back the newest one."
 
 
 class FeedbackHandler:
@@ -100,17 +105,52 @@ class FeedbackHandler:
         if record.wants_reason:
             await self._hear_complaint(request, record, token=token)
             return
-        if notice := await self._limit_notice(request):
+        if refusal := await self._limit_notice(request):
             await self._outbox.say(
-                request.post(notice, token=token), request.user_id, request.key("notice"), done=request.done
+                request.post(refusal, token=token), request.user_id, request.key("notice"), done=request.done
             )
             return
-        lesson = await self._lessons.teach(request.user_id, record, idempotency_key=request.idempotency_key)
-        await self._tell_all(request, lesson, token=token)
+        await self._teach(request, record, token=token)
 
-    async def _tell_all(self, request: ChatRequest, lesson: LessonResult, *, token: str) -> None:
+    async def _teach(self, request: ChatRequest, record: FeedbackRecord, *, token: str) -> None:
+        lesson = await self._lessons.teach(
+            request.user_id, record, idempotency_key=request.idempotency_key, wait_s=lesson_line.AFTER_S
+        )
+        notice = await self._notice(request, token)
+        if lesson.outcome.status == "queued" and self._lessons.progress(lesson.feedback.id) is not None:
+            request.done.let_go()
+            lesson = await LessonLine(self._outbox, self._lessons, notice).follow(lesson)
+        await self._tell_all(request, lesson, notice)
+
+    async def choose(self, request: ChatRequest, feedback_id: str, scope: Scope) -> None:
+        """Keep how far a lesson is to reach, and teach it again if it was taught otherwise."""
+        key = request.idempotency_key
+        record = await scope_choice.choose(self._core, request.user_id, feedback_id, scope, key)
+        if record is not None:
+            await self._teach(request, record, token=request.token)
+            return
+        said = request.post(texts.SCOPE_KEPT, token=request.token)
+        await self._outbox.say(said, request.user_id, request.key("scope"), done=request.done)
+
+    async def choose_newest(self, request: ChatRequest, scope: Scope) -> None:
+        """Keep how far the newest lesson is to reach."""
+        await self.choose(request, (await scope_choice.newest(self._core, request.user_id)).id, scope)
+
+    async def cancel(self, request: ChatRequest, feedback_id: str) -> None:
+        """Stop a lesson; the line about it says so."""
+        await self._lessons.cancel(request.user_id, feedback_id)
+
+    async def _notice(self, request: ChatRequest, token: str) -> OutboxItem:
+        """Return the item that says what became of a lesson, with the line that an earlier attempt has shown."""
+        notice = OutboxItem.of_post(request.post("", token=token), request.user_id, request.key("lesson"))
+        if request.item.attempts:
+            await self._outbox.resume(notice)
+        return notice
+
+    async def _tell_all(self, request: ChatRequest, lesson: LessonResult, notice: OutboxItem) -> None:
         turn = await self._lessons.turn_again(lesson)
-        await self._tell(request, lesson, token=token, is_last=turn is None)
+        _fill(notice, lesson)
+        await self._outbox.conclude(notice, done=request.done if turn is None else None)
         if turn is not None:
             await self._outbox.answer(turn, request.item, request.done, request.post("", ANSWER_ROWS))
 
@@ -140,7 +180,7 @@ class FeedbackHandler:
         """Ask what should be different, unless it took the newest lesson back: then say so, and answer again."""
         lesson = await self._lessons.teach(request.user_id, record, idempotency_key=request.idempotency_key)
         if lesson.is_taken_back:
-            await self._tell_all(request, lesson, token=token)
+            await self._tell_all(request, lesson, await self._notice(request, token))
             return
         question = request.post(lesson.ask, CHIP_ROWS, token=token)
         about = record.completion_id or ""
@@ -197,18 +237,6 @@ class FeedbackHandler:
         except NothingToUndo as error:
             return texts.sentence(str(error))
 
-    async def _tell(self, request: ChatRequest, lesson: LessonResult, *, token: str, is_last: bool) -> None:
-        outcome = lesson.outcome
-        is_learned = outcome.status == "learned"
-        await self._outbox.say(
-            request.post(texts.learned(lesson.outcome, lesson.ask), UNDO_ROWS if is_learned else (), token=token),
-            request.user_id,
-            request.key("lesson"),
-            done=request.done if is_last else None,
-            role=Role.LESSON if is_learned else "",
-            about=str(outcome.adapter_version),
-        )
-
     async def _put_role(self, request: ChatRequest, message_id: str, role: Role, about: str) -> None:
         row = MessageRole(
             platform=request.place.platform,
@@ -219,6 +247,23 @@ class FeedbackHandler:
             about=about,
         )
         await self._database.write(lambda s: message_roles.put(s, row))
+
+
+def scope_rows(feedback_id: str) -> Rows:
+    """Return the two buttons that say how far a lesson reaches."""
+    labels = ((texts.JUST_THIS, Scope.ANSWER), (texts.FROM_NOW_ON, Scope.ALWAYS))
+    return (tuple(Button(label, f"scope:{scope}:{feedback_id}") for label, scope in labels),)
+
+
+def _fill(notice: OutboxItem, lesson: LessonResult) -> None:
+    """In place: say what became of a lesson. With a role it takes the place of the line that was shown."""
+    is_learned = lesson.outcome.status == "learned"
+    rows = UNDO_ROWS if is_learned else ()
+    if is_learned or lesson.outcome.is_unsure:
+        rows += scope_rows(lesson.feedback.id)
+    notice.post = replace(notice.post, text=texts.learned(lesson.outcome, lesson.ask), rows=rows)
+    notice.role = Role.LESSON if rows or notice.shown else ""
+    notice.about = str(lesson.outcome.adapter_version) if is_learned else ""
 
 
 async def acknowledge(request: ChatRequest, text: str = "") -> None:

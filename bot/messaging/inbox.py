@@ -2,9 +2,10 @@
 
 Invariants: `take` returns after the commit, so an update that was acknowledged is never lost; an update's effect and
 its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
-handled one after the other, chats side by side; an update whose handling fails repeatedly is set aside, so that
-its chat goes on; one that was being handled each time heed ended is handled alone, so that only what ends heed is
-blamed for it; what waited when heed stopped is taken up by the next one. Updates are logged by number only.
+handled one after the other, unless a handler lets its chat go on meanwhile, and chats side by side; an update whose
+handling fails repeatedly is set aside, so that its chat goes on; one that was being handled each time heed ended is
+handled alone, so that only what ends heed is blamed for it; what waited when heed stopped is taken up by the next one.
+Updates are logged by number only.
 """
 
 import asyncio
@@ -45,8 +46,10 @@ class AlreadyDone(Exception):
 class Done:
     """Marks one update done, inside the transaction of its effect. Raises AlreadyDone."""
 
-    def __init__(self, seq: int) -> None:
+    def __init__(self, seq: int, let_go: Callable[[], None] = lambda: None) -> None:
+        """`let_go` begins the chat's next update while this one goes on."""
         self.seq = seq
+        self.let_go = let_go
         self.is_called = False
 
     def __call__(self, s: Session) -> None:
@@ -108,6 +111,8 @@ class InboxWorker:
         self._chats: dict[ChatKey, list[Inbox]] = {}  # waiting, oldest first; a chat without any is not here
         self._known: set[int] = set()  # numbers of what waits or is being handled
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
+        self._handlers: dict[int, asyncio.Task[None]] = {}  # by number, also those whose chat goes on
+        self._let_go: dict[int, asyncio.Event] = {}  # set when the chat of an update may go on
         self._slots = Slots(MAX_PARALLEL)
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -147,12 +152,12 @@ class InboxWorker:
     async def drain(self, timeout_s: float) -> None:
         """Hand on nothing more and give running handlers `timeout_s`; what they have not done waits in storage."""
         self._is_running = False
-        workers = list(self._workers.values())
-        if workers:
-            await asyncio.wait(workers, timeout=timeout_s)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        running = [*self._workers.values(), *self._handlers.values()]
+        if running:
+            await asyncio.wait(running, timeout=timeout_s)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _add(self, rows: list[Inbox]) -> list[tuple[Inbox, bool]]:
         return await self._database.write(lambda s: [inbox.add(s, row) for row in rows])
@@ -187,10 +192,35 @@ class InboxWorker:
         """Handle a chat's updates until none waits."""
         try:
             while self._is_running and (rows := self._chats.get(key)):
-                if await self._is_settled(rows[0]):
-                    self._leave(key, rows.pop(0))
+                await self._settled_or_let_go(rows[0])
+                rows.pop(0)
+                if not rows:
+                    del self._chats[key]
         finally:
             del self._workers[key]
+
+    async def _settled_or_let_go(self, row: Inbox) -> None:
+        """Handle an update. Return when it is settled, or when its handler lets the chat go on."""
+        seq = row.seq or 0
+        let_go = self._let_go[seq] = asyncio.Event()
+        handler = self._handlers[seq] = asyncio.create_task(self._until_settled(row), name="update")
+        handler.add_done_callback(lambda _: let_go.set())
+        try:
+            await let_go.wait()
+        except asyncio.CancelledError:
+            handler.cancel()
+            raise
+
+    async def _until_settled(self, row: Inbox) -> None:
+        seq = row.seq or 0
+        try:
+            while self._is_running and not await self._is_settled(row):
+                pass  # storage was away; `_is_settled` has waited
+            self._known.discard(seq)
+            if len(self._known) < HIGH_WATER:
+                self._has_room.set()
+        finally:
+            del self._handlers[seq], self._let_go[seq]
 
     async def _is_settled(self, row: Inbox) -> bool:
         try:
@@ -201,13 +231,6 @@ class InboxWorker:
             await self._sleep(PAUSES_S[-1])
             return False
         return True
-
-    def _leave(self, key: ChatKey, row: Inbox) -> None:
-        self._known.discard(row.seq or 0)
-        if not self._chats[key]:
-            del self._chats[key]
-        if len(self._known) < HIGH_WATER:
-            self._has_room.set()
 
     async def _settle(self, row: Inbox) -> None:
         """Handle an update until it is done or set aside. Raises StorageError if nothing can be written."""
@@ -245,7 +268,7 @@ class InboxWorker:
             await self._sleep(pause_s)
 
     async def _attempt(self, row: Inbox) -> None:
-        done = Done(row.seq or 0)
+        done = Done(row.seq or 0, self._let_go[row.seq or 0].set)
         started_s = time.monotonic()
         try:
             await self._handle(row, done)

@@ -130,6 +130,37 @@ class OutboxSender:
         if key not in self._senders:
             self._senders[key] = asyncio.create_task(self._send_all(key), name=f"sender on {row.platform}")
 
+    async def draft(self, outbox_item: OutboxItem) -> None:
+        """Show an item before its final text: post it, or edit it if the place has a call to spare."""
+        place, platform = outbox_item.post.place, outbox_item.platform
+        try:
+            if not outbox_item.shown:
+                await self.settled(place)
+                outbox_item.shown = [await self._post(self._channels[platform], outbox_item.part_of_draft())]
+                await self._database.write(lambda s: _keep_draft(s, outbox_item))
+            elif self._limiters[platform].try_turn(place):
+                post = outbox_item.post
+                await self._channels[platform].edit(place, outbox_item.shown[0], post.text, post.rows)
+        except SlowDown as error:
+            self._limiters[platform].park(place, error.retry_after_s)
+        except ChannelError as error:
+            logger.info("a draft could not be shown on %s: %s", platform, type(error).__name__)
+
+    def draft_interval_s(self, place: Place, num_edits: int) -> float:
+        """Return how long to wait before the next edit of a draft in a place."""
+        return self._limiters[place.platform].edit_interval_s(place, num_edits)
+
+    async def conclude(self, outbox_item: OutboxItem, done: Done | None = None) -> None:
+        """Queue an item in place of its draft, together with the done mark of an update."""
+
+        def commit(s: Session) -> Outbox:
+            row = outbox.keep(s, outbox_item.row())
+            if done is not None:
+                done(s)
+            return row
+
+        self.send(await self._database.write(commit))
+
     async def answer(self, turn: Turn, item: Inbox, done: Done, post: Post) -> Completion | None:
         """Answer a turn live in the place of `post`; store it, queue its final text and mark the update done at once.
 
@@ -138,7 +169,7 @@ class OutboxSender:
         """
         outbox_item = OutboxItem.of_post(post, turn.user_id, f"answer-{item.seq}", is_answer=True)
         if item.attempts:
-            await self._resume(outbox_item)
+            await self.resume(outbox_item)
         live = self._live(outbox_item, item.seq or 1)
         try:
             result = await self._generate(turn, live)
@@ -185,7 +216,8 @@ class OutboxSender:
 
         self.send(await self._database.write(commit))
 
-    async def _resume(self, outbox_item: OutboxItem) -> None:
+    async def resume(self, outbox_item: OutboxItem) -> None:
+        """In place: find the draft or placeholder that an earlier attempt has shown."""
         known = await self._database.read(lambda s: outbox.get(s, outbox_item.id))
         if known is not None and known.external_message_id:
             outbox_item.shown = [known.external_message_id]
@@ -340,6 +372,11 @@ class OutboxSender:
                     completion_id=outbox_item.completion_id,
                 ),
             )
+
+
+def _keep_draft(s: Session, outbox_item: OutboxItem) -> None:
+    outbox.keep(s, outbox_item.row(OutboxState.DRAFT))
+    _put_role(s, outbox_item)
 
 
 def _put_role(s: Session, outbox_item: OutboxItem) -> None:

@@ -102,6 +102,10 @@ class OutboxItem:
         """Return what its placeholder is posted as."""
         return replace(self.post, text="", rows=(), files=(), nonce=self.nonce(0))
 
+    def part_of_draft(self) -> Post:
+        """Return what it is posted as before its final text."""
+        return replace(self.post, nonce=self.nonce(0))
+
     def part(self, parts: list[str], place: int) -> Post:
         """One of its parts: the first answers, the last has the buttons and files; what is private is so in each."""
         is_first, is_last = place == 0, place == len(parts) - 1

@@ -75,6 +75,7 @@ class TrainerClient:
 
     def __init__(self, host: VllmHost) -> None:
         self._host = host
+        self.trained_share = 0.0  # of the steps of the update that was opened last
 
     async def train(
         self,
@@ -91,10 +92,12 @@ class TrainerClient:
             "samples": [sample.to_dict() for sample in samples],
             "learn": learn.to_dict(),
         }
+        self.trained_share = 0.0
         await self._call("heed_open_update", spec)
         record: Record = {"done": False}
         while not record["done"]:
             record = await self._call("heed_advance", update_id, budget_ms())
+            self.trained_share = record["steps"] / max(learn.steps, 1)
             await asyncio.sleep(0)  # a decode step goes between
         return Trained.of(record)
 

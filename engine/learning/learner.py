@@ -17,6 +17,7 @@ from engine.host.trainer_client import Trained, finite_or_none
 from engine.learning import update_log
 from engine.learning.candidates import Candidates
 from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
+from engine.learning.progress import ProgressEstimate
 from engine.learning.timer import PhaseTimer
 from engine.learning.update_log import Status
 from engine.prompts.hindsight import Hindsight, teacher_messages
@@ -97,11 +98,13 @@ class Learner:
         self._candidates = candidates
         self._facts = facts
         self._intents = IntentReader(context)
+        self.progress = ProgressEstimate(lambda: self._trainer.trained_share)
 
     # -- one lesson --------------------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Train on one correction or ideal. Raise EngineRestarting or TrainerError if the update cannot finish."""
+        self.progress.begin(feedback_id)
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
         lesson = await self._lesson(row)
         update = await self._begin(row, lesson)
@@ -208,6 +211,7 @@ class Learner:
             learn=learn,
             notes=shown,
             facts=[n for n in live if n.questions and n.state == NoteState.IN_WEIGHTS],
+            on_lap=self.progress.lap,
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
         return update
@@ -261,6 +265,7 @@ class Learner:
         if verdict.is_accepted:
             if parent:
                 self._rollouts.drop(update.parent.name)
+            self.progress.end(update.phases_ms)
             return update.outcome("learned", version.number, verdict=verdict)
         if update.is_last_try:
             return await self._end(update, update.outcome("rejected", parent, _refused(update, verdict), verdict))
@@ -319,6 +324,7 @@ def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | 
     """Write how the update ended into its row, its feedback and its note, in one transaction."""
     assert outcome.update_id is not None
     assert outcome.status != "queued"
+    assert outcome.status != "cancelled"  # nothing is recorded here but what ended by itself
     update_log.finish(
         s,
         outcome.update_id,

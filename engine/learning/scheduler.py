@@ -4,14 +4,16 @@ Owns the queue and the one worker task. Invariants: feedback is handed in after 
 loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
 engine is noticed, then parked; one that finds no database waits for it; a background task (preparing rollouts, probing
 notes, consolidating) gives way to the next lesson and runs again after it; a consolidation waits for every other task,
-and while consolidations are held; every change of a person's versions holds that person's turn; no failure ends the
-worker.
+and while consolidations are held; every change of a person's versions holds that person's turn; a cancelled lesson has
+ended, in storage too, before its outcome is given; no failure ends the worker.
 """
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakValueDictionary
 
@@ -27,6 +29,17 @@ TaskKind = Literal["rebuild", "settle", "consolidate"]
 BackgroundTasks = dict[TaskKind, Callable[[str], Coroutine[None, None, None]]]
 Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]
+GiveUp = Callable[[str], Awaitable[LearnOutcome]]
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A piece of feedback that waits for its update, or is in it."""
+
+    user_id: str
+    feedback_id: str
+    outcome: "asyncio.Future[LearnOutcome]"
+    submitted_s: float = field(default_factory=time.monotonic)
 
 
 class UpdateScheduler:
@@ -38,20 +51,23 @@ class UpdateScheduler:
         learn: Learn,
         tasks: BackgroundTasks,
         park: Park,
+        give_up: GiveUp,
         *,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
         """`prepare` runs once, first; `learn` runs one update; `tasks` run behind every lesson, those there are.
 
-        `park(feedback_id, reason)` gives an update up.
+        `park(feedback_id, reason)` ends one that cannot be done, `give_up(feedback_id)` one that was cancelled.
         """
         self._retry_after_s = retry_after_s
         self._prepare = prepare
         self._learn = learn
         self._kinds = tasks
         self._park = park
-        self._lessons: deque[tuple[str, str, asyncio.Future[LearnOutcome]]] = deque()
-        self._waiting: dict[str, asyncio.Future[LearnOutcome]] = {}
+        self._give_up = give_up
+        self._lessons: deque[_Lesson] = deque()
+        self._waiting: dict[str, _Lesson] = {}  # and the one that runs
+        self._lesson: tuple[str, asyncio.Task[LearnOutcome | Exception]] | None = None  # the one that runs
         self._tasks: dict[tuple[str, TaskKind], None] = {}  # in order of submission
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
@@ -72,8 +88,8 @@ class UpdateScheduler:
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
-        for future in self._waiting.values():
-            future.cancel()
+        for lesson in self._waiting.values():
+            lesson.outcome.cancel()
 
     @property
     def num_waiting(self) -> int:
@@ -83,11 +99,34 @@ class UpdateScheduler:
     def submit(self, user_id: str, feedback_id: str) -> "asyncio.Future[LearnOutcome]":
         """Queue a committed correction; submitting it twice makes one update."""
         if feedback_id not in self._waiting:
-            future: asyncio.Future[LearnOutcome] = asyncio.get_running_loop().create_future()
-            self._waiting[feedback_id] = future
-            self._lessons.append((user_id, feedback_id, future))
+            lesson = _Lesson(user_id, feedback_id, asyncio.get_running_loop().create_future())
+            self._waiting[feedback_id] = lesson
+            self._lessons.append(lesson)
             self._give_way()
-        return self._waiting[feedback_id]
+        return self._waiting[feedback_id].outcome
+
+    def place(self, feedback_id: str) -> tuple[int, float] | None:
+        """Return how many lessons come before one and the seconds since it was submitted, or None if it has ended."""
+        if feedback_id not in self._waiting:
+            return None
+        waited_s = time.monotonic() - self._waiting[feedback_id].submitted_s
+        ids = [lesson.feedback_id for lesson in self._lessons]
+        return (ids.index(feedback_id) + len(self._waiting) - len(ids) if feedback_id in ids else 0), waited_s
+
+    async def cancel(self, feedback_id: str) -> LearnOutcome | None:
+        """Stop a lesson that waits or runs. Return how it ended, or None if it does neither.
+
+        One that ends at this very moment keeps its own outcome.
+        """
+        lesson = self._waiting.get(feedback_id)
+        if lesson is None:
+            return None
+        if lesson in self._lessons:
+            self._lessons.remove(lesson)
+            self._end(lesson, await self._given_up(feedback_id))
+        elif self._lesson is not None and self._lesson[0] == feedback_id:
+            self._lesson[1].cancel()
+        return await asyncio.shield(lesson.outcome)
 
     def submit_task(self, user_id: str, task: TaskKind = "settle") -> None:
         """Queue a background task behind every lesson; settling comes after rebuilding and after consolidating."""
@@ -116,9 +155,9 @@ class UpdateScheduler:
         """Drop everything that is queued for a person."""
         self._tasks = {key: None for key in self._tasks if key[0] != user_id}
         self._give_way()
-        for lesson in [item for item in self._lessons if item[0] == user_id]:
+        for lesson in [lesson for lesson in self._lessons if lesson.user_id == user_id]:
             self._lessons.remove(lesson)
-            self._waiting.pop(lesson[1]).cancel()
+            self._waiting.pop(lesson.feedback_id).outcome.cancel()
 
     async def idle(self) -> None:
         """Return when nothing waits and nothing runs."""
@@ -137,7 +176,7 @@ class UpdateScheduler:
         await self._first()
         while True:
             if self._lessons:
-                await self._one_lesson(*self._lessons.popleft())
+                await self._one_lesson(self._lessons.popleft())
             elif (following := self._following()) is not None:
                 await self._one_task(*following)
             else:
@@ -157,12 +196,35 @@ class UpdateScheduler:
             self.num_failures += 1
             logger.warning("preparing the first update failed", exc_info=True)
 
-    async def _one_lesson(self, user_id: str, feedback_id: str, future: "asyncio.Future[LearnOutcome]") -> None:
-        async with self.turn(user_id):
-            result = await self._result(feedback_id)
-        self._waiting.pop(feedback_id, None)
-        _end(future, result)
-        self.submit_task(user_id)
+    async def _one_lesson(self, lesson: _Lesson) -> None:
+        task = asyncio.create_task(self._in_turn(lesson), name="heed-lesson")
+        self._lesson = lesson.feedback_id, task
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})  # until its failure is in storage
+            raise
+        finally:
+            self._lesson = None
+        self._end(lesson, await self._given_up(lesson.feedback_id) if task.cancelled() else task.result())
+
+    async def _in_turn(self, lesson: _Lesson) -> LearnOutcome | Exception:
+        async with self.turn(lesson.user_id):
+            return await self._result(lesson.feedback_id)
+
+    def _end(self, lesson: _Lesson, result: LearnOutcome | Exception) -> None:
+        self._waiting.pop(lesson.feedback_id, None)
+        _resolve(lesson.outcome, result)
+        self.submit_task(lesson.user_id)
+
+    async def _given_up(self, feedback_id: str) -> LearnOutcome | Exception:
+        try:
+            return await self._give_up(feedback_id)
+        except Exception as error:  # a named edge: it stays open in storage, and is taken up by the next heed
+            self.num_failures += 1
+            logger.warning("feedback %s could not be given up", feedback_id, exc_info=True)
+            return error
 
     async def _result(self, feedback_id: str) -> LearnOutcome | Exception:
         try:
@@ -227,7 +289,7 @@ def _name(kind: TaskKind) -> str:
     return f"heed-{kind}"
 
 
-def _end(future: "asyncio.Future[LearnOutcome]", result: LearnOutcome | Exception) -> None:
+def _resolve(future: "asyncio.Future[LearnOutcome]", result: LearnOutcome | Exception) -> None:
     if future.done():
         return
     if isinstance(result, Exception):

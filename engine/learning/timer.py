@@ -1,6 +1,7 @@
 """Timing of the phases of an update."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -10,11 +11,14 @@ class PhaseTimer:
 
     phases_ms: dict[str, float] = field(default_factory=dict)
     started_s: float = field(default_factory=time.perf_counter)
+    on_lap: Callable[[str], None] | None = None  # told of each phase that has ended
 
     def lap(self, phase: str) -> None:
         """Add the time since the last lap to a phase."""
         since_last_ms = self.duration_ms - sum(self.phases_ms.values())
         self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
+        if self.on_lap is not None:
+            self.on_lap(phase)
 
     @property
     def duration_ms(self) -> float:

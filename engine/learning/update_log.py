@@ -7,15 +7,13 @@ under way keeps what that transaction said.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, Literal
 
 from engine.host.trainer_client import Trained, finite_or_none
-from engine.requests import LearnOutcome
 from storage.database import Database, Session
-from storage.kinds import FeedbackStatus, VersionState
+from storage.kinds import VersionState
 from storage.learning import updates, versions
-from storage.tables import Feedback, UpdateRun
+from storage.tables import UpdateRun
 
 Status = Literal["learned", "kept", "rejected"]
 RecordFailure = Callable[[Session, str, str], None]  # in a session: the row's status and the reason
@@ -60,18 +58,3 @@ async def failures_recorded(
         reason = str(error) or ("it gave way" if status == POSTPONED else type(error).__name__)
         await database.write(lambda s: record(s, status, reason))
         raise
-
-
-_ENDED: dict[str, Status] = {
-    FeedbackStatus.LEARNED: "learned",
-    FeedbackStatus.KEPT: "kept",
-    FeedbackStatus.UNDONE: "kept",
-    FeedbackStatus.REJECTED: "rejected",
-    FeedbackStatus.FAILED: "rejected",
-}
-
-
-def ended(row: Feedback, version: int) -> LearnOutcome:
-    """Return the outcome of feedback that has ended, as it is stored; `version` is active now."""
-    outcome = LearnOutcome(row.id, _ENDED[row.status], version, reason=row.reason)
-    return replace(outcome, reading=row.reading, is_unsure=row.is_unsure)

@@ -18,6 +18,7 @@ class Role(StrEnum):
     REASON = "reason"  # asks what should be different; the completion
     FEEDBACK = "feedback"  # a person's words about an answer; the completion
     LESSON = "lesson"  # says what was learned; the version, as a number
+    LEARNING = "learning"  # says how far a lesson is; the feedback
     QUESTION = "question"  # has buttons for this person; nothing
     UNDO = "undo"  # an undo that has begun (message id: the update's key); the version it takes back
 

@@ -49,6 +49,14 @@ def get(s: Session, feedback_id: str) -> Feedback:
     return feedback
 
 
+def of_person(s: Session, user_id: str, feedback_id: str) -> Feedback:
+    """Return a piece of feedback of this person. Raises FeedbackNotFound, also for another person's."""
+    feedback = get(s, feedback_id)
+    if feedback.user_id != user_id:
+        raise FeedbackNotFound(f"no feedback {feedback_id!r}")
+    return feedback
+
+
 def pending(s: Session, user_id: str | None = None) -> list[Feedback]:
     """Return what waits for its update, oldest first: of one person, or of all for the scheduler."""
     query = select(Feedback).where(Feedback.status == FeedbackStatus.PENDING)

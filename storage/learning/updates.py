@@ -10,6 +10,7 @@ from storage.tables import UpdateRun, copy_of
 
 _FIXED = {"seq", "id", "user_id", "started_at"}
 
+CANCELLED = "cancelled"  # the status of an update that the person stopped
 TAKEN_BACK = "taken back"  # the status of an update whose lesson made the answers worse
 
 
@@ -49,6 +50,14 @@ def recent(s: Session, user_id: str, limit: int) -> list[UpdateRun]:
     """Return the person's newest updates, newest first."""
     query = select(UpdateRun).where(UpdateRun.user_id == user_id)
     return list(s.exec(query.order_by(col(UpdateRun.seq).desc()).limit(limit)))
+
+
+def cancel(s: Session, feedback_id: str) -> None:
+    """Note that a person stopped the lesson of a piece of feedback: its last update has failed because of that."""
+    query = select(UpdateRun).where(UpdateRun.feedback_id == feedback_id, UpdateRun.status == "failed")
+    last = s.exec(query.order_by(col(UpdateRun.seq).desc())).first()
+    if last is not None:
+        last.status, last.error = CANCELLED, ""
 
 
 def fail_interrupted(s: Session) -> int:

@@ -8,6 +8,7 @@ zero only changes the opening. Nothing is remembered outside the database but th
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +17,7 @@ from engine.adapters import training_batch, undo, zip_format
 from engine.config import EngineConfig, LearnConfig
 from engine.engine import Engine
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting, NothingToUndo
+from engine.learning import endings
 from engine.requests import (
     GIVEN,
     TOOLS,
@@ -25,6 +27,7 @@ from engine.requests import (
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
+    LessonProgress,
     Likelihood,
     UndoResult,
 )
@@ -59,6 +62,7 @@ class FakeEngine:
         self.num_learned = 0
         self.is_consolidation_paused = False
         self.requests: list[GenerateRequest] = []
+        self._lessons_under_way: dict[str, tuple[float, asyncio.Event]] = {}  # since when, and how to end it
         self.thoughts = ""  # what it thinks before every answer
 
     @property
@@ -127,14 +131,47 @@ class FakeEngine:
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Make a version and a note of a correction; keep anything else."""
         self._fail()
-        await asyncio.sleep(self.learn_delay_s)
         row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        try:
+            if await self._is_cancelled(feedback_id):
+                return await endings.cancel(self._database, feedback_id)
+            return await self._taught(row)
+        finally:
+            self._lessons_under_way.pop(feedback_id, None)
+
+    async def _taught(self, row: Feedback) -> LearnOutcome:
         user = await self._user(row.user_id)
         text = note_text(row)
+        if "unsure" in row.text and not row.scope:
+            return await self._ask(row, user)
         is_lesson = row.kind in (FeedbackKind.CORRECTION, FeedbackKind.IDEAL) and user.is_learning
         if not is_lesson or "refuse" in row.text:
             return await self._keep(row, user, text)
         return await self._learn(row, user, text)
+
+    async def _is_cancelled(self, feedback_id: str) -> bool:
+        """Take the time of a lesson, with its end before that."""
+        _, cancelled = self._lessons_under_way.setdefault(feedback_id, (time.monotonic(), asyncio.Event()))
+        try:
+            async with asyncio.timeout(self.learn_delay_s):
+                await cancelled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
+        """A lesson is as far as its time; it writes examples first, then trains."""
+        if feedback_id not in self._lessons_under_way:
+            return None
+        taken_s = time.monotonic() - self._lessons_under_way[feedback_id][0]
+        share = min(taken_s / max(self.learn_delay_s, 0.001), 0.99)
+        return LessonProgress("running", "teacher rollouts" if share < 0.5 else "train", share, taken_s)
+
+    async def cancel_lesson(self, feedback_id: str) -> LearnOutcome:
+        """End the lesson, if it has not ended."""
+        if feedback_id in self._lessons_under_way:
+            self._lessons_under_way[feedback_id][1].set()
+        return await endings.cancel(self._database, feedback_id)
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
         """Take in what is new; nothing is trained."""
@@ -237,6 +274,16 @@ class FakeEngine:
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """The newest updates."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+
+    async def _ask(self, row: Feedback, user: User) -> LearnOutcome:
+        """Teach nothing, because the words may mean this answer or every one."""
+
+        def kept(s: Any) -> None:
+            given = feedback.set_status(s, row.id, FeedbackStatus.KEPT)
+            given.reading, given.is_unsure = "remark", True
+
+        await self._database.write(kept)
+        return LearnOutcome(row.id, "kept", user.active_version, reading="remark", is_unsure=True)
 
     async def _keep(self, row: Feedback, user: User, text: str) -> LearnOutcome:
         refused = "refuse" in row.text

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import ArchitectureNotSupported, ModelNotFoundError, NothingToUndo
 from engine.host.architectures import Trainability
+from engine.host.trainer_client import Trained
 from engine.requests import Delta, GenerateRequest, Sampling
 from storage.conversations import completions
 from storage.database import Database
@@ -19,6 +21,7 @@ from storage.people import people
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.rows import accepted, opened, person
+from tests.patience import PATIENCE_S
 from tests.storage.stored import all_ids
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
@@ -357,3 +360,53 @@ async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(l
     assert live.engine.is_ready
     runs = await live.engine.update_log(death.pupil, 9)
     assert [r.status for r in runs] == ["accepted", "failed"]
+
+
+async def test_a_lesson_under_way_answers_with_its_note(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is trained the next answer comes at once, with the note in its prompt, and its progress is known."""
+    user_id = await live.person()
+    given = await live.say(await live.ask(user_id, "Tell me about the koala"), "no emoji please")
+    training, may_go_on = held_training(live, monkeypatch)
+    learning = asyncio.create_task(live.engine.learn(given.id))
+    await asyncio.wait_for(training.wait(), PATIENCE_S)
+    assert (await live.result(user_id, "What is paella?")).notes == ["no emoji please"]
+    progress = live.engine.lesson_progress(given.id)
+    assert progress is not None
+    assert (progress.status, progress.phase, progress.place) == ("running", "train", 0)
+    assert 0 < progress.share < 1
+    may_go_on.set()
+    await learning
+    assert live.engine.lesson_progress(given.id) is None
+
+
+async def test_a_cancelled_lesson_leaves_nothing_behind(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No version, no note, the parent active; it is not taken up again, and the next lesson is learned as ever."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, "Tell me about the koala")
+    given = await live.say(answer, "no emoji please")
+    training, _ = held_training(live, monkeypatch)
+    learning = asyncio.create_task(live.engine.learn(given.id))
+    await asyncio.wait_for(training.wait(), PATIENCE_S)
+    assert (await live.engine.cancel_lesson(given.id)).status == (await learning).status == "cancelled"
+    assert (await live.feedback(given.id)).status == FeedbackStatus.CANCELLED
+    assert (await live.engine.update_log(user_id, 5))[0].status == "cancelled"
+    after = await live.result(user_id, "Tell me about the koala")
+    assert (after.notes, after.adapter_version, after.text) == ([], 0, answer.text)
+    assert await live.engine.resume_pending() == 0
+    monkeypatch.undo()
+    with live.open_gates():
+        assert (await live.teach(answer, "no emoji please")).status == "learned"
+
+
+def held_training(live: Live, monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Hold every training until the second event is set; the first one says that it has begun."""
+    trainer = live.parts.context.trainer
+    train, begun, may_go_on = trainer.train, asyncio.Event(), asyncio.Event()
+
+    async def held(*args: Any) -> Trained:
+        begun.set()
+        await may_go_on.wait()
+        return await train(*args)
+
+    monkeypatch.setattr(trainer, "train", held)
+    return begun, may_go_on

@@ -13,7 +13,7 @@ from storage.database import Session
 from storage.reports import dashboards
 from storage.reports.dashboards import UpdateStory
 
-STATUSES = ("accepted", "rejected", "skipped", "failed", "postponed", "parked", "running")
+STATUSES = ("accepted", "rejected", "skipped", "failed", "postponed", "parked", "cancelled", "running")
 CSV_HEAD = (
     "id", "person", "name", "kind", "status", "started_at", "duration_ms", "steps", "divergence_before",
     "divergence_after", "version",

@@ -1,4 +1,7 @@
-"""`POST /v1/feedback` in heed's form: a correction, a rewritten answer, an approval, a reaction or a note."""
+"""`POST /v1/feedback` in heed's form, what became of a piece of feedback, and the end of its lesson before its time.
+
+A piece is a correction, a rewritten answer, an approval, a reaction or a note.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -6,15 +9,19 @@ from typing import Any
 from aiohttp import web
 
 from bot.core import feedback as mapping
+from bot.core import scope_choice
 from bot.core.core import Core
 from bot.core.gateway import choice_id
+from bot.core.lessons import LessonResult
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
-from bot.http.protocol import bodies, messages, views
+from bot.http.protocol import bodies, messages, responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
+from bot.http.protocol.openapi import gives
 from engine.config import ConfigError
 from storage.kinds import TAUGHT_AT_ONCE, Scope
+from storage.learning import feedback
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 255
@@ -29,13 +36,73 @@ async def give(request: web.Request) -> web.Response:
         raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
     record = replace(mapping.record(event(body)), scope=Scope(body.scope) if body.scope else None)
     training = training_of(core, body.training)
-    if record.kind in TAUGHT_AT_ONCE:
-        await spend(request, "updates")
     user_id = await core.gateway.person(author(request, body.user))
+    if record.kind in TAUGHT_AT_ONCE and not await _is_repeated(request, user_id):
+        await spend(request, "updates")
     lesson = await core.lessons.teach(
-        user_id, record, idempotency_key=key_of(request), training=training, wait=body.wait, retry=body.retry
+        user_id, record, idempotency_key=key_of(request), training=training, wait_s=_wait_s(body), retry=body.retry
     )
     return web.json_response(views.lesson(lesson))
+
+
+@gives(responses.FeedbackState, asks=bodies.UserQuery, refuses=(404,))
+async def show(request: web.Request) -> web.Response:
+    """Return what became of a piece of feedback, or how far its lesson is (`GET /v1/feedback/{id}`)."""
+    core = request.app[CORE]
+    user_id, feedback_id = await _person(request), request.match_info["id"]
+    known = core.lessons.progress(feedback_id)  # first: what ends meanwhile is seen to have ended
+    row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
+    stored = views.feedback(row, await core.lessons.outcome_of(row))
+    state = responses.FeedbackState(**stored, progress=views.progress(known) if known else None)
+    return web.json_response(state)
+
+
+@gives(responses.Cancelled, asks=bodies.UserQuery, refuses=(404,))
+async def cancel(request: web.Request) -> web.Response:
+    """Stop a lesson that waits or runs; nothing is learned from it (`POST /v1/feedback/{id}/cancel`)."""
+    core = request.app[CORE]
+    outcome = await core.lessons.cancel(await _person(request), request.match_info["id"])
+    return web.json_response(views.cancelled(outcome))
+
+
+@gives(responses.LessonResponse, takes=bodies.ScopeBody, asks=bodies.UserQuery, refuses=(404, 504))
+async def choose(request: web.Request) -> web.Response:
+    """Keep how far a lesson is to reach; teach it again if it was taught otherwise (`POST /v1/feedback/{id}/scope`)."""
+    core, body = request.app[CORE], await bodies.read(request, bodies.ScopeBody)
+    user_id, feedback_id, scope = await _person(request), request.match_info["id"], Scope(body.scope)
+    if body.retry and not body.wait:
+        raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
+    row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
+    key = f"scope:{feedback_id}:{scope}"
+    is_repeated = await core.database.read(lambda s: feedback.by_key(s, user_id, key)) is not None
+    if scope_choice.must_be_taught_again(row, scope) and not is_repeated:
+        await spend(request, "updates")
+    record = await scope_choice.choose(core, user_id, feedback_id, scope, key)
+    if record is None:
+        return web.json_response(views.lesson(LessonResult(row, await core.lessons.outcome_of(row))))
+    lesson = await core.lessons.teach(user_id, record, idempotency_key=key, wait_s=_wait_s(body), retry=body.retry)
+    return web.json_response(views.lesson(lesson))
+
+
+async def _person(request: web.Request) -> str:
+    """Return the id of the person that a call without a body speaks for, empty if heed does not know them."""
+    named = author(request, bodies.query(request, bodies.UserQuery).user)
+    return (await request.app[CORE].gateway.known(named)).id
+
+
+async def _is_repeated(request: web.Request, user_id: str) -> bool:
+    """Return True if a call with the same idempotency key came before: that one was counted."""
+    key = key_of(request)
+    if key is None:
+        return False
+    return await request.app[CORE].database.read(lambda s: feedback.by_key(s, user_id, key)) is not None
+
+
+def _wait_s(body: bodies.FeedbackBody | bodies.ScopeBody) -> float | None:
+    """Return how long a call waits at most, None for as long as heed's settings say."""
+    if body.wait is True:
+        return None
+    return float(body.wait)
 
 
 def event(body: bodies.FeedbackBody) -> FeedbackEvent:

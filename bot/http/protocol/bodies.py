@@ -141,10 +141,18 @@ class FeedbackBody(Body):
     index: Annotated[int, Field(ge=0, lt=MAX_CHOICES)] = 0
     text: str = ""
     value: str | int = ""
-    wait: bool = True
+    wait: bool | Annotated[float, Field(ge=0, le=3600)] = True  # for the result; a number: this many seconds at most
     retry: bool = False
     scope: Literal["", "answer", "always"] = ""  # how far a correction reaches, if the person said
     training: dict[str, Any] | None = None
+
+
+class ScopeBody(Body):
+    """`POST /v1/feedback/{id}/scope`."""
+
+    scope: Literal["answer", "always"]
+    wait: bool | Annotated[float, Field(ge=0, le=3600)] = True
+    retry: bool = False
 
 
 class RollbackBody(Body):
@@ -162,7 +170,7 @@ class CommandBody(Body):
 
 
 class UserQuery(Body):
-    """The query of the calls below `/api/sessions`: the person's name."""
+    """The query of the calls below `/api/sessions` and about a piece of feedback: the person's name."""
 
     user: Name = ""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired
 from pydantic import ConfigDict
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
-LessonStatus = Literal["learned", "queued", "kept", "rejected"]
+LessonStatus = Literal["learned", "queued", "kept", "rejected", "cancelled"]
 StoredRow = dict[str, Any]  # a row of a table
 
 
@@ -96,6 +96,7 @@ class LessonResponse(JsonResponse):
     """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason.
 
     `reading` is what heed took it for: wish, remark, fact, thanks or nothing; with `is_unsure` the person is asked.
+    `url` says, while the lesson is queued, where to ask what became of it.
     """
 
     feedback_id: str
@@ -108,6 +109,7 @@ class LessonResponse(JsonResponse):
     taken_back: NotRequired[bool]
     reading: NotRequired[str]
     is_unsure: NotRequired[bool]
+    url: NotRequired[str]
     update: NotRequired[UpdateResponse]
     retry: NotRequired[RetryResponse]
 
@@ -129,6 +131,32 @@ class StoredFeedback(JsonResponse):
     reading: str
     is_unsure: bool
     update: UpdateResponse | None
+
+
+class ProgressResponse(JsonResponse):
+    """How far a lesson is: its phase, its share of the whole from 0 to 1, the lessons before it, and that in words."""
+
+    status: Literal["queued", "running"]
+    phase: str
+    share: float
+    duration_s: float
+    place: int
+    text: str
+
+
+class FeedbackState(StoredFeedback):
+    """A stored piece of feedback with its result, or with its progress while its lesson waits or runs."""
+
+    progress: ProgressResponse | None
+
+
+class Cancelled(JsonResponse):
+    """How a piece of feedback ended: `cancelled`, or otherwise if its lesson had ended before."""
+
+    feedback_id: str
+    status: LessonStatus
+    adapter_version: int
+    text: str
 
 
 class Consolidation(JsonResponse):

@@ -21,6 +21,9 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", "/v1/score"): "chat",
     ("POST", "/v1/embeddings"): "chat",
     ("POST", "/v1/feedback"): "feedback",
+    ("GET", "/v1/feedback/{id}"): "feedback",
+    ("POST", "/v1/feedback/{id}/cancel"): "feedback",
+    ("POST", "/v1/feedback/{id}/scope"): "feedback",
     ("GET", "/v1/health"): "chat",
     ("GET", "/v1/lora"): "adapters",
     ("DELETE", "/v1/lora"): "person",  # it erases the person, too

@@ -7,7 +7,7 @@ from bot.commands import texts
 from bot.core.gateway import question
 from bot.core.lessons import LessonResult
 from bot.http.protocol import responses
-from engine.requests import ConsolidationOutcome, LearnOutcome
+from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress
 from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
 
 
@@ -22,6 +22,7 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
         "taken_back": result.is_taken_back,
         "reading": outcome.reading,
         "is_unsure": outcome.is_unsure,
+        "url": f"/v1/feedback/{result.feedback.id}" if outcome.status == "queued" else "",
         "update": update(outcome),
         "retry": retry(result.retry) if result.retry else None,
     }
@@ -108,6 +109,21 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> responses.StoredFeedback:
         "reading": row.reading,
         "is_unsure": row.is_unsure,
         "update": update(outcome),
+    }
+
+
+def progress(known: LessonProgress) -> responses.ProgressResponse:
+    """Return how far a lesson is."""
+    return cast(responses.ProgressResponse, asdict(known) | {"text": texts.learning(known)})
+
+
+def cancelled(outcome: LearnOutcome) -> responses.Cancelled:
+    """Return how feedback ended that was to be cancelled."""
+    return {
+        "feedback_id": outcome.feedback_id,
+        "status": outcome.status,
+        "adapter_version": outcome.adapter_version,
+        "text": texts.learned(outcome),
     }
 
 

@@ -14,6 +14,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
+from bot.cli import terminal
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
 from tests.bot.conftest import Heed
@@ -71,6 +72,40 @@ async def test_the_heat_map_has_colours(client: HeedClient) -> None:
     printed = await talk(client, "bees", "/feedback too long", console=screen(has_colour=True))
     assert "38;5;202m It" in printed
     assert "38;5;41m (end)" in printed
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lesson says soon how far it is."""
+    monkeypatch.setattr(terminal, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(terminal, "LOOK_EVERY_S", 0.02)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_long_lesson_says_how_far_it_is(client: HeedClient, heed: Heed) -> None:
+    """One line that is redrawn, then the lesson and its new answer, learned once."""
+    heed.engine.learn_delay_s = 0.6
+    printed = await talk(client, "bees", "/feedback too long", console=screen(has_colour=True))
+    assert "Learning: writing examples, " in printed
+    assert "Learning: training, " in printed
+    assert "Learned: v1 in 1.2 s (/undo)" in printed
+    assert (printed.count("You asked about bees."), heed.engine.num_learned) == (2, 1)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_ctrl_c_cancels_a_long_lesson(client: HeedClient, heed: Heed) -> None:
+    """Nothing is learned, and the chat goes on."""
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    console = screen(has_colour=True)
+    lines = PipedLines(iter(["bees\n", "/feedback too long\n", "ants\n", ""]).__next__)
+    chat = TerminalChat(client, console, lines)
+    running = asyncio.create_task(chat.run())
+    await until(lambda: "(Ctrl-C cancels)" in shown(console))
+    assert chat.interrupt()
+    await asyncio.wait_for(running, PATIENCE_S)
+    assert "Cancelled. Nothing was learned from it." in shown(console)
+    assert "You asked about ants." in shown(console)
+    assert heed.engine.num_learned == 0
 
 
 async def test_a_second_correction_is_about_the_retried_answer(client: HeedClient, heed: Heed) -> None:
@@ -213,6 +248,7 @@ class Terminal:
         ),
         ({"status": "rejected", "reason": "it got worse"}, "it got worse"),
         ({"status": "kept", "ask": "Why?"}, "Why?"),
+        ({"status": "cancelled"}, "Cancelled. Nothing was learned from it."),
         ({"status": "queued"}, "Noted. It will be learned as soon as possible."),
     ],
 )

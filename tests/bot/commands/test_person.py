@@ -258,7 +258,7 @@ def test_the_menu_hints_at_arguments() -> None:
     assert by_name["help"].argument_hint == ""
     assert by_name["learning"].choices == ("on", "off")
     assert {name for name, entry in by_name.items() if not entry.is_private} == {
-        "feedback", "note", "retry", "undo", "reset"
+        "feedback", "note", "retry", "undo", "justthis", "fromnowon", "cancel", "reset"
     }  # fmt: skip
 
 

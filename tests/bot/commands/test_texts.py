@@ -29,7 +29,8 @@ def test_an_undo_says_which_model_answers_and_which_note_is_deleted() -> None:
 def test_every_constant_is_a_sentence() -> None:
     """Each fixed text begins with a capital (or heed's name, or a command) and ends with a full stop or an example."""
     fixed = {name: text for name, text in vars(texts).items() if name.isupper() and isinstance(text, str)}
-    labels = {"ERASE_EVERYTHING", "KEEP_IT", "START", "PRIVACY", "PRIVACY_WITH_CONSENT", "LEARNING_ON"}
+    labels = {"CANCEL", "ERASE_EVERYTHING", "FROM_NOW_ON", "HOW_FAR", "JUST_THIS", "KEEP_IT", "LEARNING_ON"}
+    labels |= {"PRIVACY", "PRIVACY_WITH_CONSENT", "START"}
     wrong = [
         name
         for name, text in fixed.items()

@@ -190,10 +190,10 @@ async def test_a_client_that_leaves_does_not_stop_the_update(heed: Heed) -> None
 
 
 async def test_without_waiting_it_is_queued(heed: Heed) -> None:
-    """wait=False answers at once; the update runs all the same."""
+    """wait_s=0 answers at once; the update runs all the same."""
     row = await answer(heed)
     heed.engine.learn_delay_s = 0.1
-    lesson = await heed.core.lessons.teach(row.user_id, correction(row), wait=False)
+    lesson = await heed.core.lessons.teach(row.user_id, correction(row), wait_s=0)
     assert lesson.outcome.status == "queued"
     await until_learned(heed, row.user_id)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.scope_choice import NOT_THE_NEWEST
 from bot.events import (
     Author,
     ButtonPressed,
@@ -20,7 +21,6 @@ from bot.events import (
     ReactionChanged,
 )
 from bot.messaging.dispatcher import Dispatcher
-from bot.messaging.feedback_handler import NOT_THE_NEWEST
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
 from storage.conversations import chats, completions

@@ -132,3 +132,39 @@ async def test_a_lesson_taken_up_again_is_counted_once(tmp_path: Path) -> None:
         texts = [message.text for message in counter.platform.messages]
         assert not any("which is the limit here" in text for text in texts)
         assert any(text.startswith("Learned: v1") for text in texts)
+
+
+async def test_the_two_buttons_of_a_notice(counter: Counter) -> None:
+    """What was taught like that is only noted; the other choice undoes the lesson and teaches it again."""
+    (answer,) = await counter.say("bees")
+    notice, _ = await counter.say("too long", reply_to=answer.message_id)
+    labels = [button.label for row in notice.rows for button in row]
+    assert labels == ["undo", "Just this answer", "From now on"]
+    _, just_this, from_now_on = (button.action for row in notice.rows for button in row)
+    assert [shown.text for shown in await counter.press(notice, from_now_on)] == ["Noted. That is how it was learned."]
+    told, again = await counter.press(notice, just_this)
+    assert told.text.startswith("Learned: v2 in")
+    assert again.text == "You asked about bees. 🙂 Would you like to know more?"
+    assert [status for *_, status in await counter.feedback()] == ["undone", "learned"]
+
+
+async def test_where_heed_is_unsure_it_asks_how_far(counter: Counter) -> None:
+    """Nothing is taught; the notice asks, and its button teaches."""
+    (answer,) = await counter.say("bees")
+    (asked,) = await counter.say("unsure, too long", reply_to=answer.message_id)
+    assert asked.text.endswith("Only this answer, or from now on?")
+    ((_, always),) = asked.rows
+    told, _ = await counter.press(asked, always.action)
+    assert told.text.startswith("Learned: v1 in")
+
+
+async def test_the_two_commands(counter: Counter) -> None:
+    """/justthis and /fromnowon are about the newest correction; before there is one they say so."""
+    (refused,) = await counter.command("justthis")
+    assert refused.text == "You have corrected nothing yet."
+    (answer,) = await counter.say("bees")
+    await counter.say("too long", reply_to=answer.message_id)
+    (noted,) = await counter.command("fromnowon")
+    assert noted.text == "Noted. That is how it was learned."
+    told, _ = await counter.command("justthis")
+    assert told.text.startswith("Learned: v2 in")

@@ -347,3 +347,41 @@ async def test_giving_up_leaves_every_place_free(slots_work: WorkInSlots) -> Non
         await asyncio.gather(waiting, return_exceptions=True)
     await slots_work.run("b", alone=True)
     assert slots_work.seen == [{"b"}]
+
+
+async def test_a_handler_lets_its_chat_go_on(database: Database) -> None:
+    """The next update of the chat is handled meanwhile; the first one is done when it is done, and waits until then."""
+    seen: list[str] = []
+    slow = asyncio.Event()
+
+    async def handle(row: Inbox, done: Done) -> None:
+        if row.update_id == "slow":
+            done.let_go()
+            await slow.wait()
+        seen.append(row.update_id)
+
+    async with running(database, handle) as worker:
+        await worker.take(rows.inbox("slow"))
+        await worker.take(rows.inbox("next"))
+        await until(lambda: seen == ["next"])
+        assert [row.update_id for row in await database.read(inbox.waiting)] == ["slow"]
+        assert await worker.take(rows.inbox("slow")) is False, "it is being handled"
+        slow.set()
+        await until(lambda: worker.num_waiting == 0)
+    assert seen == ["next", "slow"]
+    assert await database.read(inbox.waiting) == []
+
+
+async def test_what_was_let_go_is_taken_up_by_the_next_heed(database: Database, handler: Handler) -> None:
+    """A heed that ends cancels it, and it waits in storage."""
+
+    async def handle(_: Inbox, done: Done) -> None:
+        done.let_go()
+        await asyncio.Event().wait()
+
+    async with running(database, handle) as worker:
+        await worker.take(rows.inbox("1"))
+        await asyncio.sleep(0.05)
+    async with running(database, handler) as worker:
+        await until(lambda: handler.order == ["1"])
+    assert await handler.effects("1") == 1

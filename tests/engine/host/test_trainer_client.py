@@ -52,7 +52,7 @@ async def test_a_failure_of_the_worker_is_raised_with_its_message() -> None:
 
 async def test_an_update_is_advanced_until_it_is_done() -> None:
     """Samples cross as plain dictionaries, each call has the budget of its moment, the last record is the result."""
-    host = Host({}, {"done": False}, {"done": True, **MEASURED})
+    host = Host({}, {"done": False, "steps": 1}, {"done": True, **MEASURED})
     budgets = iter([25.0, 250.0])
     trained = await client(host).train("u", ZERO_ADAPTER, [SAMPLE], LearnConfig(), lambda: next(budgets))
     assert [(method, args[1:]) for method, args in host.calls] == [

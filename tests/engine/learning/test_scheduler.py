@@ -52,6 +52,11 @@ class Work:
         await self._do(f"park {feedback_id}: {reason}")
         return LearnOutcome(feedback_id, "rejected", 0, reason=reason)
 
+    async def give_up(self, feedback_id: str) -> LearnOutcome:
+        """The end of an update that somebody cancelled."""
+        await self._do(f"give up {feedback_id}")
+        return LearnOutcome(feedback_id, "cancelled", 0)
+
     async def _do(self, name: str) -> None:
         self.begun.append(name)
         self._starts[name].set()
@@ -83,7 +88,7 @@ def scheduler_of(work: Work) -> UpdateScheduler:
         "rebuild": work.rebuild,
         "consolidate": work.consolidate,
     }
-    return UpdateScheduler(work.prepare, work.learn, tasks, work.park, retry_after_s=0.0)  # type: ignore[arg-type]
+    return UpdateScheduler(work.prepare, work.learn, tasks, work.park, work.give_up, retry_after_s=0.0)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -225,7 +230,7 @@ async def test_a_database_that_is_away_is_waited_for(work: Work, scheduler: Upda
 async def test_between_two_attempts_there_is_a_pause(work: Work) -> None:
     """The pauses grow, so that a dying engine is noticed before the attempts are used up."""
     tasks: dict[TaskKind, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
-    scheduler = UpdateScheduler(work.prepare, work.learn, tasks, work.park, retry_after_s=0.05)  # type: ignore[arg-type]
+    scheduler = UpdateScheduler(work.prepare, work.learn, tasks, work.park, work.give_up, retry_after_s=0.05)  # type: ignore[arg-type]
     work.failures["f1"] = [EngineRestarting("gone")] * 2
     scheduler.start()
     started_s = asyncio.get_running_loop().time()
@@ -415,7 +420,7 @@ async def test_holding_leaves_other_tasks_alone(work: Work, scheduler: UpdateSch
 
 async def test_a_task_that_this_model_has_not_is_never_queued(work: Work) -> None:
     """A model that cannot learn has no tasks; the queue is idle all the same."""
-    scheduler = UpdateScheduler(work.prepare, work.learn, {}, work.park)
+    scheduler = UpdateScheduler(work.prepare, work.learn, {}, work.park, work.give_up)
     scheduler.start()
     for kind in ("settle", "rebuild", "consolidate"):
         scheduler.submit_task("ana", kind)  # type: ignore[arg-type]
@@ -423,3 +428,73 @@ async def test_a_task_that_this_model_has_not_is_never_queued(work: Work) -> Non
         await scheduler.idle()
     await scheduler.stop()
     assert work.done in ([], ["prepare"])
+
+
+async def test_a_lesson_that_waits_is_cancelled(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is given up at once and never begun; the lessons beside it go on."""
+    gate = work.gate("f1")
+    first, second = scheduler.submit("ana", "f1"), scheduler.submit("ben", "f2")
+    await work.has_begun("f1")
+    assert await scheduler.cancel("f2") == await second == LearnOutcome("f2", "cancelled", 0)
+    gate.set()
+    assert (await first).status == "learned"
+    await scheduler.idle()
+    assert "f2" not in work.begun
+
+
+async def test_a_lesson_that_runs_is_cancelled(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is broken off, then given up, and the next one begins."""
+    work.gate("f1")
+    first, second = scheduler.submit("ana", "f1"), scheduler.submit("ben", "f2")
+    await work.has_begun("f1")
+    assert await scheduler.cancel("f1") == await first == LearnOutcome("f1", "cancelled", 0)
+    assert (await second).status == "learned"
+    assert work.cancelled == ["f1"]
+    assert work.done.index("give up f1") < work.done.index("f2")
+    assert scheduler.num_waiting == 0
+
+
+async def test_a_lesson_that_is_tried_again_is_cancelled_in_its_pause(work: Work) -> None:
+    """No further attempt is made."""
+    scheduler = scheduler_of(work)
+    scheduler._retry_after_s = 60.0
+    work.failures["f1"] = [EngineRestarting("away")]
+    scheduler.start()
+    outcome = scheduler.submit("ana", "f1")
+    while scheduler.num_failures == 0:  # noqa: ASYNC110  a counter is what is waited for
+        await asyncio.sleep(0)
+    assert (await scheduler.cancel("f1"), work.begun.count("f1")) == (await outcome, 1)
+    await scheduler.stop()
+
+
+async def test_what_is_not_here_cannot_be_cancelled(work: Work, scheduler: UpdateScheduler) -> None:
+    """Neither what was never handed in nor what has ended; its outcome stays."""
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+    assert await scheduler.cancel("f1") is None
+    assert await scheduler.cancel("f2") is None
+    assert work.cancelled == []
+
+
+async def test_a_lesson_that_cannot_be_given_up_says_so(work: Work, scheduler: UpdateScheduler) -> None:
+    """A full disk keeps it open in storage; the worker goes on."""
+    work.gate("f1")
+    work.failures["give up f1"] = [StorageFull("no room")]
+    outcome = scheduler.submit("ana", "f1")
+    await work.has_begun("f1")
+    with pytest.raises(StorageFull):
+        await scheduler.cancel("f1")
+    with pytest.raises(StorageFull):
+        await outcome
+    assert (await scheduler.submit("ben", "f2")).status == "learned"
+
+
+async def test_the_place_in_the_queue_is_known(work: Work, scheduler: UpdateScheduler) -> None:
+    """The running lesson is at place zero, the others behind it; one that has ended has none."""
+    gate = work.gate("f1")
+    futures = [scheduler.submit("ana", name) for name in ("f1", "f2", "f3")]
+    await work.has_begun("f1")
+    places = [scheduler.place(name) for name in ("f1", "f2", "f3", "f4")]
+    assert [place and place[0] for place in places] == [0, 1, 2, None]
+    gate.set()
+    await asyncio.gather(*futures)
+    assert scheduler.place("f1") is None

@@ -39,6 +39,14 @@ def test_a_key_used_for_other_content_is_refused(store: Store, ana: str, other: 
     assert store.read(lambda s: feedback.get(s, first.id)).text == "too long"
 
 
+def test_feedback_of_another_person_is_not_found(store: Store, ana: str, ben: str) -> None:
+    """By its id only its own person finds it."""
+    given = _give(store, ana)
+    assert store.read(lambda s: feedback.of_person(s, ana, given.id)).id == given.id
+    with pytest.raises(FeedbackNotFound):
+        store.read(lambda s: feedback.of_person(s, ben, given.id))
+
+
 def test_two_people_may_use_the_same_key(store: Store, ana: str, ben: str) -> None:
     """A key is one person's: no one learns of, or blocks, another's."""
     one, other = _give(store, ana, idempotency_key="k"), _give(store, ben, idempotency_key="k", text="other")

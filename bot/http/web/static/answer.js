@@ -6,7 +6,9 @@ import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
 import { ANSWER, BETTER, LESSON } from "/static/texts.js";
 
-const ICONS = { learned: "check", rejected: "close", queued: "mind", kept: "mind" };
+const ICONS = { learned: "check", rejected: "close", cancelled: "close", queued: "mind", kept: "mind" };
+const PATIENCE_S = 3; // how long a lesson may take before the page shows how far it is
+const LOOK_EVERY_MS = 1000;
 
 /** An answer. `page` gives: reasons(), changed(), report(error), regenerate(answer), show(node). */
 export class Answer {
@@ -136,12 +138,22 @@ export class Answer {
 
   /** Send feedback about this answer, then show its result and the new answer. */
   async teach(body) {
-    const clock = learningClock(body);
+    const whole = { completion_id: this.id, retry: true, ...body };
+    const key = newKey();
+    await this.lesson(body, (wait) => api.feedback({ ...whole, wait }, key));
+  }
+
+  /** Show a lesson while it is learned, then its result and the new answer. `send` waits for it as long as it is told. */
+  async lesson(body, send) {
+    const clock = learningClock(body, this.page.report);
     this.box.replaceChildren(clock.node);
     this.node.classList.add("busy");
     this.page.show(clock.node);
     try {
-      const given = await api.feedback({ completion_id: this.id, wait: true, retry: true, ...body });
+      let given = await send(PATIENCE_S);
+      if (given.status === "queued" && await followed(given.feedback_id, clock)) {
+        given = await send(true);
+      }
       this.box.replaceChildren();
       this.learned({ ...given, kind: body.kind, text: body.text }, true);
       if (given.retry) this.page.answerAgain(this, given.retry);
@@ -163,6 +175,8 @@ export class Answer {
       el("p", { class: "said-why" }, given.kind === "ideal" ? LESSON.youRewrote : LESSON.youSaid(given.text)));
     const chip = el("p", { class: "outcome" }, icon(ICONS[given.status]), el("span", { class: "line" }, line));
     if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
+    const canChoose = given.status === "learned" || given.is_unsure;
+    if (canChoose && given.state !== "undone") chip.append(...this.scopeButtons(given));
     lesson.append(chip);
     if (given.note && given.kind !== "ideal" && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, LESSON.note(given.note)));
     if (given.update?.heat?.length) this.showHeat(given.update.heat, lesson);
@@ -193,6 +207,32 @@ export class Answer {
     lesson.querySelector(".outcome").append(toggle);
   }
 
+  /** Make the two buttons that say how far a lesson reaches. */
+  scopeButtons(given) {
+    return [["answer", LESSON.justThis], ["always", LESSON.fromNowOn]].map(([scope, label]) => {
+      const button = el("button", { type: "button", class: "link scope" }, label);
+      button.addEventListener("click", () => this.choose(given, scope, button));
+      return button;
+    });
+  }
+
+  async choose(given, scope, button) {
+    for (const each of button.parentElement.querySelectorAll(".scope")) each.removeAttribute("aria-pressed");
+    button.setAttribute("aria-pressed", "true");
+    const known = given.feedback_id;
+    try {
+      const chosen = await api.chooseScope(known, { scope, wait: 0 });
+      if (chosen.feedback_id === known) { speak(LESSON.scopeKept); return; }
+      const taught = button.closest(".lesson");
+      taught.querySelectorAll(".scope, .undo").forEach((each) => each.remove());
+      if (scope === "answer") taught.classList.add("undone");
+      await this.lesson(given, (wait) => api.chooseScope(known, { scope, wait, retry: true }));
+    } catch (error) {
+      button.removeAttribute("aria-pressed");
+      this.page.report(error);
+    }
+  }
+
   undoButton(lesson, given) {
     const button = el("button", { type: "button", class: "link undo", "data-version": given.adapter_version }, LESSON.undo);
     button.addEventListener("click", async () => {
@@ -215,19 +255,57 @@ export class Answer {
 }
 
 function lessonLine(given) {
+  const line = outcomeLine(given);
+  return given.is_unsure && given.state !== "undone" ? `${line} ${LESSON.howFar}` : line;
+}
+
+function outcomeLine(given) {
   if (given.state === "undone") return LESSON.undone;
   if (given.status === "learned") return LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);
+  if (given.status === "cancelled") return LESSON.cancelled;
   if (given.status === "rejected") return LESSON.notLearned(given.reason || LESSON.didWorse);
   if (given.status === "queued") return given.reason || LESSON.queued;
   return given.ask || given.reason || LESSON.noted;
 }
 
-function learningClock(body) {
+/** Show how far a lesson is until it has ended. Return false if it neither waits nor runs. */
+async function followed(id, clock) {
+  for (;;) {
+    const state = await api.feedbackState(id);
+    if (state.status !== "queued" || !state.progress) return state.status !== "queued";
+    clock.show(state.progress, id);
+    await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
+  }
+}
+
+/** Return a name for one piece of feedback, so that sending it again teaches it once. */
+function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function cancelButton(id, report) {
+  const button = el("button", { type: "button", class: "link cancel" }, LESSON.cancel);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await api.cancelLesson(id).catch((error) => { button.disabled = false; report(error); });
+  });
+  return button;
+}
+
+function learningClock(body, report) {
   const time = el("span", { class: "time" }, "0.0 s");
   const words = body.kind === "ideal" ? LESSON.learningRewrite : LESSON.learning(body.text);
-  const node = el("p", { class: "learning", role: "status" }, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", { class: "what" }, words), time);
+  const what = el("span", { class: "what" }, words);
+  const node = el("p", { class: "learning" }, el("span", { class: "pulse", "aria-hidden": "true" }), what, time);
+  const bar = el("progress", { max: 1, value: 0, "aria-label": LESSON.share });
+  const show = (progress, id) => {
+    what.textContent = progress.text;
+    bar.value = progress.share;
+    if (!bar.isConnected) node.append(bar, cancelButton(id, report));
+  };
+  speak(words);
   const started = performance.now();
   const timer = setInterval(() => { time.textContent = seconds(performance.now() - started); }, 100);
   document.body.classList.add("is-learning");
-  return { node, end: () => { clearInterval(timer); document.body.classList.remove("is-learning"); } };
+  return { node, show, end: () => { clearInterval(timer); document.body.classList.remove("is-learning"); } };
 }

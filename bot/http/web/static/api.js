@@ -37,7 +37,11 @@ export const deleteNote = (id) => call("DELETE", person(`/notes/${encodeURICompo
 export const rollBack = (version) => call("POST", person("/rollback"), { version });
 export const undo = () => call("POST", person("/undo"), {});
 export const command = (text, completionId) => call("POST", person("/commands"), { text, chat: CHAT, completion_id: completionId });
-export const feedback = (body) => call("POST", "/v1/feedback", { user: session.user, ...body });
+export const feedback = (body, key) =>
+  call("POST", "/v1/feedback", { user: session.user, ...body }, [], key ? { "Idempotency-Key": key } : {});
+export const feedbackState = (id) => call("GET", about(id));
+export const chooseScope = (id, body) => call("POST", about(id, "/scope"), body);
+export const cancelLesson = (id) => call("POST", about(id, "/cancel"));
 export const forget = () => call("DELETE", person());
 
 /** Send a message in the stored conversation. Calls `onText` with each piece, returns {id, version}. */
@@ -78,13 +82,13 @@ async function* events(body) {
   }
 }
 
-async function call(method, path, body, alsoFine = []) {
-  const response = await send(method, path, body);
+async function call(method, path, body, alsoFine = [], headers = {}) {
+  const response = await send(method, path, body, undefined, headers);
   return check(response, alsoFine, true);
 }
 
-async function send(method, path, body, signal) {
-  const headers = session.key ? { Authorization: `Bearer ${session.key}` } : {};
+async function send(method, path, body, signal, more = {}) {
+  const headers = session.key ? { ...more, Authorization: `Bearer ${session.key}` } : { ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
     return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
@@ -103,4 +107,5 @@ async function check(response, alsoFine, wantsBody = false) {
   throw new HeedError(message, response.status);
 }
 
+const about = (id, path = "") => `/v1/feedback/${encodeURIComponent(id)}${path}?user=${encodeURIComponent(session.user)}`;
 const person = (path = "") => `/v1/users/${encodeURIComponent(session.user)}${path}`;

@@ -244,3 +244,123 @@ async def test_an_ordinary_next_message_reaches_one_only_where_the_person_allows
         found = await material(heed)
         assert [(w.completion.id, w.hindsight.feedback) for w in found.weak] == expected
         assert (await heed.get("/v1/users/local"))[1]["learns_from_follow_ups"] == (word == "on")
+
+
+async def state(heed: Heed, feedback_id: str, user: str = "ana") -> dict[str, Any]:
+    """What the call about a piece of feedback says."""
+    status, found = await heed.get(f"{URL}/{feedback_id}?user={user}")
+    assert status == 200, found
+    return found
+
+
+async def under_way(heed: Heed, text: str = "too long", **fields: Any) -> dict[str, Any]:
+    """A lesson of Ana's that takes its time, once it runs."""
+    first = await heed.ask("bees", user="ana")
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    queued = await heed.correct(first["id"], text, user="ana", wait=0.05, **fields)
+    assert queued["status"] == "queued"
+    return queued
+
+
+async def test_a_lesson_under_way_names_the_url_to_ask(heed: Heed) -> None:
+    """After the seconds it waits the call gives up; the URL says how far the lesson is, in figures and in words."""
+    queued = await under_way(heed)
+    assert queued["url"] == f"/v1/feedback/{queued['feedback_id']}"
+    _, found = await heed.get(f"{queued['url']}?user=ana")
+    assert (found["status"], found["state"], found["text"]) == ("queued", "pending", "too long")
+    progress = found["progress"]
+    assert (progress["status"], progress["phase"], progress["place"]) == ("running", "teacher rollouts", 0)
+    assert 0 <= progress["share"] < 0.5
+    assert progress["text"].startswith("Learning: writing examples, ")
+
+
+async def test_what_became_of_feedback_can_be_asked_later(heed: Heed) -> None:
+    """The version, the gate and the times of a lesson that was learned; the reason of one that was refused."""
+    first = await heed.ask("bees", user="ana")
+    learned = await heed.correct(first["id"], "too long", user="ana")
+    found = await state(heed, learned["feedback_id"])
+    assert (found["status"], found["adapter_version"], found["progress"]) == ("learned", 1, None)
+    assert (found["update"]["gate"], found["update"]["duration_ms"]) == ({"passed": True}, 1234.0)
+    refused = await heed.correct(first["id"], "refuse this", user="ana")
+    found = await state(heed, refused["feedback_id"])
+    assert (found["status"], found["reason"]) == ("rejected", "the new version did worse")
+
+
+async def test_another_persons_feedback_is_not_there(heed: Heed) -> None:
+    """Whoever asks for it or cancels it gets 404, and nothing changes."""
+    queued = await under_way(heed)
+    for user in ("ben", "eva"):
+        await heed.ask("bees", user="ben")
+        assert (await heed.get(f"{queued['url']}?user={user}"))[0] == 404
+        assert (await heed.post(f"{queued['url']}/cancel?user={user}", {}))[0] == 404
+    assert (await heed.get(f"{URL}/nothing?user=ana"))[0] == 404
+    assert (await state(heed, queued["feedback_id"]))["status"] == "queued"
+
+
+async def test_a_lesson_is_cancelled(heed: Heed) -> None:
+    """The call that waits for it hears of it; no version, no note, and a second time changes nothing."""
+    queued = await under_way(heed)
+    for _ in range(2):
+        status, ended = await heed.post(f"{queued['url']}/cancel?user=ana", {})
+        assert (status, ended["status"], ended["adapter_version"]) == (200, "cancelled", 0)
+        assert ended["text"] == "Cancelled. Nothing was learned from it."
+    found = await state(heed, queued["feedback_id"])
+    assert (found["status"], found["state"], found["progress"]) == ("cancelled", "cancelled", None)
+    _, notes = await heed.get("/v1/users/ana/notes")
+    assert notes["data"] == []
+    assert await heed.engine.resume_pending() == 0
+
+
+async def test_what_was_learned_is_not_cancelled(heed: Heed) -> None:
+    """A lesson that has ended keeps its outcome."""
+    first = await heed.ask("bees", user="ana")
+    learned = await heed.correct(first["id"], "too long", user="ana")
+    _, ended = await heed.post(f"{URL}/{learned['feedback_id']}/cancel?user=ana", {})
+    assert (ended["status"], ended["adapter_version"]) == ("learned", 1)
+
+
+async def test_the_next_answer_does_not_wait_for_a_lesson(heed: Heed) -> None:
+    """The person is answered while their lesson runs."""
+    queued = await under_way(heed)
+    assert text_of(await heed.ask("ants", user="ana")).startswith("You asked about ants.")
+    assert (await state(heed, queued["feedback_id"]))["progress"] is not None
+
+
+async def test_the_same_call_again_brings_the_result(heed: Heed) -> None:
+    """With its idempotency key: once the lesson has ended the result and the new answer come."""
+    first = await heed.ask("bees", user="ana")
+    heed.engine.learn_delay_s = 0.3
+    body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "user": "ana", "retry": True}
+    headers = {"Idempotency-Key": "k"}
+    _, queued = await heed.post(URL, {**body, "wait": 0.01}, headers=headers)
+    _, learned = await heed.post(URL, {**body, "wait": True}, headers=headers)
+    assert (queued["status"], learned["status"]) == ("queued", "learned")
+    assert (learned["feedback_id"], "retry" in queued) == (queued["feedback_id"], False)
+    assert len(learned["retry"]["text"]) < len(text_of(first))
+
+
+async def test_how_far_a_lesson_reaches_is_chosen_afterwards(heed: Heed) -> None:
+    """The same choice changes nothing; the other one undoes the lesson, teaches it again and answers again."""
+    first = await heed.ask("bees", user="ana")
+    learned = await heed.correct(first["id"], "too long", user="ana")
+    url = f"{URL}/{learned['feedback_id']}/scope?user=ana"
+    status, kept = await heed.post(url, {"scope": "always"})
+    assert (status, kept["feedback_id"], kept["adapter_version"]) == (200, learned["feedback_id"], 1)
+    for _ in range(2):
+        _, again = await heed.post(url, {"scope": "answer", "retry": True})
+        assert (again["status"], again["adapter_version"], heed.engine.num_learned) == ("learned", 2, 2)
+        assert len(again["retry"]["text"]) < len(text_of(first))
+    assert (await state(heed, again["feedback_id"]))["scope"] == "answer"
+    assert (await state(heed, learned["feedback_id"]))["state"] == "undone"
+    assert (await heed.post(url.replace("ana", "ben"), {"scope": "answer"}))[0] == 404
+    assert (await heed.post(url, {"scope": "sometimes"}))[0] == 422
+    assert (await heed.post(url, {"scope": "answer", "wait": False, "retry": True}))[0] == 422
+
+
+async def test_where_heed_is_unsure_it_asks(heed: Heed) -> None:
+    """The result says so, and the choice teaches."""
+    first = await heed.ask("bees", user="ana")
+    asked = await heed.correct(first["id"], "unsure, too long", user="ana")
+    assert (asked["status"], asked["reading"], asked["is_unsure"]) == ("kept", "remark", True)
+    _, learned = await heed.post(f"{URL}/{asked['feedback_id']}/scope?user=ana", {"scope": "always"})
+    assert (learned["status"], learned["adapter_version"]) == ("learned", 1)

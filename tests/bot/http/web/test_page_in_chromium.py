@@ -400,3 +400,61 @@ async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Br
     await expect(page.locator("#welcome")).to_be_visible()
     await ask(page, "bees")
     await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
+
+
+async def begin_lesson(heed: Heed, page: Page, takes_s: float) -> None:
+    """Correct the last answer; the lesson takes its time."""
+    heed.engine.learn_delay_s = takes_s
+    await ask(page, "bees")
+    await page.locator(".answer").last.get_by_role("button", name="Correct").click()
+    await page.fill(".teach input", "too long")
+    await page.press(".teach input", "Enter")
+
+
+async def test_a_long_lesson_shows_how_far_it_is(heed: Heed, page: Page) -> None:
+    """After three seconds there is a bar with the phase, which grows; then the lesson and the new answer, once each."""
+    await begin_lesson(heed, page, 6.0)
+    await expect(page.locator(".learning .what")).to_have_text("Learning: too long")
+    await expect(page.locator(".learning progress")).to_have_count(0)
+    await expect(page.locator(".learning .what")).to_have_text(re.compile(r"^Learning: training, [5-9]\d %$"))
+    assert await page.locator(".learning progress").evaluate("bar => bar.value") >= 0.5
+    await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
+    await expect(page.locator(".learning")).to_have_count(0)
+    await expect(page.locator(".answer")).to_have_count(2)
+    assert heed.engine.num_learned == 1
+
+
+async def test_a_long_lesson_is_cancelled_and_keeps_nobody_waiting(heed: Heed, page: Page) -> None:
+    """Another question is answered while the lesson runs; Cancel ends it, and nothing is learned."""
+    await begin_lesson(heed, page, 2 * PATIENCE_S)
+    await expect(page.get_by_role("progressbar", name="How far the lesson is")).to_be_visible()
+    await ask(page, "ants")
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(page.locator(".lesson.cancelled .line")).to_have_text("Cancelled. Nothing was learned from it.")
+    await expect(page.locator(".answer")).to_have_count(2)
+    await expect(page.locator("#notes .note-text")).to_have_count(0)
+    assert heed.engine.num_learned == 0
+
+
+async def test_how_far_a_lesson_reaches_is_chosen_on_the_page(heed: Heed, page: Page) -> None:
+    """The other choice takes the lesson back, teaches it again and answers again."""
+    await ask(page, "bees")
+    await correct(page, "too long")
+    await page.get_by_role("button", name="From now on").click()
+    await expect(page.locator("#spoken")).to_have_text("Noted. That is how it was learned.")
+    await page.get_by_role("button", name="Just this answer").click()
+    await expect(page.locator(".lesson")).to_have_count(2)
+    await expect(page.locator(".outcome .line").last).to_have_text("Learned: v2 in 1.2 s")
+    await expect(page.locator(".answer")).to_have_count(3)
+    await expect(page.locator(".lesson.undone")).to_have_count(1)
+    assert heed.engine.num_learned == 2
+
+
+async def test_the_page_asks_where_heed_is_unsure(heed: Heed, page: Page) -> None:
+    """Nothing is taught until the person has chosen."""
+    await ask(page, "bees")
+    await correct(page, "unsure, too long")
+    await expect(page.locator(".outcome .line")).to_have_text("Noted. Only this answer, or from now on?")
+    assert heed.engine.num_learned == 0
+    await page.get_by_role("button", name="From now on").click()
+    await expect(page.locator(".outcome .line").last).to_have_text("Learned: v1 in 1.2 s")

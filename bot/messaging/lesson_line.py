@@ -1,0 +1,53 @@
+"""The line about a lesson that takes its time: how far it is, with a button that stops it.
+
+Invariants: there is no line for a lesson that ends within `AFTER_S`; the line is edited at most every `EDIT_S`, and
+less often where the platform wants that; the notice of what became of the lesson takes its place; what the platform
+refuses costs the line, never the lesson.
+"""
+
+import asyncio
+from dataclasses import replace
+
+from bot.channel import Button, Rows
+from bot.commands import texts
+from bot.core.lessons import LearningService, LessonResult
+from bot.messaging.outbox import OutboxSender
+from bot.messaging.outbox_item import OutboxItem
+from storage.conversations.message_roles import Role
+
+AFTER_S = 3.0
+EDIT_S = 3.0
+CANCEL_ROWS: Rows = ((Button(texts.CANCEL, "cancel"),),)
+
+
+class LessonLine:
+    """The line about one lesson. `notice` is the item that takes its place."""
+
+    def __init__(self, outbox: OutboxSender, lessons: LearningService, notice: OutboxItem) -> None:
+        self._outbox = outbox
+        self._lessons = lessons
+        self._notice = notice
+
+    async def follow(self, lesson: LessonResult) -> LessonResult:
+        """Show how far a lesson is until it has ended. Return it with its outcome."""
+        self._notice.role, self._notice.about = Role.LEARNING, lesson.feedback.id
+        ended = asyncio.create_task(self._lessons.ended(lesson), name="lesson under way")
+        num_shown = 0
+        try:
+            while not ended.done():
+                num_shown += await self._is_shown(lesson.feedback.id)
+                pause_s = self._outbox.draft_interval_s(self._notice.post.place, num_shown)
+                await asyncio.wait({ended}, timeout=max(EDIT_S, pause_s))
+            return ended.result()
+        finally:
+            ended.cancel()
+
+    async def _is_shown(self, feedback_id: str) -> bool:
+        """Show how far it is. Return False if that is what the line says already."""
+        progress = self._lessons.progress(feedback_id)
+        text = texts.learning(progress) if progress else self._notice.post.text
+        if text == self._notice.post.text:
+            return False
+        self._notice.post = replace(self._notice.post, text=text, rows=CANCEL_ROWS)
+        await self._outbox.draft(self._notice)
+        return True

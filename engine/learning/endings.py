@@ -1,0 +1,77 @@
+"""The ends of feedback that no update decided: kept, parked, cancelled, and what storage says of one that had ended.
+
+Invariant: feedback that has ended keeps its status.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from engine.requests import LearnOutcome
+from engine.samples.lessons import note_text
+from storage.database import Database, Session
+from storage.kinds import FeedbackStatus, NoteState
+from storage.learning import feedback, notes, updates
+from storage.people import people
+from storage.tables import Feedback, Note
+
+OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
+_ENDED: dict[str, Literal["learned", "kept", "rejected", "cancelled"]] = {
+    FeedbackStatus.LEARNED: "learned",
+    FeedbackStatus.KEPT: "kept",
+    FeedbackStatus.UNDONE: "kept",
+    FeedbackStatus.REJECTED: "rejected",
+    FeedbackStatus.FAILED: "rejected",
+    FeedbackStatus.CANCELLED: "cancelled",
+}
+
+
+def of_row(row: Feedback, version: int) -> LearnOutcome:
+    """Return what storage says of feedback that has ended; `version` is active."""
+    return LearnOutcome(
+        row.id, _ENDED[row.status], version, reason=row.reason, reading=row.reading, is_unsure=row.is_unsure
+    )
+
+
+async def keep(database: Database, row: Feedback, version: int, reason: str) -> LearnOutcome:
+    """End feedback that needs no update; `reason` is a sentence for the person, or empty."""
+    await database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason))
+    return LearnOutcome(row.id, "kept", version, reason=reason)
+
+
+async def keep_note(
+    database: Database, row: Feedback, version: int, count: Callable[[str], int], reason: str = ""
+) -> LearnOutcome:
+    """Put what a person wrote in their prompts as a note; `count` returns a text's tokens."""
+    text = note_text(row)
+    note = Note(
+        user_id=row.user_id,
+        feedback_id=row.id,
+        text=text,
+        state=NoteState.IN_PROMPT,
+        num_tokens=count(f"- {text}\n"),
+    )
+    kept = await database.write(lambda s: notes.add(s, note))
+    return replace(await keep(database, row, version, reason), note=kept.text, note_id=kept.id)
+
+
+async def park(database: Database, feedback_id: str, reason: str) -> LearnOutcome:
+    """Give an update up after its last attempt; an admin finds it among the failed ones."""
+    row = await database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
+    version = await database.read(lambda s: people.get(s, row.user_id).active_version)
+    return LearnOutcome(feedback_id, "rejected", version, reason=f"The update failed: {reason.rstrip('.')}.")
+
+
+async def cancel(database: Database, feedback_id: str) -> LearnOutcome:
+    """End feedback whose lesson was stopped, and delete its note. Raises FeedbackNotFound."""
+
+    def ended(s: Session) -> tuple[Feedback, int]:
+        row = feedback.get(s, feedback_id)
+        if row.status in OPEN:
+            updates.cancel(s, feedback_id)
+            for note in notes.by_feedback(s, row.user_id, feedback_id):
+                notes.set_state(s, note.id, NoteState.DELETED)
+            feedback.set_status(s, feedback_id, FeedbackStatus.CANCELLED)
+        return row, people.get(s, row.user_id).active_version
+
+    return of_row(*await database.write(ended))

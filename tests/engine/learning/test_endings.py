@@ -1,0 +1,94 @@
+"""engine.learning.endings: how feedback ends that no update decides."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from engine.learning import endings
+from storage.database import Database
+from storage.errors import FeedbackNotFound
+from storage.kinds import FeedbackStatus, NoteState
+from storage.learning import feedback, notes, updates
+from storage.people import people
+from storage.tables import Feedback, Note, UpdateRun
+from tests.storage.new_data_dir import copy_to
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    copy_to(tmp_path / "data")
+    database = Database.open(tmp_path / "data")
+    yield database
+    await database.close()
+
+
+async def given(database: Database) -> Feedback:
+    """A correction that waits for its update."""
+    user = await database.write(lambda s: people.resolve(s, "http", "ana", is_learning=True))
+    row, _ = await database.write(
+        lambda s: feedback.add(s, Feedback(user_id=user.id, kind="correction", text="too long"))
+    )
+    return row
+
+
+async def test_a_cancelled_lesson_leaves_nothing(database: Database) -> None:
+    """Its note is deleted, its update says that it was cancelled, and no later heed takes it up."""
+    row = await given(database)
+    await database.write(lambda s: feedback.begin_training(s, row.id))
+    note = Note(user_id=row.user_id, feedback_id=row.id, text="too long", state=NoteState.IN_PROMPT, num_tokens=2)
+    await database.write(lambda s: notes.add(s, note))
+    run = await database.write(lambda s: updates.start(s, UpdateRun(user_id=row.user_id, feedback_id=row.id)))
+    await database.write(lambda s: updates.finish(s, run.id, status="failed", error="CancelledError"))
+    outcome = await endings.cancel(database, row.id)
+    assert (outcome.status, outcome.adapter_version) == ("cancelled", 0)
+    assert (await database.read(lambda s: feedback.get(s, row.id))).status == FeedbackStatus.CANCELLED
+    assert await database.read(lambda s: notes.live(s, row.user_id)) == []
+    logged = await database.read(lambda s: updates.get(s, row.user_id, run.id))
+    assert (logged.status, logged.error) == (updates.CANCELLED, "")
+    assert await database.write(lambda s: feedback.requeue_interrupted(s, max_attempts=3)) == []
+    assert await database.read(feedback.pending) == []
+
+
+async def test_what_has_ended_cannot_be_cancelled(database: Database) -> None:
+    """Feedback that was learned stays learned."""
+    row = await given(database)
+    await database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.LEARNED))
+    assert (await endings.cancel(database, row.id)).status == "learned"
+    assert (await database.read(lambda s: feedback.get(s, row.id))).status == FeedbackStatus.LEARNED
+
+
+async def test_unknown_feedback_cannot_be_cancelled(database: Database) -> None:
+    """It raises FeedbackNotFound."""
+    with pytest.raises(FeedbackNotFound):
+        await endings.cancel(database, "nothing")
+
+
+async def test_a_parked_update_says_why(database: Database) -> None:
+    """Its feedback has failed, and the person reads the reason as a sentence."""
+    row = await given(database)
+    outcome = await endings.park(database, row.id, "no room.")
+    assert (outcome.status, outcome.reason) == ("rejected", "The update failed: no room.")
+    assert (await database.read(lambda s: feedback.get(s, row.id))).status == FeedbackStatus.FAILED
+
+
+async def test_feedback_without_an_update_is_kept(database: Database) -> None:
+    """With the reason in the row and in the outcome."""
+    row = await given(database)
+    outcome = await endings.keep(database, row, 3, "Learning is off.")
+    assert (outcome.status, outcome.adapter_version, outcome.reason) == ("kept", 3, "Learning is off.")
+    kept = await database.read(lambda s: feedback.get(s, row.id))
+    assert endings.of_row(kept, 3) == outcome
+
+
+async def test_a_note_is_in_the_prompt_at_once(database: Database) -> None:
+    """Its text on one line, with its tokens; the feedback is kept."""
+    user = await database.write(lambda s: people.resolve(s, "http", "ana", is_learning=True))
+    row, _ = await database.write(
+        lambda s: feedback.add(s, Feedback(user_id=user.id, kind="note", text="call me\n Ana"))
+    )
+    outcome = await endings.keep_note(database, row, 2, len)
+    (note,) = await database.read(lambda s: notes.live(s, user.id))
+    assert (note.text, note.state, note.num_tokens) == ("call me Ana", NoteState.IN_PROMPT, len("- call me Ana\n"))
+    assert (outcome.status, outcome.note, outcome.note_id) == ("kept", "call me Ana", note.id)
