@@ -41,6 +41,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.redaction import hide
 from bot.platforms.registry import switched_on
 from engine.config import ConfigError, EngineConfig
+from engine.models import MODELS_FOLDER
 from storage.database import Database
 from storage.files.lock import DataDirectoryLock
 
@@ -105,6 +106,7 @@ class App:
         Raises StartError, EngineError or StorageError where heed cannot start.
         """
         config = engine_config(self.settings)
+        self._progress(self.settings.model_line)
         with listen(self.settings.http.host, self.settings.http.port) as listener:
             self.url = address(listener, self.settings.http.host)
             is_first_start = not self.settings.data_dir.exists()
@@ -118,7 +120,7 @@ class App:
                     self._progress("stopping")
             except Exception:
                 if is_first_start and not is_ready:
-                    shutil.rmtree(self.settings.data_dir, ignore_errors=True)
+                    remove_all_but_models(self.settings.data_dir)
                 raise
 
     async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> OpenedParts:
@@ -186,6 +188,18 @@ class App:
             for waiting in (task, stopping):
                 waiting.cancel()
             await asyncio.gather(task, stopping, return_exceptions=True)
+
+
+def remove_all_but_models(data_dir: Path) -> None:
+    """Remove a data directory, but for models that were fetched: they are whole, and fetching them takes minutes."""
+    if not (data_dir / MODELS_FOLDER).is_dir():
+        shutil.rmtree(data_dir, ignore_errors=True)
+        return
+    for path in data_dir.iterdir():
+        if path.is_dir() and path.name != MODELS_FOLDER:
+            shutil.rmtree(path, ignore_errors=True)
+        elif not path.is_dir():
+            path.unlink(missing_ok=True)
 
 
 def keep_for_good() -> None:

@@ -41,6 +41,7 @@ from engine.config import (
     LearnConfig,
     VersionConfig,
 )
+from engine.models import title_of
 
 ENV_PREFIX = "HEED_"
 _CALIBRATED = ("learn", "gate")  # groups whose settings a model's calibration may replace
@@ -252,6 +253,11 @@ class Settings(BaseSettings):
     def model_name(self) -> str:
         """The model as people see it: a folder without the way to it."""
         return Path(self.model).name if self.model.startswith(("/", ".", "~")) else self.model
+
+    @property
+    def model_line(self) -> str:
+        """Say to people which model answers, and how to choose another."""
+        return f"{title_of(self.model)} answers here; HEED_MODEL chooses another: `heed models` lists them."
 
     @field_validator("host", "learn", "gate", "sleep", "curriculum", "audit", "versions", mode="before")
     @classmethod

@@ -2,6 +2,8 @@
 
 EngineError
 ├── ModelNotFoundError (also FileNotFoundError)  name another model; nothing was started
+├── ModelDamaged (also ValueError)               fetch the model again: files are missing or cut
+├── ModelUnsuitable (also ValueError)            name another model: heed cannot chat with this one
 ├── ModelFetchError (also OSError)               the message names it: network, disk, hash; nothing was started
 ├── ArchitectureNotSupported (also ValueError)   choose a model of an architecture that heed knows
 ├── TokenizerMismatch (also ValueError)          name another teacher model; nothing was started
@@ -31,6 +33,14 @@ class EngineError(Exception):
 
 class ModelNotFoundError(EngineError, FileNotFoundError):
     """The configured model is neither a folder nor reachable by name."""
+
+
+class ModelDamaged(EngineError, ValueError):
+    """A model's files are not the files that they should be."""
+
+
+class ModelUnsuitable(EngineError, ValueError):
+    """A model's files are whole, and heed cannot chat with it."""
 
 
 class ModelFetchError(EngineError, OSError):

@@ -22,7 +22,7 @@ from rich.text import Text
 from bot import config
 from bot.cli import backups, calibrate
 from bot.cli.client import HeedClient
-from bot.cli.console import console, fail, guarded, settings
+from bot.cli.console import console, ending, fail, guarded, settings
 from bot.config import Settings
 from bot.errors import BotError
 from bot.monitoring import logs
@@ -235,6 +235,17 @@ def pair(code: Annotated[str, typer.Argument(help="The 8 characters that the bot
     """Let in who was shown this code on Telegram or Discord."""
     said = _call(_client(_admin(), url), lambda client: client.command(f"/pair {code}"))
     console.print(Text(said["text"]))
+
+
+@cli.command("models")
+def list_models() -> None:
+    """List the models that HEED_MODEL can name, and what each needs on this machine."""
+    from bot.cli import models
+
+    chosen = settings()
+    with ending():
+        for line in models.lines(chosen):
+            console.print(Text(line), soft_wrap=True)
 
 
 @cli.command("doctor")

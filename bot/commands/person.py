@@ -86,10 +86,12 @@ def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
 
 
 async def _start(context: CommandContext) -> CommandReply:
+    model_line = context.core.settings.model_line
     if context.place.platform not in GUARDED:
-        return CommandReply(texts.START)
+        return CommandReply(f"{texts.START}\n\n{model_line}")
     await context.core.consent.record(context.user_id, ConsentChoice.ASKED, context.place)
-    return _shown(context.core.consent.greeting(context.place.platform))
+    greeting = _shown(context.core.consent.greeting(context.place.platform))
+    return replace(greeting, text=f"{greeting.text}\n\n{model_line}")
 
 
 async def _help(context: CommandContext) -> CommandReply:

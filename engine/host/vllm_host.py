@@ -18,8 +18,9 @@ from typing import Any
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
-from engine.host import architectures, vllm_types
+from engine.host import architectures, start_failure, vllm_types
 from engine.host.architectures import Trainability
+from engine.host.model_check import check_folder
 from engine.host.model_files import local_model_folder, teacher_folder
 from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_settings import engine_args, set_environment
@@ -71,6 +72,7 @@ class VllmHost:
             local_model_folder, self._config.model, self._config.data_dir, progress
         )
         self._trainability = await asyncio.to_thread(architectures.check, self._model_folder)
+        await asyncio.to_thread(check_folder, self._model_folder)
         teacher = self._config.host.teacher_model
         self._teacher_folder = await asyncio.to_thread(
             teacher_folder, teacher, self._model_folder, self._config.data_dir
@@ -91,6 +93,7 @@ class VllmHost:
 
     async def _launch(self, progress: Progress) -> None:
         started = time.monotonic()
+        logged_before = start_failure.size_of(self._log_file)
         progress("loading the model into vLLM")
         try:
             async with asyncio.timeout(self._config.host.start_timeout_s):
@@ -101,7 +104,7 @@ class VllmHost:
         except EngineStartError:
             raise
         except Exception as error:
-            raise EngineStartError(f"vLLM did not start: {error}. See {self._log_file}.") from error
+            raise EngineStartError(start_failure.told(error, self._log_file, logged_before)) from error
         self._running = RunningEngine(llm, self._config.host.rpc_timeout_s, self._note_death)
         self._tokenizer = llm.get_tokenizer()
         progress("loading the trainer" if self.trainability.can_learn else self.trainability.reason)

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -90,7 +91,8 @@ async def test_what_a_ready_heed_has_is_not_looked_through_again(settings: Setti
 async def test_a_start_says_where_to_go(settings: Settings) -> None:
     """Progress, then ready with the address, where the page answers."""
     async with running(settings) as started, aiohttp.ClientSession() as session:
-        assert started.lines[0].startswith("loading")
+        assert started.lines[0] == "model answers here; HEED_MODEL chooses another: `heed models` lists them."
+        assert started.lines[1].startswith("loading")
         assert started.lines[-1].endswith(started.app.url)
         async with session.get(started.app.url) as response:
             assert response.status == 200
@@ -227,6 +229,18 @@ async def test_a_first_start_that_fails_leaves_nothing(
         with pytest.raises(type(error)):
             await Started(settings.model_copy(update={"data_dir": data_dir})).app.run()
         assert data_dir.exists() is remains
+
+
+def test_a_first_start_that_fails_keeps_a_model_that_was_fetched(tmp_path: Path) -> None:
+    """Everything else of the new data directory goes, and without a model the directory, too."""
+    (tmp_path / "models" / "smollm2").mkdir(parents=True)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "heed.db").touch()
+    composition.remove_all_but_models(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["models"]
+    shutil.rmtree(tmp_path / "models")
+    composition.remove_all_but_models(tmp_path)
+    assert not tmp_path.exists()
 
 
 @pytest.mark.parametrize("model", ["nonsense", "./no/such/folder", "/no/such/folder", ".", "a/b/c"])

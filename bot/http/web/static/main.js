@@ -52,6 +52,7 @@ async function untilReady() {
     const state = await api.ready().catch((error) => ({ status: error.message, parts: {} }));
     const isReady = state.status === "ready";
     byId("state").textContent = isReady ? state.model : state.parts && Object.keys(state.parts).length ? STATE.loading : STATE.waiting;
+    byId("state").title = isReady ? STATE.another : "";
     byId("mark").classList.toggle("ready", isReady);
     if (isReady) return;
     await new Promise((resolve) => { setTimeout(resolve, READY_EVERY_MS); });

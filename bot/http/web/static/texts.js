@@ -8,7 +8,9 @@ export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" :
 export const STARTERS = ["What can you talk about?", "Tell me about the koala.", "What is ramen?"];
 
 // The state of heed, beside its name.
-export const STATE = { loading: "Loading the model", waiting: "Waiting for heed" };
+export const STATE = { loading: "Loading the model", waiting: "Waiting for heed",
+  another: "HEED_MODEL chooses another model: `heed models` lists them.",
+};
 
 // One answer: its buttons, its boxes, and what a screen reader hears.
 export const ANSWER = {

@@ -1,0 +1,84 @@
+"""The models that can be named: what each is, what it needs here, and how well heed knows it. Light to import.
+
+Part of the engine's facade for `bot/`, which shows these lines in `heed models`, at a start, on the page and in /start.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.calibration.record import SHIPPED, folder_of
+from engine.config import EngineConfig
+from engine.host.memory import ModelShape, memory_need
+from engine.host.model_files import fingerprint
+from engine.host.vllm_settings import cpu_dtype, has_gpu
+from engine.pocket import WEIGHTS
+from engine.sources import smollm2
+
+POCKET = "pocket"
+MODELS_FOLDER = "models"  # below the data directory
+_POCKET_LICENCE = "Apache-2.0"  # made by this project
+_SMOLLM2_BYTES = 273_000_000  # of disk, once it is there
+_SMOLLM2_MEMORY = 3_300_000_000  # with the default settings and weights of 16 bits
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """One line of `heed models`. Sizes in bytes; None where they are not known before the model is here."""
+
+    name: str  # for HEED_MODEL
+    title: str
+    size: int | None
+    memory: int | None
+    is_here: bool
+    licence: str
+    is_calibrated: bool
+
+
+def title_of(model: str) -> str:
+    """Return a model's name for people: of a folder only the last part."""
+    if model in (POCKET, str(WEIGHTS)):
+        return "The pocket model"
+    if model == smollm2.NAME:
+        return smollm2.TITLE
+    return Path(model).name if model.startswith(("/", ".", "~")) else model
+
+
+def named_models(config: EngineConfig) -> list[NamedModel]:
+    """Return what can be named on this machine, folders below `models` in the data directory last. Blocking."""
+    packaged = smollm2.folder_in(config.data_dir)
+    found = sorted(path.parent for path in (config.data_dir / MODELS_FOLDER).glob("*/config.json"))
+    others = [path for path in found if path != packaged and not path.name.startswith(".")]
+    listed = [_in_folder(POCKET, WEIGHTS, _POCKET_LICENCE, config), _smollm2(packaged, config)]
+    return listed + [_in_folder(str(path), path, "", config) for path in others]
+
+
+def is_calibrated(model_fingerprint: str, data_dir: Path) -> bool:
+    """Return True if learning was measured on the model with this fingerprint, here or by the project. Blocking."""
+    return any(path for place in (folder_of(data_dir), SHIPPED) for path in place.glob(f"{model_fingerprint}*.json"))
+
+
+def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
+    if (folder / "config.json").is_file():
+        return _in_folder(smollm2.NAME, folder, smollm2.LICENCE, config)
+    return NamedModel(smollm2.NAME, smollm2.TITLE, _SMOLLM2_BYTES, _SMOLLM2_MEMORY, False, smollm2.LICENCE, False)
+
+
+def _in_folder(name: str, folder: Path, licence: str, config: EngineConfig) -> NamedModel:
+    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    is_known = is_calibrated(fingerprint(folder), config.data_dir)
+    return NamedModel(name, title_of(name), size, _memory(folder, config), True, licence, is_known)
+
+
+def _memory(folder: Path, config: EngineConfig) -> int | None:
+    """Return the bytes a model needs on this machine, or None if its config.json does not tell."""
+    is_cpu, dtype = not has_gpu(), config.host.dtype
+    num_slots = config.host.max_num_seqs + 1 if is_cpu else config.host.max_loras_gpu
+    try:
+        settings: Mapping[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        dtype = cpu_dtype(folder) if is_cpu and dtype == "auto" else dtype
+        return memory_need(ModelShape.of(settings), config, 4 if dtype in ("float", "float32") else 2, num_slots).total
+    except (OSError, KeyError, ValueError, TypeError):
+        return None
