@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.pocket import WEIGHTS
 from engine.prompts.bank import load_bank
 from evals.arms import Pair, TaughtLesson
 from evals.client import Client
@@ -20,6 +21,7 @@ __all__ = ["BASE_MODEL", "Advance", "Record", "Study", "rehearsed_prompts"]
 
 Advance = Callable[[str], None]
 BASE_MODEL = "heed-base"
+POCKET = "pocket"  # what heed calls the model it brings along: a name, not its folder
 
 
 class Study:
@@ -99,5 +101,5 @@ class Study:
 
 def rehearsed_prompts(model: str) -> frozenset[str]:
     """Return what heed trains on beside a person's own words, where the model is on this machine."""
-    bank = load_bank(Path(model))
+    bank = load_bank(WEIGHTS if model == POCKET else Path(model))
     return frozenset([*bank.topics, *bank.anchors])

@@ -2,6 +2,8 @@
 
 import pytest
 
+from engine.pocket import WEIGHTS
+from engine.prompts.bank import load_bank
 from evals.arms import TaughtLesson
 from evals.client import Client
 from evals.config import EvalConfig
@@ -74,3 +76,9 @@ def test_observations_carry_their_part_and_seed() -> None:
 def test_a_model_that_is_not_on_this_machine_rehearses_the_shipped_bank() -> None:
     """Without a bank of its own a model uses the one heed ships."""
     assert "What is 6 plus 7?" in rehearsed_prompts("Qwen/Qwen3-8B")
+
+
+def test_what_the_pocket_model_rehearses_comes_from_its_own_bank() -> None:
+    """heed calls it by its name, which is no folder: its anchors must not be asked as skills all the same."""
+    own = load_bank(WEIGHTS)
+    assert rehearsed_prompts("pocket") == {*own.topics, *own.anchors}

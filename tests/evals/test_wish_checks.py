@@ -1,0 +1,81 @@
+"""Checks of wishes: pure, and blind to garbage."""
+
+import pytest
+
+from evals.wish_checks import CHECKS, follows_wish, is_degenerate, num_sentences
+
+LONG = "Bread rises because yeast eats sugar and makes gas. The gas fills the dough with bubbles. Then it is baked."
+GARBAGE = ["", "   ", "!!! ...", "1. 2. 3.", "the the the the", "aaaaaaaaaaaaaaa", "I am here now " * 6, "¡! 😀😀"]
+
+
+@pytest.mark.parametrize("text", GARBAGE)
+@pytest.mark.parametrize("check", list(CHECKS))
+def test_garbage_follows_nothing(check: str, text: str) -> None:
+    """Not even a wish for short answers or for none with lists."""
+    assert is_degenerate(text)
+    assert not follows_wish(check, text, LONG, "the")
+
+
+@pytest.mark.parametrize("text", [LONG, "No.", "ok", "- eggs\n- milk", "Ja, gern.", "東京です。", "No, no, never."])
+def test_an_ordinary_answer_is_not_degenerate(text: str) -> None:
+    """Short ones and other scripts included."""
+    assert not is_degenerate(text)
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "word"),
+    [
+        ("shorter", "Yeast makes gas.", ""),
+        ("longer", LONG + " " + LONG.replace("Bread", "A roll").replace("yeast", "it"), ""),
+        ("one_sentence", "Yeast makes gas that lifts the dough.", ""),
+        ("list", "You need:\n- flour\n- yeast", ""),
+        ("numbered", "1. Mix it.\n2. Bake it.", ""),
+        ("no_list", LONG, ""),
+        ("lowercase", "yeast makes gas: co2, 3 g.".lower(), ""),
+        ("capitals", "YEAST MAKES 3 G OF GAS.", ""),
+        ("begins_with", "Sure thing: yeast.", "Sure thing"),
+        ("ends_with", "Yeast makes gas. Take care!", "Take care."),
+        ("spanish", "La levadura come el azúcar y hace gas en la masa.", ""),
+        ("emoji", "Yeast makes gas 🍞", ""),
+        ("no_emoji", "Yeast costs 3 € or less, about 2 °.", ""),
+        ("name", "Dear Mira, yeast makes gas.", "Mira"),
+        ("formal", "Yeast produces gas, which raises the dough.", ""),
+        ("concise", "Yeast makes gas.", ""),
+        ("identity", "I am Kuro, your helper.", "Kuro"),
+    ],
+)
+def test_what_follows_a_wish(check: str, text: str, word: str) -> None:
+    """One example each."""
+    assert follows_wish(check, text, LONG, word)
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "word"),
+    [
+        ("shorter", LONG, ""),
+        ("longer", LONG, ""),
+        ("one_sentence", LONG, ""),
+        ("list", "- flour", ""),
+        ("numbered", "- flour\n- yeast", ""),
+        ("no_list", "You need:\n- flour", ""),
+        ("lowercase", "Yeast makes gas.", ""),
+        ("capitals", "YEAST MAKES Gas.", ""),
+        ("begins_with", "Yeast, sure thing.", "Sure thing"),
+        ("ends_with", "Take care: yeast.", "Take care."),
+        ("spanish", LONG, ""),
+        ("emoji", LONG, ""),
+        ("no_emoji", "Yeast ✨", ""),
+        ("name", "Admirable yeast makes gas.", "Mira"),
+        ("formal", "It's gas.", ""),
+        ("concise", LONG + LONG, ""),
+        ("identity", "I am an assistant.", "Kuro"),
+    ],
+)
+def test_what_does_not_follow_a_wish(check: str, text: str, word: str) -> None:
+    """One example each: no check accepts everything."""
+    assert not follows_wish(check, text, LONG, word)
+
+
+def test_a_last_sentence_without_full_stop_counts() -> None:
+    """An answer may be cut off; 3.5 ends no sentence."""
+    assert [num_sentences(t) for t in ("", "It is 3.5 km", "One. Two", "One. Two.")] == [0, 1, 2, 2]
