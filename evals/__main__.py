@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-STUDIES = ("compare", "gates", "reading")  # each a module of its name, loaded when it is asked for
+STUDIES = ("compare", "gates", "reading", "real")  # each a module of its name, loaded when it is asked for
 
 
 def main(words: Sequence[str]) -> int:

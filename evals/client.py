@@ -41,8 +41,9 @@ class Answer:
 class Client:
     """Calls to the heed at `url`; use it as an async context manager."""
 
-    def __init__(self, url: str, parallel: int = 16) -> None:
+    def __init__(self, url: str, parallel: int = 16, max_tokens: int = MAX_TOKENS) -> None:
         self.url = url.rstrip("/")
+        self._max_tokens = max_tokens  # of one answer
         self._slots = asyncio.Semaphore(parallel)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
         self._session = aiohttp.ClientSession(timeout=timeout)
@@ -69,7 +70,7 @@ class Client:
         self, user: str, messages: Messages, *, notes: Notes = "auto", model: str = "heed", logprobs: bool = False
     ) -> Answer:
         """One greedy answer."""
-        wanted = chat_body(user, messages, notes, model) | ({"logprobs": True} if logprobs else {})
+        wanted = chat_body(user, messages, notes, model, self._max_tokens) | ({"logprobs": True} if logprobs else {})
         async with self._slots:
             body = await self._call("POST", "/v1/chat/completions", wanted)
         return answer_of(body)
@@ -91,6 +92,18 @@ class Client:
         """Return a correction of an answer; returns when heed has learned it."""
         body: Json = {"user": user, "completion_id": completion_id, "kind": "correction", "text": text, "wait": True}
         return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
+
+    async def rewrite(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
+        """Give the answer as it should have been; returns when heed has learned it."""
+        body: Json = {"user": user, "completion_id": completion_id, "kind": "ideal", "text": text, "wait": True}
+        return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
+
+    async def score(self, user: str, messages: Messages, text: str, *, model: str = "heed") -> list[float]:
+        """Return the log-probabilities of a given answer's tokens, in nats, with the notes off."""
+        body = {"model": model, "user": user, "messages": list(messages), "completion": text, "heed": {"notes": "off"}}
+        async with self._slots:
+            found: list[float] = (await self._call("POST", "/v1/score", body))["logprobs"]
+        return found
 
     async def note(self, user: str, text: str) -> Json:
         """Return a standing note: kept in the prompt, nothing is trained."""
@@ -140,14 +153,14 @@ class Client:
             raise HeedUnreachable(f"no heed answers at {self.url}: {error or type(error).__name__}") from error
 
 
-def chat_body(user: str, messages: Messages, notes: Notes, model: str) -> Json:
+def chat_body(user: str, messages: Messages, notes: Notes, model: str, max_tokens: int = MAX_TOKENS) -> Json:
     """Return the body of a greedy chat call."""
     return {
         "model": model,
         "user": user,
         "messages": list(messages),
         "temperature": 0,
-        "max_tokens": MAX_TOKENS,
+        "max_tokens": max_tokens,
         "heed": {"notes": notes},
     }
 

@@ -1,0 +1,68 @@
+"""How a result was made: the commit, the weights, the machine. Every result file carries it.
+
+Invariant: what cannot be found out is None, never a guess.
+"""
+
+import hashlib
+import os
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parent.parent
+_CHUNK_BYTES = 1 << 20
+
+
+def commit() -> dict[str, Any]:
+    """Return the commit of this checkout, and whether tracked files differ from it."""
+    head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
+    return {"commit": head, "is_dirty": None if changes is None else bool(changes)}
+
+
+def machine() -> dict[str, Any]:
+    """Return the machine as it is now: processor, cores for this process, load, memory in GB."""
+    return {
+        "cpu": _line("/proc/cpuinfo", "model name") or platform.processor() or None,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": [round(load, 2) for load in os.getloadavg()],
+        "memory_gb": _gigabytes("MemTotal"),
+        "available_gb": _gigabytes("MemAvailable"),
+    }
+
+
+@cache
+def weights_sha256(folder: Path) -> str | None:
+    """Return the SHA-256 over a model folder's safetensors in the order of their names. Blocking."""
+    files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as data:
+            while chunk := data.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest() if files else None
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ("git", *words),  # noqa: S607 - the git of the person's own path made this checkout
+            cwd=_ROOT, capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _line(path: str, key: str) -> str | None:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), None)
+
+
+def _gigabytes(key: str) -> float | None:
+    found = _line("/proc/meminfo", key)
+    return None if found is None else round(int(found.split()[0]) / 1e6, 1)

@@ -1,0 +1,78 @@
+"""Prompts and wishes for any model: what a person asks, what they wish for, and in which words.
+
+Owns the reading of real_prompts.json and real_wishes.json, and the draw. Invariants: an answer is corrected on a train
+prompt and judged on prompts of the asked split; fresh phrasings are for reports alone, nothing is ever tuned on them.
+"""
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evals.wish_checks import follows_wish
+
+PhrasingSet = Literal["tuned", "fresh"]
+Turns = list[dict[str, str]]
+_FOLDER = Path(__file__).parent
+_ROLES = ("user", "assistant")
+
+
+@dataclass(frozen=True)
+class RealPrompt:
+    """A conversation that ends with what a person asks."""
+
+    split: str  # train, development or test
+    kind: str
+    turns: tuple[str, ...]  # by the person and the model alternately
+
+    @property
+    def messages(self) -> Turns:
+        """As a chat call takes them."""
+        return [{"role": _ROLES[place % 2], "content": text} for place, text in enumerate(self.turns)]
+
+
+@dataclass(frozen=True)
+class RealWish:
+    """A wish whose following a program can check."""
+
+    name: str  # also of its check
+    word: str
+    note: str
+    tuned: tuple[str, ...]
+    fresh: tuple[str, ...]
+    opposite: str  # the name of the wish that takes it back, or nothing
+
+    def phrasing(self, seed: int, phrasings: str) -> str:
+        """Return the words of a person who wishes this."""
+        known = self.fresh if phrasings == "fresh" else self.tuned
+        return known[seed % len(known)]
+
+    def is_followed(self, text: str, base: str) -> bool:
+        """Return True if an answer follows it, given the base model's answer to the same prompt."""
+        return follows_wish(self.name, text, base, self.word)
+
+
+def _prompts() -> tuple[RealPrompt, ...]:
+    rows = json.loads((_FOLDER / "real_prompts.json").read_text(encoding="utf-8"))
+    return tuple(RealPrompt(row["split"], row["kind"], tuple(row["turns"])) for row in rows)
+
+
+def _wishes() -> dict[str, RealWish]:
+    rows = json.loads((_FOLDER / "real_wishes.json").read_text(encoding="utf-8"))
+    return {r["name"]: RealWish(**r | {"tuned": tuple(r["tuned"]), "fresh": tuple(r["fresh"])}) for r in rows}
+
+
+PROMPTS, REAL_WISHES = _prompts(), _wishes()
+
+
+def real_prompts(seed: int, split: str, count: int, *labels: object) -> list[RealPrompt]:
+    """Draw `count` different prompts of a split: one kind after the other, so that a few are of several kinds."""
+    rng = random.Random("/".join(map(str, (seed, split, *labels))))
+    by_kind: dict[str, list[RealPrompt]] = {}
+    for prompt in (p for p in PROMPTS if p.split == split):
+        by_kind.setdefault(prompt.kind, []).append(prompt)
+    columns = [rng.sample(found, len(found)) for found in by_kind.values()]
+    rng.shuffle(columns)
+    rounds = range(max(map(len, columns)))
+    return [column[place] for place in rounds for column in columns if place < len(column)][:count]

@@ -1,0 +1,41 @@
+"""Prompts and wishes for any model."""
+
+import pytest
+
+from evals.real_world import PROMPTS, REAL_WISHES, RealWish, real_prompts
+from evals.wish_checks import CHECKS
+
+
+def test_there_are_enough_prompts_and_no_two_splits_share_one() -> None:
+    """At least eighty, of six kinds in each of three splits."""
+    assert len(PROMPTS) >= 80
+    assert len({p.turns for p in PROMPTS}) == len(PROMPTS)
+    assert len({(p.split, p.kind) for p in PROMPTS}) == 18
+
+
+def test_every_check_has_a_wish_and_every_opposite_exists() -> None:
+    """A wish that is taken back is taken back by another one."""
+    assert set(REAL_WISHES) == set(CHECKS)
+    assert {w.opposite for w in REAL_WISHES.values() if w.opposite} <= set(REAL_WISHES)
+
+
+@pytest.mark.parametrize("wish", REAL_WISHES.values(), ids=lambda w: w.name)
+def test_fresh_phrasings_are_none_of_the_tuned_ones(wish: RealWish) -> None:
+    """Nor the note."""
+    fresh, tuned = set(wish.fresh), {*wish.tuned, wish.note}
+    assert len(fresh) >= 2
+    assert not fresh & tuned
+
+
+def test_a_draw_is_of_its_split_and_the_same_again() -> None:
+    """Six prompts are of six kinds."""
+    drawn = real_prompts(1, "test", 6, "probes")
+    assert drawn == real_prompts(1, "test", 6, "probes")
+    assert len({p.kind for p in drawn}) == 6
+    assert {p.split for p in drawn} == {"test"}
+
+
+def test_a_conversation_ends_with_the_person() -> None:
+    """The roles alternate."""
+    prompt = next(p for p in PROMPTS if p.kind == "multi-turn")
+    assert [m["role"] for m in prompt.messages] == ["user", "assistant", "user"]
