@@ -1,4 +1,4 @@
-"""The parts of `heed eval real`: one new person after another is told a wish as a note, or corrects one answer.
+"""The parts of `heed eval real`: adoption, answers rewritten, reversal.
 
 Owns the parts. Each wish of each seed has two persons: one is told a note (the ceiling), the other corrects one answer
 to a train prompt, and is then asked with the notes off (weights alone) and on (both). Invariant: nobody is asked a
