@@ -1,7 +1,7 @@
 """The parts of `heed eval real`: adoption, answers rewritten, reversal.
 
 Owns the parts. Each wish of each seed has two persons: one is told a note (the ceiling), the other corrects one answer
-to a train prompt, and is then asked with the notes off (weights alone) and on (both). Invariant: nobody is asked a
+to a train prompt, and is then asked with the notes off (weights alone) and on (both). Invariant: no person is asked a
 probe before their last lesson, and the base model answers every probe first.
 """
 
