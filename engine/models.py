@@ -55,6 +55,11 @@ def named_models(config: EngineConfig) -> list[NamedModel]:
     return listed + [_in_folder(str(path), path, "", config) for path in others]
 
 
+def is_calibrated_folder(folder: Path, data_dir: Path) -> bool:
+    """Return True if learning was measured on the model in a folder. Blocking."""
+    return is_calibrated(fingerprint(folder), data_dir)
+
+
 def is_calibrated(model_fingerprint: str, data_dir: Path) -> bool:
     """Return True if learning was measured on the model with this fingerprint, here or by the project. Blocking."""
     return any(path for place in (folder_of(data_dir), SHIPPED) for path in place.glob(f"{model_fingerprint}*.json"))

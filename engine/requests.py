@@ -95,6 +95,7 @@ class LearnOutcome:
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
     update_id: str | None = None
     curves: dict[str, list[float]] = field(default_factory=dict)  # one value per step: "loss", "divergence"
+    is_calibrated: bool = True  # False: the model's rates and gates are only estimated
     reading: str = ""  # what it was taken for (`storage.kinds.Meaning`); empty if it was not read
     is_unsure: bool = False  # so the person is asked: "Just this answer" or "From now on"
 

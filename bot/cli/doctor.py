@@ -18,6 +18,7 @@ from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
+from engine import models
 from engine.errors import EngineError, TeacherError
 from storage.database import Database, schema_at
 from storage.errors import StorageError
@@ -117,7 +118,13 @@ def _learning(settings: Settings) -> Iterator[Finding]:
     except EngineError as error:
         yield Finding("learning", "impossible: heed does not start with this model", str(error))
         return
-    state = f"on, {found.architecture}" if found.can_learn else f"off: {found.reason} What is said is kept as notes."
+    is_calibrated = models.is_calibrated_folder(folder, settings.data_dir)
+    measured = "calibrated" if is_calibrated else "uncalibrated: `heed calibrate` measures its rates"
+    state = (
+        f"on, {found.architecture}, {measured}"
+        if found.can_learn
+        else f"off: {found.reason} What is said is kept as notes."
+    )
     yield Finding("learning", state, found.remedy, is_hint=True)
 
 

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from bot.cli.client import HeedClient, Json
 from bot.commands.person import COMMANDS
-from bot.commands.texts import CANCELLED
+from bot.commands.texts import CANCELLED, UNCALIBRATED
 from bot.core.feedback import ideal_text
 from bot.errors import ServerRefused
 
@@ -202,7 +202,8 @@ def lesson_line(given: Json) -> str:
     """Return one line about what became of feedback: "Learned: v3 in 1.2 s (/undo)"."""
     if given["status"] == "learned":
         seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
-        return f"Learned: v{given['adapter_version']} in {seconds:.1f} s (/undo)"
+        model = UNCALIBRATED if given.get("uncalibrated") else ""
+        return f"Learned: v{given['adapter_version']} in {seconds:.1f} s{model} (/undo)"
     words = {"queued": "Noted. It will be learned as soon as possible.", "rejected": "Not learned.", "kept": "Noted."}
     words["cancelled"] = CANCELLED
     return given.get("ask") or given.get("reason") or words[given["status"]]

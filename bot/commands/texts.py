@@ -121,6 +121,9 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?', '…')) else '.'}" if text else ""
 
 
+UNCALIBRATED = " (uncalibrated model)"
+
+
 def learned(outcome: LearnOutcome, ask: str = "") -> str:
     """Say what became of a piece of feedback; `ask` is a question for the person. If heed is unsure it asks, too."""
     said = _learned(outcome, ask)
@@ -130,7 +133,8 @@ def learned(outcome: LearnOutcome, ask: str = "") -> str:
 def _learned(outcome: LearnOutcome, ask: str) -> str:
     match outcome.status:
         case "learned":
-            return f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s."
+            model = "" if outcome.is_calibrated else UNCALIBRATED
+            return f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s{model}."
         case "queued":
             return sentence(outcome.reason) or QUEUED
         case "rejected":

@@ -41,6 +41,7 @@ class Calibration:
             config,
             learn=replace(config.learn, **_not_chosen(self.learn, "learn", config)),
             gate=replace(config.gate, **_not_chosen(self.gate, "gate", config)),
+            is_calibrated=self.is_measured,
         )
 
     @property

@@ -25,6 +25,7 @@ class EngineConfig:
     curriculum: BetterAnswersConfig = field(default_factory=BetterAnswersConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     is_thinking: bool = False  # handed to the chat template of reasoning models
+    is_calibrated: bool = True  # False: rates and gates of this model are only estimated
     chosen: frozenset[str] | None = None  # "group.name" of what the operator set; None: what is no default
 
     def __post_init__(self) -> None:

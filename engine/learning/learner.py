@@ -110,7 +110,8 @@ class Learner:
         update = await self._begin(row, lesson)
         record = partial(_record_failure, update)
         async with update_log.failures_recorded(self._database, record):
-            return await self._teach(lesson, update)
+            outcome = await self._teach(lesson, update)
+        return replace(outcome, is_calibrated=self._config.is_calibrated)
 
     async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         update.intent = await self._intents.read(lesson, update.parent, update.notes)

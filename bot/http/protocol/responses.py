@@ -96,6 +96,7 @@ class LessonResponse(JsonResponse):
     """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason.
 
     `reading` is what heed took it for: wish, remark, fact, thanks or nothing; with `is_unsure` the person is asked.
+    `uncalibrated`: the model's rates and gates are only estimated (`heed calibrate`).
     `url` says, while the lesson is queued, where to ask what became of it.
     """
 
@@ -109,6 +110,7 @@ class LessonResponse(JsonResponse):
     taken_back: NotRequired[bool]
     reading: NotRequired[str]
     is_unsure: NotRequired[bool]
+    uncalibrated: NotRequired[bool]
     url: NotRequired[str]
     update: NotRequired[UpdateResponse]
     retry: NotRequired[RetryResponse]

@@ -22,6 +22,7 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
         "taken_back": result.is_taken_back,
         "reading": outcome.reading,
         "is_unsure": outcome.is_unsure,
+        "uncalibrated": outcome.status == "learned" and not outcome.is_calibrated,
         "url": f"/v1/feedback/{result.feedback.id}" if outcome.status == "queued" else "",
         "update": update(outcome),
         "retry": retry(result.retry) if result.retry else None,

@@ -1,9 +1,11 @@
 """bot.commands.texts: sentences with a capital and a full stop, singular and plural right."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.commands import texts
-from engine.requests import ConsolidationOutcome, UndoResult
+from engine.requests import ConsolidationOutcome, LearnOutcome, UndoResult
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 adapters"), (1, "1 adapter"), (2, "2 adapters")])
@@ -26,10 +28,26 @@ def test_an_undo_says_which_model_answers_and_which_note_is_deleted() -> None:
     assert texts.undone(UndoResult(2)) == "Undone. Version 2 answers again."
 
 
+def test_a_lesson_on_an_uncalibrated_model_says_so() -> None:
+    """The version and the time come first; on a calibrated model there is nothing to say."""
+    outcome = LearnOutcome("f", "learned", 2, duration_ms=1234.0)
+    assert texts.learned(outcome) == "Learned: v2 in 1.2 s."
+    assert texts.learned(replace(outcome, is_calibrated=False)) == "Learned: v2 in 1.2 s (uncalibrated model)."
+
+
 def test_every_constant_is_a_sentence() -> None:
     """Each fixed text begins with a capital (or heed's name, or a command) and ends with a full stop or an example."""
     fixed = {name: text for name, text in vars(texts).items() if name.isupper() and isinstance(text, str)}
-    labels = {"CANCEL", "ERASE_EVERYTHING", "FROM_NOW_ON", "HOW_FAR", "JUST_THIS", "KEEP_IT", "LEARNING_ON"}
+    labels = {
+        "CANCEL",
+        "ERASE_EVERYTHING",
+        "FROM_NOW_ON",
+        "HOW_FAR",
+        "UNCALIBRATED",
+        "JUST_THIS",
+        "KEEP_IT",
+        "LEARNING_ON",
+    }
     labels |= {"PRIVACY", "PRIVACY_WITH_CONSENT", "START"}
     wrong = [
         name

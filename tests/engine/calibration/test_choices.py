@@ -1,6 +1,7 @@
 """engine.calibration.choices: the rate that is worth most, and bounds beyond good lessons."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,8 @@ def test_the_best_rate_weighs_what_is_learned_against_what_it_costs() -> None:
 def test_the_bounds_let_good_lessons_pass_and_stop_broken_ones() -> None:
     """Through the gates themselves."""
     varied = [GOOD, replace(GOOD, left=0.35, anchor=0.03, unasked=0.02, unasked_worst=0.2, norm=9.0)]
-    gate = GateConfig(**choices.bounds(varied))
+    bounds: dict[str, Any] = dict(choices.bounds(varied))
+    gate = GateConfig(**bounds)
     for trial in varied:
         assert judge(measured(trial), gate).is_accepted
     verdict = judge(measured(BROKEN), gate)

@@ -27,6 +27,8 @@ def test_it_replaces_what_nobody_chose(tmp_path: Path) -> None:
     config = measured().applied(EngineConfig("m", tmp_path))
     assert (config.learn.learning_rate, config.gate.max_divergence_left) == (0.002, 0.4)
     assert config.learn.steps == LearnConfig().steps
+    assert config.is_calibrated
+    assert not measured(is_measured=False).applied(config).is_calibrated
     assert config.gate.max_drift == GateConfig().max_drift
 
 

@@ -261,7 +261,10 @@ function lessonLine(given) {
 
 function outcomeLine(given) {
   if (given.state === "undone") return LESSON.undone;
-  if (given.status === "learned") return LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);
+  if (given.status === "learned") {
+    const line = LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);
+    return given.uncalibrated ? `${line} ${LESSON.uncalibrated}` : line;
+  }
   if (given.status === "cancelled") return LESSON.cancelled;
   if (given.status === "rejected") return LESSON.notLearned(given.reason || LESSON.didWorse);
   if (given.status === "queued") return given.reason || LESSON.queued;

@@ -46,6 +46,7 @@ export const LESSON = {
   youRewrote: "You rewrote it",
   note: (text) => `Note: ${text}`,
   learned: (version, durationMs) => `Learned: ${versionName(version)} in ${seconds(durationMs)}`,
+  uncalibrated: "(uncalibrated model)",
   notLearned: (reason) => `Not learned. ${reason}`,
   didWorse: "The new version did worse and was dropped.",
   queued: "heed will learn it as soon as possible.",
