@@ -72,7 +72,7 @@ class Filling:
         self.rows["feedback"].append({
             "id": given, "idempotency_key": given, "user_id": user_id, "completion_id": answer["id"],
             "kind": "correction", "text": self.words(6), "value": "", "created_at": at_s, "status": "learned",
-            "attempts": 1, "reason": "",
+            "attempts": 1, "reason": "", "scope": "", "reading": "wish", "is_unsure": False,
         })  # fmt: skip
         self.rows["update_run"].append({
             "id": run, "user_id": user_id, "feedback_id": given, "kind": "correction", "status": "accepted",
