@@ -20,7 +20,7 @@ MAX_WIDTH = 120
 BLOCKS = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 PICTURE = "standing note"  # the block that draws how heed learns
 PORT = "localhost:8080"
-LONG = {"run", "chat", "eval", "bench", "pair", "calibrate"}  # talk, measure for minutes or want a stranger: their help is asked for
+LONG = {"run", "chat", "eval", "bench", "pair", "calibrate"}  # talk, measure for minutes or want a stranger: help only
 
 
 def command_lines() -> list[str]:
