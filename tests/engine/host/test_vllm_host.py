@@ -140,7 +140,10 @@ async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
 
 async def test_a_stream_arrives_in_pieces_with_a_log_probability_per_token(host: VllmHost) -> None:
     """The ids, the log-probabilities and the text of a stream fit together."""
-    result = await answer(host, prompt_of(host))
+    for _ in range(50):  # on a busy machine an answer may be whole before its first piece is read
+        result = await answer(host, prompt_of(host))
+        if len(result.chunks) > 1:
+            break
     assert len(result.chunks) > 1
     assert len(result.logprobs) == len(result.token_ids)
     assert all(value <= 0 for value in result.logprobs)
