@@ -40,6 +40,7 @@ from engine.config import (
     HostConfig,
     LearnConfig,
     VersionConfig,
+    changed_settings,
 )
 from engine.models import title_of
 
@@ -301,9 +302,7 @@ class Settings(BaseSettings):
 def _names(group: Any) -> list[str]:
     """Return the names of a group's settings, however it was given: as a table, as JSON or as a record."""
     if dataclasses.is_dataclass(group):
-        kind: Any = type(group)
-        defaults = kind()
-        return [f.name for f in dataclasses.fields(group) if getattr(group, f.name) != getattr(defaults, f.name)]
+        return changed_settings(group)
     return list(group) if isinstance(group, Mapping) else []
 
 

@@ -348,7 +348,7 @@ class Engine:
     @property
     def is_ready(self) -> bool:
         """True if an answer can be given now."""
-        return self._state[0] == "ready" and self._host.is_alive
+        return self._parts is not None and self._state[0] == "ready" and self._host.is_alive
 
     @property
     def model_name(self) -> str:
@@ -358,6 +358,8 @@ class Engine:
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""
         state, reason = self._state
+        if state == "ready" and not self.is_ready:
+            state = "starting"
         return {"model": "ok" if self.is_ready else f"{state}: {reason}" if reason else state}
 
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:

@@ -83,21 +83,21 @@ class Trials:
         """Return what a lesson would train on, and further answers of the teacher."""
         hindsight, notes = Hindsight(feedback=feedback), [feedback] if learn.reads_own_note else []
         asked = self._rollouts.with_topics([], learn.num_teacher_rollouts + _NUM_HELD_OUT)
-        rollouts = await self._rollouts.answers_to(
-            ZERO_ADAPTER, [c[-1]["content"] for c in asked[: 1 + learn.num_counterfactuals]]
-        )
-        seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
-        responses = await self._rollouts.by_teacher(ZERO_ADAPTER, seen)
-        shown = [self._shown(*one) for one in zip(asked, seen, responses, strict=True) if one[2]]
+        held_out, lesson = asked[:_NUM_HELD_OUT], asked[_NUM_HELD_OUT:]
+        own_prompts = [messages[-1]["content"] for messages in lesson[: 1 + learn.num_counterfactuals]]
+        rollouts = await self._rollouts.answers_to(ZERO_ADAPTER, own_prompts)
         others: list[Kind] = ["counterfactual"] * learn.num_counterfactuals
         own = [
             lessons.sample(kind, rollout, notes, hindsight, self._prompts)
             for kind, rollout in zip(["correction", *others], rollouts, strict=False)
         ]
-        return [*own, *shown[_NUM_HELD_OUT:]], shown[:_NUM_HELD_OUT]
+        return [*own, *await self._shown(lesson, notes, hindsight)], await self._shown(held_out, notes, hindsight)
 
-    def _shown(self, asked: list[ChatMessage], seen: list[ChatMessage], response_ids: list[int]) -> Sample:
-        return lessons.teacher_sample(asked, seen, response_ids, self._prompts)
+    async def _shown(self, asked: list[list[ChatMessage]], notes: list[str], hindsight: Hindsight) -> list[Sample]:
+        """Return the teacher's answers to conversations."""
+        seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
+        responses = await self._rollouts.by_teacher(ZERO_ADAPTER, seen)
+        return lessons.teacher_samples(asked, seen, responses, self._prompts)
 
     async def _divergence(self, samples: Sequence[Sample], ref: AdapterRef) -> float:
         scores = await self._trainer.score_in_turn(samples, ref)

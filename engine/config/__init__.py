@@ -1,6 +1,6 @@
 """Every default of the engine, once, with its unit and its source."""
 
-from engine.config.checks import ConfigError
+from engine.config.checks import ConfigError, changed_settings
 from engine.config.engine import EngineConfig
 from engine.config.host import VLLM_LORA_RANKS, HostConfig
 from engine.config.learning import (
@@ -33,4 +33,5 @@ __all__ = [
     "Schedule",
     "Teacher",
     "VersionConfig",
+    "changed_settings",
 ]

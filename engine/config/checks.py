@@ -1,11 +1,18 @@
 """The checks that every group of settings shares, and the error they raise."""
 
 import sys
+from dataclasses import fields
 from typing import Any
 
 
 class ConfigError(ValueError):
     """A setting has a value the engine cannot work with. Remedy: the message names the setting."""
+
+
+def changed_settings(group: Any) -> list[str]:
+    """Return the names of a group's settings that are not at their default."""
+    defaults = type(group)()
+    return [one.name for one in fields(group) if getattr(group, one.name) != getattr(defaults, one.name)]
 
 
 def require(is_met: bool, message: str) -> None:

@@ -1,9 +1,9 @@
 """The engine's settings as one record. Nothing else in `engine/` reads the environment or repeats a default."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.config.checks import require
+from engine.config.checks import changed_settings, require
 from engine.config.host import HostConfig
 from engine.config.learning import FactConfig, GateConfig, LearnConfig, NoteConfig, VersionConfig
 from engine.config.nightly import AuditConfig, BetterAnswersConfig, ConsolidationConfig
@@ -42,13 +42,8 @@ class EngineConfig:
         """The settings of learning and gates that a calibration must leave alone, as "group.name"."""
         if self.chosen is not None:
             return self.chosen
-        groups = (("learn", self.learn, LearnConfig()), ("gate", self.gate, GateConfig()))
-        return frozenset(
-            f"{group}.{one.name}"
-            for group, values, defaults in groups
-            for one in fields(values)
-            if getattr(values, one.name) != getattr(defaults, one.name)
-        )
+        groups = {"learn": self.learn, "gate": self.gate}
+        return frozenset(f"{name}.{key}" for name, group in groups.items() for key in changed_settings(group))
 
     def check_teacher(self, learn: LearnConfig) -> None:
         """Raise ConfigError if an update wants a teacher that is not loaded."""

@@ -58,8 +58,9 @@ class _Update(PhaseTimer):
     @property
     def read(self) -> list[str]:
         """The notes that the teacher reads: those of earlier lessons and, unless switched off, this one's own."""
-        is_own_read = self.learn.reads_own_note and self.note is not None
-        return [*self.notes, self.note.text] if is_own_read and self.note else self.notes
+        if self.note is None or not self.learn.reads_own_note:
+            return self.notes
+        return [*self.notes, self.note.text]
 
     def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
         """Return how the update ended; `version` is active now."""
@@ -188,8 +189,7 @@ class Learner:
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         responses = await self._rollouts.by_teacher(ref, seen)
-        pairs = zip(asked, seen, responses, strict=True)
-        return [lessons.teacher_sample(*pair, self._prompts) for pair in pairs if pair[2]]
+        return lessons.teacher_samples(asked, seen, responses, self._prompts)
 
     async def _lesson(self, row: Feedback) -> Lesson:
         if row.completion_id is None:

@@ -105,5 +105,16 @@ def teacher_sample(
     return Sample("counterfactual", prompts.prompt_token_ids(asked), prompts.prompt_token_ids(seen), response_ids)
 
 
+def teacher_samples(
+    asked: Sequence[Sequence[ChatMessage]],
+    seen: Sequence[Sequence[ChatMessage]],
+    responses: Sequence[list[int]],
+    prompts: PromptBuilder,
+) -> list[Sample]:
+    """Return the teacher's answers to several conversations; empty ones are left out."""
+    answers = zip(asked, seen, responses, strict=True)
+    return [teacher_sample(*answer, prompts) for answer in answers if answer[2]]
+
+
 def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:
     return prompts.prompt_token_ids(teacher_messages(rollout.messages, notes, hindsight), tools=rollout.tools)

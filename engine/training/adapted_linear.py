@@ -8,15 +8,12 @@ result is the base layer's.
     y = x W^T + s (x A^T) B^T        dB = s dy^T (x A^T)     dA = s (dy B)^T x     dx = dy W + s (dy B) A
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import function
 
-Backward = Callable[[Any, Tensor], Any]
-once_differentiable: Callable[[Backward], Backward] = function.once_differentiable
+from engine.training.lean_ops import once_differentiable
 
 
 class _AdaptedLinear(torch.autograd.Function):

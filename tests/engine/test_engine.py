@@ -329,6 +329,15 @@ async def test_a_running_engine_says_so(live: Live, pocket: Path) -> None:
     assert live.engine.model_name == str(pocket)
 
 
+async def test_a_model_that_answers_before_its_parts_are_built_is_not_ready(tmp_path: Path) -> None:
+    """vLLM is up before the calibration is read: a question in between is told to wait, not answered with an error."""
+    async with opened(tmp_path) as database:
+        engine = Engine(EngineConfig(str(tmp_path), tmp_path), database)
+        engine._on_state("ready", "12.0 s")
+        assert not engine.is_ready
+        assert engine.health() == {"model": "starting"}
+
+
 async def test_a_model_of_another_architecture_is_refused_by_name_at_once(tmp_path: Path) -> None:
     """The sentence names what it is and what to choose; vLLM's log was not even begun."""
     (tmp_path / "config.json").write_text('{"architectures": ["Qwen3MoeForCausalLM"]}')
