@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import LearnConfig
+from engine.training import short_attention
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
@@ -75,14 +76,14 @@ def load_base(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
     transformers_logging.disable_progress_bar()
     config = AutoConfig.from_pretrained(folder)
     base: nn.Module = AutoModelForCausalLM.from_pretrained(
-        folder, config=config, dtype=dtype, attn_implementation=attention_of(config)
+        folder, config=config, dtype=dtype, attn_implementation=attention_of(config, short_attention.install())
     )
     return base.requires_grad_(requires_grad=False).eval()
 
 
-def attention_of(config: Any) -> str:
-    """Return the attention implementation of Hugging Face that computes a model: "sdpa" would skip its soft-capping."""
-    return "eager" if getattr(config, "attn_logit_softcapping", None) else "sdpa"
+def attention_of(config: Any, preferred: str = "sdpa") -> str:
+    """Return the attention implementation of Hugging Face that computes a model: others would skip its soft-capping."""
+    return "eager" if getattr(config, "attn_logit_softcapping", None) else preferred
 
 
 def load_tokenizer(folder: Path) -> Any:

@@ -10,9 +10,11 @@ import functools
 import json
 import logging
 import math
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import punica, queue_wait
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
+from engine.worker.spare_cores import SpareCores
 from engine.worker.watchdog import ProcessId, family, watch
 
 MAX_OPTIMIZERS = 64  # each twice the size of an adapter
@@ -68,10 +71,15 @@ class Trainer:
     lora_manager: Any
     max_rank: int
     teacher: TrainingModel | None = None  # the external one, if there is one
+    spare: SpareCores | None = None  # None: the model is too small to gain by them, or it computes on a GPU
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
     started: float = field(default_factory=time.monotonic)
+
+    def cores(self) -> AbstractContextManager[object]:
+        """Return the context to compute in: the worker's own cores, and those that are free."""
+        return self.spare.borrowed() if self.spare is not None else nullcontext()
 
     def open(self, update_id: str, run: TrainingUpdate) -> None:
         """Make `run` the open update; an earlier one is abandoned."""
@@ -163,6 +171,8 @@ class TrainerExtension:
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
         if isinstance(model, LeanModel):
             warm_up(model, LearnConfig.from_dict(spec["learn"]))
+        elif self.heed_settings["is_cpu"]:
+            self.heed_trainer.spare = SpareCores(os.sched_getaffinity(os.getppid()))
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
 
@@ -190,8 +200,10 @@ class TrainerExtension:
     @_guarded
     def heed_advance(self, update_id: str, budget_ms: float) -> Record:
         """Work for about `budget_ms`, then return so that decoding goes on."""
-        run = self.heed_require().current(update_id)
-        run.advance(budget_ms / 1e3)
+        trainer = self.heed_require()
+        run = trainer.current(update_id)
+        with trainer.cores():
+            run.advance(budget_ms / 1e3)
         measured = run.measured
         record: Record = {
             "done": run.is_done,
@@ -242,12 +254,15 @@ class TrainerExtension:
         """Score samples (`engine.training.scoring`), one record each."""
         trainer = self.heed_require()
         parsed = [Sample.from_dict(values) for values in samples]
-        return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+        with trainer.cores():
+            return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:
         """Return the base model's pooled states (`engine.training.pooling`) as float32 bytes, with their axes."""
-        states = pooled_states(self.heed_require().model, [Passage(**values) for values in passages], depths)
+        trainer = self.heed_require()
+        with trainer.cores():
+            states = pooled_states(trainer.model, [Passage(**values) for values in passages], depths)
         return {"states": states.numpy().tobytes(), "axes": list(states.shape)}
 
     @_guarded

@@ -1,0 +1,54 @@
+"""Attention over short rows by plain matrix products, as a function that Hugging Face's models call.
+
+On a CPU the fused kernel's backward pass takes six times as long as these products where rows have a hundred tokens.
+Longer rows go to the fused kernel, which keeps no weights. Invariant: both give the same numbers to rounding.
+"""
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+NAME = "heed_short_rows"
+LONGEST_ROW = 512  # tokens; the weights [B, H, L, L] of longer rows cost more memory than the kernel costs time
+
+
+@cache
+def install() -> str:
+    """Make the function known to Hugging Face's models. Return its name."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    AttentionInterface.register(NAME, attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+    return NAME
+
+
+def attention(
+    module: nn.Module, query_BHLD: Tensor, key_BKLD: Tensor, value_BKLD: Tensor, mask: Tensor | None, **settings: Any
+) -> tuple[Tensor, None]:
+    """Return the values that each position attends to, axes [B, L, H, D].
+
+    H query heads share K key heads. `mask` is True where a position may look; None means at itself and before.
+    """
+    if query_BHLD.shape[2] > LONGEST_ROW:
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+        attended, _ = sdpa_attention_forward(module, query_BHLD, key_BKLD, value_BKLD, mask, **settings)
+        return attended, None
+    (size, heads, length, width), key_heads = query_BHLD.shape, key_BKLD.shape[1]
+    shared = size * key_heads
+    query = query_BHLD.reshape(shared, heads // key_heads * length, width)
+    keys, values = key_BKLD.reshape(shared, length, width), value_BKLD.reshape(shared, length, width)
+    scores = torch.bmm(query * (settings.get("scaling") or width**-0.5), keys.transpose(1, 2))
+    weights = (scores.view(size, heads, length, length) + _penalty(mask, scores)).softmax(-1, dtype=torch.float32)
+    values_seen = torch.bmm(weights.to(values.dtype).view(shared, -1, length), values)
+    return values_seen.view(size, heads, length, width).transpose(1, 2).contiguous(), None
+
+
+def _penalty(mask: Tensor | None, scores: Tensor) -> Tensor:
+    """Return what is added to the scores: minus infinity where a position may not look."""
+    length = scores.shape[-1]
+    allowed = torch.ones(length, length, dtype=torch.bool, device=scores.device).tril() if mask is None else mask
+    return torch.zeros_like(allowed, dtype=scores.dtype).masked_fill(~allowed, -torch.inf)
