@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch._C import set_num_threads  # vLLM's worker replaces torch's own name for it
 
 IDLE_SHARE = 0.7  # of a core that has to be free for a thread to be put there
 MIN_WINDOW_S = 0.5  # the kernel counts in hundredths of a second
@@ -51,10 +52,10 @@ class SpareCores:
             return
         try:
             os.sched_setaffinity(0, self._allowed)  # threads that begin from here inherit it
-            torch.set_num_threads(threads)
+            set_num_threads(threads)
             yield threads
         finally:
-            torch.set_num_threads(self._threads)
+            set_num_threads(self._threads)
             os.sched_setaffinity(0, self._own)
 
     def _look(self) -> None:

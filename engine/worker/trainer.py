@@ -34,7 +34,7 @@ from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
-from engine.worker import punica, queue_wait
+from engine.worker import kept_memory, punica, queue_wait
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
 from engine.worker.spare_cores import SpareCores
 from engine.worker.watchdog import ProcessId, family, watch
@@ -126,6 +126,7 @@ class TrainerExtension:
         watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
         if settings["is_cpu"]:
             punica.install()
+            kept_memory.install()
             queue_wait.install(queue_wait.WORKER_SPIN_S)
         return super().__new__(cls)
 
