@@ -18,4 +18,4 @@ def install() -> bool:
     except (AttributeError, OSError):
         return False
     options = ((_MMAP_THRESHOLD, _KEPT_BYTES), (_TRIM_THRESHOLD, _KEPT_BYTES), (_TOP_PAD, _GROWTH_BYTES))
-    return all([set_option(option, value) == 1 for option, value in options])
+    return [set_option(option, value) for option, value in options] == [1] * len(options)
