@@ -9,7 +9,8 @@ from engine.calibration.trials import PLACEBOS, WISHES, Trial, Trials
 from engine.config import EngineConfig
 
 Progress = Callable[[str], None]
-RATE_FACTORS = (0.5, 1.0, 2.0)  # of the estimated rate
+FIRST_FACTORS = (0.5, 1.0)  # of the estimated rate
+MAX_RATES = 4
 _NUM_TRIED = 3  # wishes at every rate; the others at the chosen one only
 
 
@@ -25,11 +26,9 @@ class Calibrator:
     async def run(self, progress: Progress) -> Calibration:
         """Measure and return the calibration; keeps nothing. Raises TrainerError, EngineRestarting."""
         first = self._before.learn.get("learning_rate", self._learn.learning_rate)
-        tried: dict[float, list[Trial]] = {float(f"{first * factor:.2g}"): [] for factor in RATE_FACTORS}
-        for rate, trials in tried.items():
-            for wish in WISHES[:_NUM_TRIED]:
-                trials.append(await self._trials.give(wish, replace(self._learn, learning_rate=rate)))
-                progress(f"rate {rate:g}, {wish!r}: {trials[-1].closed:.0%} learned, neutral {trials[-1].neutral:.3f}")
+        tried = {rate: await self._at(rate, progress) for rate in (_rounded(first * f) for f in FIRST_FACTORS)}
+        while len(tried) < MAX_RATES and (further := choices.beyond(tried)) is not None:
+            tried[_rounded(further)] = await self._at(_rounded(further), progress)
         rate = choices.best_rate(tried)
         progress(f"the rate is {rate:g}")
         learn = replace(self._learn, learning_rate=rate)
@@ -43,3 +42,15 @@ class Calibrator:
             gate=choices.bounds(good),
             figures=choices.summary(tried, good, placebo),
         )
+
+    async def _at(self, rate: float, progress: Progress) -> list[Trial]:
+        """Give some of the wishes at one rate."""
+        trials = []
+        for wish in WISHES[:_NUM_TRIED]:
+            trials.append(await self._trials.give(wish, replace(self._learn, learning_rate=rate)))
+            progress(f"rate {rate:g}, {wish!r}: {choices.told(trials[-1])}")
+        return trials
+
+
+def _rounded(rate: float) -> float:
+    return float(f"{rate:.2g}")

@@ -22,13 +22,26 @@ _FACTORS = {  # of the bound, over the worst good lesson; and the least bound
 
 
 def worth(trials: Sequence[Trial]) -> float:
-    """Return what lessons at one rate are worth: higher is better."""
-    return fmean(trial.closed - NEUTRAL_PRICE * trial.neutral for trial in trials)
+    """Return what lessons at one rate are worth: higher is better. An answer's first tokens decide how it goes on."""
+    return fmean((trial.closed + trial.opened) / 2 - NEUTRAL_PRICE * trial.neutral for trial in trials)
+
+
+def told(trial: Trial) -> str:
+    """Return the figures of a lesson as one reads them."""
+    return f"{trial.closed:.0%} learned, {trial.opened:.0%} of openings, neutral {trial.neutral:.3f} nats"
 
 
 def best_rate(tried: Mapping[float, Sequence[Trial]]) -> float:
     """Return the rate whose lessons are worth most; of two as good as each other the lower."""
     return max(sorted(tried), key=lambda rate: round(worth(tried[rate]), 3))
+
+
+def beyond(tried: Mapping[float, Sequence[Trial]]) -> float | None:
+    """Return the rate to try next, half or twice the best one if that is the lowest or the highest; else None."""
+    best, rates = best_rate(tried), sorted(tried)
+    if best == rates[0]:
+        return best / 2
+    return best * 2 if best == rates[-1] else None
 
 
 def bounds(good: Sequence[Trial]) -> dict[str, float]:
@@ -49,6 +62,7 @@ def summary(tried: Mapping[float, Sequence[Trial]], good: Sequence[Trial], place
     return {
         "rates": {f"{rate:g}": round(worth(trials), 3) for rate, trials in tried.items()},
         "closed": {trial.feedback: round(trial.closed, 3) for trial in good},
+        "opened": {trial.feedback: round(trial.opened, 3) for trial in good},
         "neutral": round(fmean(trial.neutral for trial in good), 4),
         "neutral_placebo": round(fmean(trial.neutral for trial in placebo), 4),
         "left": [round(trial.left, 3) for trial in good],

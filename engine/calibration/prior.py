@@ -20,6 +20,7 @@ _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_wors
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "steps": 20,
     "teacher_temperature": 0.3,
+    "opening_weight": 6.0,
     "max_rollout_tokens": 64,
     "num_anchors": 8,
     "micro_batch_tokens": 512,

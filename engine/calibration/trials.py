@@ -5,16 +5,17 @@ a trial leaves no version and no file behind; what is measured at the end is ans
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
+from engine.config.learning import OPENING_TOKENS
 from engine.host.trainer_client import Trained
 from engine.learning.candidates import Candidates
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import ChatMessage
-from engine.sample import Kind, Sample
+from engine.sample import Kind, Sample, Score
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 
@@ -43,7 +44,8 @@ class Trial:
     anchor: float  # the same on the neutral answers that were trained on
     unasked: float
     unasked_worst: float
-    norm: float  # Frobenius norm of the change of all LoRA values
+    norm: float = 0.0  # Frobenius norm of the change of all LoRA values
+    opened: float = 0.0  # share closed of what lies between teacher and student on the held-out answers' first tokens
 
     @property
     def closed(self) -> float:
@@ -65,19 +67,20 @@ class Trials:
         trained_on, held_out = await self._samples(feedback, learn)
         anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, 2 * learn.num_anchors))
         neutral = anchors[learn.num_anchors :]
-        before = await self._divergence(held_out, ZERO_ADAPTER)
+        before = await self._trainer.score_in_turn(held_out, ZERO_ADAPTER)
         update = f"calibration-{learn.learning_rate:g}"
         trained = await self._candidates.train(
             update, ZERO_ADAPTER, [*trained_on, *anchors[: learn.num_anchors]], learn
         )
         try:
             published = await self._trainer.publish(update, _TRIAL)
-            after = await self._divergence(held_out, _TRIAL)
-            moved = await self._divergence(neutral, _TRIAL)
+            after = await self._trainer.score_in_turn(held_out, _TRIAL)
+            moved = await self._trainer.score_in_turn(neutral, _TRIAL)
         finally:
             await self._candidates.close(update)
             await self._trainer.drop(_TRIAL)
-        return _trial(feedback, trained, before, after, moved, published.update_norm)
+        found = _trial(feedback, trained, _mean(held_out, before), _mean(held_out, after), _mean(neutral, moved))
+        return replace(found, norm=published.update_norm, opened=_opened(before, after))
 
     async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
         """Return what a lesson would train on, and further answers of the teacher."""
@@ -99,12 +102,23 @@ class Trials:
         responses = await self._rollouts.by_teacher(ZERO_ADAPTER, seen)
         return lessons.teacher_samples(asked, seen, responses, self._prompts)
 
-    async def _divergence(self, samples: Sequence[Sample], ref: AdapterRef) -> float:
-        scores = await self._trainer.score_in_turn(samples, ref)
-        return fmean([score.divergence for score in scores], [len(sample.response_ids) for sample in samples])
+
+def _mean(samples: Sequence[Sample], scores: Sequence[Score]) -> float:
+    """Return the mean divergence over all positions."""
+    return fmean([score.divergence for score in scores], [len(sample.response_ids) for sample in samples])
 
 
-def _trial(feedback: str, trained: Trained, before: float, after: float, neutral: float, norm: float) -> Trial:
+def _opened(before: Sequence[Score], after: Sequence[Score]) -> float:
+    """Return the share closed of log p(y | teacher) - log p(y | student), over the first tokens of each answer."""
+    gap_before, gap_after = (sum(map(_opening_gap, scores)) for scores in (before, after))
+    return 1 - gap_after / gap_before if gap_before > 0 else 0.0
+
+
+def _opening_gap(score: Score) -> float:
+    return sum(score.teacher_logprobs[:OPENING_TOKENS]) - sum(score.student_logprobs[:OPENING_TOKENS])
+
+
+def _trial(feedback: str, trained: Trained, before: float, after: float, neutral: float) -> Trial:
     return Trial(
         feedback,
         before,
@@ -114,5 +128,4 @@ def _trial(feedback: str, trained: Trained, before: float, after: float, neutral
         anchor=trained.anchor_divergence or 0.0,
         unasked=trained.figures.get("unasked") or 0.0,
         unasked_worst=trained.figures.get("unasked_worst") or 0.0,
-        norm=norm,
     )

@@ -14,6 +14,7 @@ Divergence = Literal["forward_kl", "reverse_kl", "jsd", "sampled_token", "hard_l
 Schedule = Literal["constant", "linear"]
 Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
+OPENING_TOKENS = 4
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -50,6 +51,7 @@ class LearnConfig:
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
     stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
     stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
+    opening_weight: float = 1.0  # times the weight of an answer's first OPENING_TOKENS, which decide the rest
     anchor_weight: float = 1.5  # times each anchor sample's weight: fewer skills lost than at 1, names still learned
     kl_to_parent_weight: float = 0.0  # KL(student || parent) on correction and counterfactual samples
     kl_to_base_weight: float = 0.0  # KL(student || base) on the same
@@ -87,6 +89,7 @@ class LearnConfig:
         require_range("learn.parent_rate", self.parent_rate, 0, 1)
         require_range("learn.parent_share", self.parent_share, 0, 1)
         require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
+        require_range("learn.opening_weight", self.opening_weight, 1, 100)
         for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
             require(getattr(self, name) >= 0, f"learn.{name} must not be negative")
         require_range("learn.lora_rank", self.lora_rank, 1, 512)

@@ -6,7 +6,8 @@ get further than few exact ones of the same work (ADR 10). Invariants: an epoch 
 order; samples that are not taught are spread evenly over its mini-batches, and each of them teaches something.
 
 Coefficients, over the samples i of one step with R_i response positions: c_i = weight_i, for anchors times
-anchor_weight; a position counts c_i / (R_i sum c).
+anchor_weight; a position t counts c_i v_t / (sum_t v_t sum c), with v_t = opening_weight for an answer's first tokens
+and 1 for the others.
 """
 
 import math
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
+from engine.config.learning import OPENING_TOKENS
 from engine.sample import Sample
 from engine.training import sdpo
 from engine.training.batching import Batch, plan_batches
@@ -72,18 +74,27 @@ class MiniBatches:
 
     def _batch(self, batch: Batch, total: float, importance: dict[int, Tensor]) -> StudentBatch:
         samples = [self._samples[i] for i in batch.samples]
-        weights = [self._coefficient(s) / total / len(s.response_ids) for s in samples]
+        weights = [self._coefficient(s) / total for s in samples]
         ones = [torch.ones(len(s.response_ids), device=self._device) for s in samples]
         return StudentBatch(
             batch,
-            weights_N=self._spread(samples, weights),
-            kl_weights_N=self._spread(
+            weights_N=self._shared(samples, weights),
+            kl_weights_N=self._shared(
                 samples, [w if s.is_taught else 0.0 for w, s in zip(weights, samples, strict=True)]
             ),
             behaviour_N=torch.tensor([value for s in samples for value in _behaviour(s)], device=self._device),
             temperature_N=self._spread(samples, [s.temperature for s in samples]),
             importance_N=torch.cat([importance.get(i, one) for i, one in zip(batch.samples, ones, strict=True)]),
         )
+
+    def _shared(self, samples: Sequence[Sample], weights: Sequence[float]) -> Tensor:
+        """Share the weight of each sample among its response positions, the first of which count more."""
+        shares: list[float] = []
+        for sample, weight in zip(samples, weights, strict=True):
+            counts = [self._learn.opening_weight] * OPENING_TOKENS + [1.0] * len(sample.response_ids)
+            counts = counts[: len(sample.response_ids)]
+            shares += [weight * count / sum(counts) for count in counts]
+        return torch.tensor(shares, device=self._device)
 
     def _spread(self, samples: Sequence[Sample], values: Sequence[float]) -> Tensor:
         """Repeat one value per sample for each of its response positions."""

@@ -1,11 +1,12 @@
 """engine.calibration.calibrator: rates are tried, one is chosen, and the gates are set around it."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from engine.calibration import record
-from engine.calibration.calibrator import RATE_FACTORS, Calibrator
+from engine.calibration.calibrator import Calibrator
 from engine.calibration.record import Calibration
 from engine.calibration.trials import PLACEBOS, WISHES, Trial, Trials
 from engine.config import EngineConfig, LearnConfig
@@ -23,7 +24,7 @@ class World:
     async def give(self, feedback: str, learn: LearnConfig) -> Trial:
         """One lesson's figures."""
         self.given.append((feedback, learn.learning_rate))
-        return replace(GOOD, feedback=feedback, after=0.05 if learn.learning_rate == 2 * FIRST else 0.2)
+        return replace(GOOD, feedback=feedback, after=0.05 + 0.05 * abs(math.log2(learn.learning_rate / (2 * FIRST))))
 
 
 async def test_the_best_rate_is_kept_and_gates_are_set_around_its_lessons(tmp_path: Path) -> None:
@@ -36,10 +37,10 @@ async def test_the_best_rate_is_kept_and_gates_are_set_around_its_lessons(tmp_pa
     found = await Calibrator(cast(Trials, cast(Any, world)), config, estimate).run(lines.append)
     assert found.is_measured
     assert found.learn == {"learning_rate": 2 * FIRST, "steps": 20}
-    assert {rate for _, rate in world.given} == {FIRST * factor for factor in RATE_FACTORS}
+    assert {rate for _, rate in world.given} == {FIRST / 2, FIRST, 2 * FIRST, 4 * FIRST}
     assert [text for text, rate in world.given if rate == 2 * FIRST] == [*WISHES, *PLACEBOS]
     assert found.gate["max_divergence_left"] == 0.6
-    assert found.figures["rates"].keys() == {"0.0005", "0.001", "0.002"}
+    assert found.figures["rates"].keys() == {"0.0005", "0.001", "0.002", "0.004"}
     assert any("0.002" in line for line in lines)
     record.keep(found, tmp_path)
     assert record.find(config, "f" * 16) == found

@@ -28,6 +28,15 @@ def test_the_best_rate_weighs_what_is_learned_against_what_it_costs() -> None:
     half, dear = replace(GOOD, after=0.2), replace(GOOD, after=0.08, neutral=0.2)
     assert choices.best_rate({1e-4: [half], 1e-3: [GOOD], 1e-2: [dear]}) == 1e-3
     assert choices.best_rate({1e-3: [GOOD], 1e-2: [GOOD]}) == 1e-3
+    assert choices.best_rate({1e-4: [replace(GOOD, opened=0.1)], 1e-3: [replace(GOOD, opened=0.8)]}) == 1e-3
+
+
+def test_a_rate_beyond_is_tried_until_the_best_one_lies_between_two_others() -> None:
+    """Half the lowest, twice the highest."""
+    worse = replace(GOOD, after=0.2)
+    assert choices.beyond({1e-3: [GOOD], 2e-3: [worse]}) == 5e-4
+    assert choices.beyond({1e-3: [worse], 2e-3: [GOOD]}) == 4e-3
+    assert choices.beyond({5e-4: [worse], 1e-3: [GOOD], 2e-3: [worse]}) is None
 
 
 def test_the_bounds_let_good_lessons_pass_and_stop_broken_ones() -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from engine.config import LearnConfig
+from engine.config.learning import OPENING_TOKENS
 from engine.sample import Sample
 from engine.training.minibatches import MiniBatches, StudentBatch
 from tests.engine.updates_of import correction_with_company, sample
@@ -89,6 +90,16 @@ def test_the_coefficients_of_every_step_sum_to_one(position: int) -> None:
     for step in (steps(student(samples, anchor_weight=2.0, mini_batch_samples=2), 3)[position],):
         assert sum(float(batch.weights_N.sum()) for batch in step) == pytest.approx(1.0)
         assert all(float(b.kl_weights_N[b.batch.owners_N >= 3].sum()) == 0 for b in step)
+
+
+def test_the_first_tokens_of_an_answer_share_more_of_its_weight() -> None:
+    """What a whole answer counts stays the same; one shorter than an opening is shared evenly."""
+    long, short = sample(length=OPENING_TOKENS + 3), sample("counterfactual", seed=2, length=2)
+    (batch,) = steps(student([long, short], opening_weight=5.0), 1)[0]
+    of_long, of_short = (batch.weights_N[batch.batch.owners_N == i] for i in (0, 1))
+    assert of_long.tolist() == pytest.approx([5 * float(of_long[-1])] * OPENING_TOKENS + [float(of_long[-1])] * 3)
+    assert of_short.tolist() == pytest.approx([0.25, 0.25])
+    assert float(of_long.sum()) == pytest.approx(0.5)
 
 
 def test_weight_and_anchor_weight_set_what_a_sample_counts() -> None:
