@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.calibration.record import SHIPPED, folder_of
+from engine.calibration import record
 from engine.config import EngineConfig
 from engine.host.memory import ModelShape, memory_need
 from engine.host.model_files import fingerprint
@@ -55,14 +55,10 @@ def named_models(config: EngineConfig) -> list[NamedModel]:
     return listed + [_in_folder(str(path), path, "", config) for path in others]
 
 
-def is_calibrated_folder(folder: Path, data_dir: Path) -> bool:
-    """Return True if learning was measured on the model in a folder. Blocking."""
-    return is_calibrated(fingerprint(folder), data_dir)
-
-
-def is_calibrated(model_fingerprint: str, data_dir: Path) -> bool:
-    """Return True if learning was measured on the model with this fingerprint, here or by the project. Blocking."""
-    return any(path for place in (folder_of(data_dir), SHIPPED) for path in place.glob(f"{model_fingerprint}*.json"))
+def is_calibrated(folder: Path, config: EngineConfig) -> bool:
+    """Return True if learning was measured on the model in a folder, with these settings. Blocking."""
+    found = record.find(config, fingerprint(folder))
+    return found is not None and found.is_measured
 
 
 def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
@@ -73,7 +69,7 @@ def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
 
 def _in_folder(name: str, folder: Path, licence: str, config: EngineConfig) -> NamedModel:
     size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    is_known = is_calibrated(fingerprint(folder), config.data_dir)
+    is_known = is_calibrated(folder, config)
     return NamedModel(name, title_of(name), size, _memory(folder, config), True, licence, is_known)
 
 

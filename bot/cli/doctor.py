@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bot.app import model_path
+from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
@@ -118,7 +118,7 @@ def _learning(settings: Settings) -> Iterator[Finding]:
     except EngineError as error:
         yield Finding("learning", "impossible: heed does not start with this model", str(error))
         return
-    is_calibrated = models.is_calibrated_folder(folder, settings.data_dir)
+    is_calibrated = models.is_calibrated(folder, engine_config(settings))
     measured = "calibrated" if is_calibrated else "uncalibrated: `heed calibrate` measures its rates"
     state = (
         f"on, {found.architecture}, {measured}"
