@@ -11,8 +11,9 @@ from typing import Any
 
 from engine.calibration import record
 from engine.config import EngineConfig
-from engine.host.memory import ModelShape, memory_need
+from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
+from engine.host.model_shape import ModelShape
 from engine.host.vllm_settings import cpu_dtype, has_gpu
 from engine.pocket import WEIGHTS
 from engine.sources import smollm2
