@@ -1,6 +1,7 @@
 """The models that can be named: what each is, what it needs here, and how well heed knows it. Light to import.
 
-Part of the engine's facade for `bot/`, which shows these lines in `heed models`, at a start, on the page and in /start.
+Part of the engine's facade for `bot/`, which shows these lines in `heed models`, in `heed doctor`, at a start, on the
+page and in /start.
 """
 
 import json
@@ -10,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.calibration import record
-from engine.config import EngineConfig
+from engine.config import BetterAnswersConfig, EngineConfig
+from engine.consolidation.teacher_endpoint import Endpoint
+from engine.host import architectures
+from engine.host.architectures import Trainability
 from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
 from engine.host.model_shape import ModelShape
@@ -60,6 +64,18 @@ def is_calibrated(folder: Path, config: EngineConfig) -> bool:
     """Return True if learning was measured on the model in a folder, with these settings. Blocking."""
     found = record.find(config, fingerprint(folder))
     return found is not None and found.is_measured
+
+
+def check(folder: Path) -> Trainability:
+    """Return what a model folder holds. Blocking: small files. Raises ArchitectureNotSupported by name."""
+    return architectures.check(folder)
+
+
+async def check_teacher(config: BetterAnswersConfig) -> str:
+    """Ask the endpoint that writes better answers for one word. Return its name. Raises TeacherError."""
+    teacher = Endpoint(config)
+    await teacher.check()
+    return teacher.source
 
 
 def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:

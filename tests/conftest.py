@@ -1,4 +1,4 @@
-"""Fixtures and hooks of every test: no way out of this machine, Hypothesis, a browser, a database, a guard on the loop."""
+"""Fixtures and hooks of every test: no way out of this machine, Hypothesis, browser, database, a guard on the loop."""
 
 import asyncio
 import gc

@@ -1,5 +1,5 @@
 """`heed doctor`: looks at this machine and at the bots, and names the remedy for anything that is wrong. Changes
-nothing.
+nothing, and answers at once: it imports no model's libraries.
 """
 
 import asyncio
@@ -111,10 +111,8 @@ def _learning(settings: Settings) -> Iterator[Finding]:
         return
     if not folder.is_dir():
         return
-    from engine.engine import Engine  # brings the engine's libraries along
-
     try:
-        found = Engine.check_model(folder)
+        found = models.check(folder)
     except EngineError as error:
         yield Finding("learning", "impossible: heed does not start with this model", str(error))
         return
@@ -261,10 +259,8 @@ async def _teacher(settings: Settings) -> Finding:
     """Return who writes better answers: asked for one word if it is not the base model."""
     if not settings.curriculum.is_on or not settings.curriculum.url:
         return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
-    from engine.engine import Engine  # brings the engine's libraries along
-
     try:
-        return Finding("teacher", await Engine.check_teacher(settings.curriculum))
+        return Finding("teacher", await models.check_teacher(settings.curriculum))
     except TeacherError as error:
         return Finding("teacher", "does not work: heed learns without better answers", str(error))
 
