@@ -17,6 +17,7 @@ from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
 from engine.calibration import prior, record
 from engine.calibration.calibrator import Calibrator
+from engine.calibration.overview import overview
 from engine.calibration.trials import Trials
 from engine.config import EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
@@ -41,6 +42,7 @@ from engine.requests import (
     LearnOutcome,
     LessonProgress,
     Likelihood,
+    ModelLearning,
     UndoResult,
 )
 from engine.samples import notes
@@ -351,6 +353,13 @@ class Engine:
     def model_name(self) -> str:
         """The configured model."""
         return self.config.model
+
+    @property
+    def learning(self) -> ModelLearning:
+        """How the model learns, or why it does not."""
+        if self._parts is None:
+            return ModelLearning("The model is starting.")
+        return overview(self.calibration, self.config, self._host.trainability)
 
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.calibration import record
+from engine.calibration import prior, record
+from engine.calibration.overview import overview
 from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.teacher_endpoint import Endpoint
 from engine.host import architectures
-from engine.host.architectures import Trainability
 from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
 from engine.host.model_shape import ModelShape
 from engine.host.vllm_settings import cpu_dtype, has_gpu
 from engine.pocket import WEIGHTS
+from engine.requests import ModelLearning
 from engine.sources import smollm2
 
 POCKET = "pocket"
@@ -66,9 +67,11 @@ def is_calibrated(folder: Path, config: EngineConfig) -> bool:
     return found is not None and found.is_measured
 
 
-def check(folder: Path) -> Trainability:
-    """Return what a model folder holds. Blocking: small files. Raises ArchitectureNotSupported by name."""
-    return architectures.check(folder)
+def learning(folder: Path, config: EngineConfig) -> ModelLearning:
+    """Return how the model in a folder would learn. Blocking: small files. Raises ArchitectureNotSupported by name."""
+    trainability = architectures.check(folder)
+    found = prior.found_or_estimated(config, folder, fingerprint(folder))
+    return overview(found, found.applied(config), trainability)
 
 
 async def check_teacher(config: BetterAnswersConfig) -> str:

@@ -20,6 +20,7 @@ from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
 from engine import models
 from engine.errors import EngineError, TeacherError
+from engine.requests import ModelLearning
 from storage.database import Database, schema_at
 from storage.errors import StorageError
 from storage.people import api_keys
@@ -112,18 +113,22 @@ def _learning(settings: Settings) -> Iterator[Finding]:
     if not folder.is_dir():
         return
     try:
-        found = models.check(folder)
+        found = models.learning(folder, engine_config(settings))
     except EngineError as error:
         yield Finding("learning", "impossible: heed does not start with this model", str(error))
         return
-    is_calibrated = models.is_calibrated(folder, engine_config(settings))
-    measured = "calibrated" if is_calibrated else "uncalibrated: `heed calibrate` measures its rates"
-    state = (
-        f"on, {found.architecture}, {measured}"
-        if found.can_learn
-        else f"off: {found.reason} What is said is kept as notes."
-    )
+    state = f"off: {found.refusal} What is said is kept as notes." if found.refusal else f"on, {_rates(found)}"
     yield Finding("learning", state, found.remedy, is_hint=True)
+
+
+def _rates(learning: ModelLearning) -> str:
+    """Return a model's calibration as a line."""
+    rates = f"rate {learning.learning_rate:g}, {learning.steps} steps"
+    if not learning.is_measured:
+        return f"{learning.architecture}, uncalibrated: {rates} are estimated, `heed calibrate` measures them"
+    closed = list(learning.figures.get("closed", {}).values())
+    figures = f", {sum(closed) / len(closed):.0%} of a lesson learned" if closed else ""
+    return f"{learning.architecture}, calibrated: {rates}{figures}"
 
 
 def _data_directory(settings: Settings) -> Finding:
