@@ -17,15 +17,13 @@ from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
 from engine.calibration import prior, record
 from engine.calibration.calibrator import Calibrator
+from engine.calibration.overview import overview
 from engine.calibration.trials import Trials
-from engine.config import BetterAnswersConfig, EngineConfig
+from engine.config import EngineConfig
 from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
-from engine.consolidation.teacher_endpoint import Endpoint
 from engine.consolidation.waiters import Waiters, awaited
 from engine.errors import EngineError
-from engine.host import architectures
-from engine.host.architectures import Trainability
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
 from engine.learning import endings
@@ -44,6 +42,7 @@ from engine.requests import (
     LearnOutcome,
     LessonProgress,
     Likelihood,
+    ModelLearning,
     UndoResult,
 )
 from engine.samples import notes
@@ -355,6 +354,13 @@ class Engine:
         """The configured model."""
         return self.config.model
 
+    @property
+    def learning(self) -> ModelLearning:
+        """How the model learns, or why it does not."""
+        if self._parts is None:
+            return ModelLearning("The model is starting.")
+        return overview(self.calibration, self.config, self._host.trainability)
+
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""
         state, reason = self._state
@@ -365,18 +371,6 @@ class Engine:
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """Return the person's updates, newest first."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
-
-    @staticmethod
-    def check_model(folder: Path) -> Trainability:
-        """Return what a model folder holds. Blocking: small files. Raises ArchitectureNotSupported by name."""
-        return architectures.check(folder)
-
-    @staticmethod
-    async def check_teacher(config: BetterAnswersConfig) -> str:
-        """Ask the endpoint that writes better answers for one word. Return its name. Raises TeacherError."""
-        teacher = Endpoint(config)
-        await teacher.check()
-        return teacher.source
 
     @staticmethod
     def teacher_view(given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage] | None:

@@ -1,6 +1,7 @@
 """The models that can be named: what each is, what it needs here, and how well heed knows it. Light to import.
 
-Part of the engine's facade for `bot/`, which shows these lines in `heed models`, at a start, on the page and in /start.
+Part of the engine's facade for `bot/`, which shows these lines in `heed models`, in `heed doctor`, at a start, on the
+page and in /start.
 """
 
 import json
@@ -9,12 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.calibration.record import SHIPPED, folder_of
-from engine.config import EngineConfig
-from engine.host.memory import ModelShape, memory_need
+from engine.calibration import prior, record
+from engine.calibration.overview import overview
+from engine.config import BetterAnswersConfig, EngineConfig
+from engine.consolidation.teacher_endpoint import Endpoint
+from engine.host import architectures
+from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
+from engine.host.model_shape import ModelShape
 from engine.host.vllm_settings import cpu_dtype, has_gpu
 from engine.pocket import WEIGHTS
+from engine.requests import ModelLearning
 from engine.sources import smollm2
 
 POCKET = "pocket"
@@ -55,14 +61,24 @@ def named_models(config: EngineConfig) -> list[NamedModel]:
     return listed + [_in_folder(str(path), path, "", config) for path in others]
 
 
-def is_calibrated_folder(folder: Path, data_dir: Path) -> bool:
-    """Return True if learning was measured on the model in a folder. Blocking."""
-    return is_calibrated(fingerprint(folder), data_dir)
+def is_calibrated(folder: Path, config: EngineConfig) -> bool:
+    """Return True if learning was measured on the model in a folder, with these settings. Blocking."""
+    found = record.find(config, fingerprint(folder))
+    return found is not None and found.is_measured
 
 
-def is_calibrated(model_fingerprint: str, data_dir: Path) -> bool:
-    """Return True if learning was measured on the model with this fingerprint, here or by the project. Blocking."""
-    return any(path for place in (folder_of(data_dir), SHIPPED) for path in place.glob(f"{model_fingerprint}*.json"))
+def learning(folder: Path, config: EngineConfig) -> ModelLearning:
+    """Return how the model in a folder would learn. Blocking: small files. Raises ArchitectureNotSupported by name."""
+    trainability = architectures.check(folder)
+    found = prior.found_or_estimated(config, folder, fingerprint(folder))
+    return overview(found, found.applied(config), trainability)
+
+
+async def check_teacher(config: BetterAnswersConfig) -> str:
+    """Ask the endpoint that writes better answers for one word. Return its name. Raises TeacherError."""
+    teacher = Endpoint(config)
+    await teacher.check()
+    return teacher.source
 
 
 def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
@@ -73,7 +89,7 @@ def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
 
 def _in_folder(name: str, folder: Path, licence: str, config: EngineConfig) -> NamedModel:
     size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    is_known = is_calibrated(fingerprint(folder), config.data_dir)
+    is_known = is_calibrated(folder, config)
     return NamedModel(name, title_of(name), size, _memory(folder, config), True, licence, is_known)
 
 

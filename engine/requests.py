@@ -112,6 +112,20 @@ class LessonProgress:
 
 
 @dataclass(frozen=True)
+class ModelLearning:
+    """How the model learns: the rates and bounds in use, where they come from, or why it is not trained."""
+
+    refusal: str = ""  # why nothing is trained, as a sentence; empty if it is
+    remedy: str = ""  # what the operator can do about it
+    architecture: str = ""
+    is_measured: bool = False  # False: rate, steps and bounds are only estimated
+    learning_rate: float = 0.0
+    steps: int = 0
+    bounds: dict[str, float] = field(default_factory=dict)  # of the gates, by the names of their settings
+    figures: dict[str, Any] = field(default_factory=dict)  # of the calibration, as `heed calibrate` keeps them
+
+
+@dataclass(frozen=True)
 class ConsolidationOutcome:
     """The outcome of one consolidation of a person."""
 

@@ -1,4 +1,4 @@
-"""Fixtures and hooks of every test: no way out of this machine, Hypothesis profiles, a browser, a guard on the loop."""
+"""Fixtures and hooks of every test: no way out of this machine, Hypothesis, browser, database, a guard on the loop."""
 
 import asyncio
 import gc
@@ -7,17 +7,19 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from storage.database import Database
 from tests.live_heed import LiveHeed
 from tests.network_guard import NetworkGuard
 from tests.spread import STARTED_ONCE, Spread, group
 from tests.storage import postgres_server
+from tests.storage.new_data_dir import copy_to
 from tests.storage.postgres_server import PostgresServer
 from tools import chromium
 
@@ -124,6 +126,14 @@ def postgres() -> Iterator[PostgresServer]:
     """Yield a PostgreSQL server; a test that ends it starts it again."""
     with postgres_server.running() as server:
         yield server
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    database = Database.open(copy_to(tmp_path / "data"))
+    yield database
+    await database.close()
 
 
 @pytest.fixture(scope="session")

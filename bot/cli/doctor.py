@@ -1,5 +1,5 @@
 """`heed doctor`: looks at this machine and at the bots, and names the remedy for anything that is wrong. Changes
-nothing.
+nothing, and answers at once: it imports no model's libraries.
 """
 
 import asyncio
@@ -13,13 +13,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bot.app import model_path
+from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
 from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
 from engine import models
 from engine.errors import EngineError, TeacherError
+from engine.requests import ModelLearning
 from storage.database import Database, schema_at
 from storage.errors import StorageError
 from storage.people import api_keys
@@ -111,21 +112,23 @@ def _learning(settings: Settings) -> Iterator[Finding]:
         return
     if not folder.is_dir():
         return
-    from engine.engine import Engine  # brings the engine's libraries along
-
     try:
-        found = Engine.check_model(folder)
+        found = models.learning(folder, engine_config(settings))
     except EngineError as error:
         yield Finding("learning", "impossible: heed does not start with this model", str(error))
         return
-    is_calibrated = models.is_calibrated_folder(folder, settings.data_dir)
-    measured = "calibrated" if is_calibrated else "uncalibrated: `heed calibrate` measures its rates"
-    state = (
-        f"on, {found.architecture}, {measured}"
-        if found.can_learn
-        else f"off: {found.reason} What is said is kept as notes."
-    )
+    state = f"off: {found.refusal} What is said is kept as notes." if found.refusal else f"on, {_rates(found)}"
     yield Finding("learning", state, found.remedy, is_hint=True)
+
+
+def _rates(learning: ModelLearning) -> str:
+    """Return a model's calibration as a line."""
+    rates = f"rate {learning.learning_rate:g}, {learning.steps} steps"
+    if not learning.is_measured:
+        return f"{learning.architecture}, uncalibrated: {rates} are estimated, `heed calibrate` measures them"
+    closed = list(learning.figures.get("closed", {}).values())
+    figures = f", {sum(closed) / len(closed):.0%} of a lesson learned" if closed else ""
+    return f"{learning.architecture}, calibrated: {rates}{figures}"
 
 
 def _data_directory(settings: Settings) -> Finding:
@@ -261,10 +264,8 @@ async def _teacher(settings: Settings) -> Finding:
     """Return who writes better answers: asked for one word if it is not the base model."""
     if not settings.curriculum.is_on or not settings.curriculum.url:
         return Finding("teacher", "the base model" if settings.curriculum.is_on else "off")
-    from engine.engine import Engine  # brings the engine's libraries along
-
     try:
-        return Finding("teacher", await Engine.check_teacher(settings.curriculum))
+        return Finding("teacher", await models.check_teacher(settings.curriculum))
     except TeacherError as error:
         return Finding("teacher", "does not work: heed learns without better answers", str(error))
 

@@ -81,7 +81,7 @@ class OutboxSender:
             rows = await self._database.read(outbox.waiting)
             self._open.add(platform)
             for row in rows:
-                self.send(row)
+                self._enqueue(row, is_fresh=False)
 
     async def settled(self, place: Place) -> None:
         """Wait until nothing is being shown in a place: from then on it is known what its messages are for."""
@@ -120,11 +120,16 @@ class OutboxSender:
         self.send(await self._database.write(commit))
 
     def send(self, row: Outbox) -> None:
-        """Hand a stored item to the sender of its chat; harmless if the sender has it, has shown it, or must wait."""
+        """Hand an item to the sender of its chat, just stored; harmless if the sender has it or must wait."""
+        self._enqueue(row, is_fresh=(row.platform, row.chat_key) not in self._queues)
+
+    def _enqueue(self, row: Outbox, *, is_fresh: bool) -> None:
+        """Queue an item; one that is not fresh may be shown or erased before its turn, so it is read again then."""
         if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
         self._queued.add(row.id)
         outbox_item = OutboxItem.of_row(row)
+        outbox_item.is_fresh = is_fresh
         key = (row.platform, row.chat_key)
         self._queues.setdefault(key, deque()).append(outbox_item)
         if key not in self._senders:
@@ -258,12 +263,11 @@ class OutboxSender:
     async def _send(self, outbox_item: OutboxItem) -> None:
         """Show an item, however long the platform makes it wait; give it up if the platform will never take it."""
         num_failures = num_unreachable = 0
-        is_waiting = False
         while True:
             try:
-                is_waiting = is_waiting or await self._is_waiting(outbox_item)
-                if not is_waiting:
+                if not (outbox_item.is_fresh or await self._is_waiting(outbox_item)):
                     return None
+                outbox_item.is_fresh = True
                 await self._show(outbox_item)
                 return await self._note_shown(outbox_item)
             except SlowDown as error:
@@ -281,7 +285,7 @@ class OutboxSender:
                 await self._sleep(float(num_failures))
 
     async def _is_waiting(self, outbox_item: OutboxItem) -> bool:
-        """Return False if it was shown after the reading that queued it, or was erased with its person."""
+        """Return False if it was shown after `open` had read it, or was erased with its person while it was queued."""
         row = await self._database.read(lambda s: outbox.get(s, outbox_item.id))
         return row is not None and row.state == OutboxState.WAITING
 

@@ -24,7 +24,8 @@ class OutboxItem:
 
     `shown`: the messages posted for it, one per part; `num_final`: how many of them have their final text;
     `is_uncertain`: a placeholder may have been posted with the first part's nonce, whose id was lost;
-    `is_known`: storage knows what each of `shown` is for.
+    `is_known`: storage knows what each of `shown` is for;
+    `is_fresh`: storage has it as it is here: it was stored or read just now.
     """
 
     id: str
@@ -38,6 +39,7 @@ class OutboxItem:
     num_final: int = 0
     is_uncertain: bool = False
     is_known: bool = False
+    is_fresh: bool = False
 
     @classmethod
     def of_post(

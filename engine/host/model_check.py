@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelDamaged, ModelUnsuitable
-from engine.host.memory import ModelShape
+from engine.host.model_shape import ModelShape
 
 INDEX_FILE = "model.safetensors.index.json"
 _LENGTH_BYTES = 8  # of the number before a safetensors header

@@ -9,10 +9,10 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from engine.config import HostConfig
 from engine.errors import EngineStartError
+from engine.host.model_shape import ModelShape
 
 FULL_CONTEXTS = 4
 LONGEST_CPU_CONTEXT = 8192  # tokens, unless the operator wants more: beyond it a CPU reads for minutes
@@ -32,23 +32,14 @@ class Sizing:
     remark: str = ""
 
 
-def token_bytes(config: dict[str, Any], dtype: str) -> int:
-    """Return the bytes that one token takes in the KV cache of a model with this configuration."""
-    text = config.get("text_config", config)
-    heads = int(text.get("num_key_value_heads") or text["num_attention_heads"])
-    size = int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
-    return 2 * int(text["num_hidden_layers"]) * heads * size * _TYPE_BYTES.get(dtype, 2)
-
-
 def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest: int | None = None) -> Sizing:
     """Return the sizes for a CPU. `longest`: tokens that heed can train at. Blocking: one file.
 
     Raises EngineStartError if what the operator set cannot work.
     """
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    one = token_bytes(config, dtype)
-    limit = int(config.get("text_config", config).get("max_position_embeddings") or LONGEST_CPU_CONTEXT)
-    wanted = host.max_model_len or min(limit, LONGEST_CPU_CONTEXT)
+    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    one = shape.kv_bytes_per_token(_TYPE_BYTES.get(dtype, 2))
+    wanted = host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
     wanted = min(wanted, longest or wanted)
     if host.kv_cache_bytes is not None:
         return _in_cache(host, wanted, one)

@@ -104,12 +104,3 @@ async def start_heed(tmp_path: Path) -> AsyncIterator[StartHeed]:
 async def heed(start_heed: StartHeed) -> Heed:
     """A heed with default settings."""
     return await start_heed()
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """An empty database."""
-    copy_to(tmp_path / "data")
-    database = Database.open(tmp_path / "data")
-    yield database
-    await database.close()

@@ -29,6 +29,7 @@ from engine.requests import (
     LearnOutcome,
     LessonProgress,
     Likelihood,
+    ModelLearning,
     UndoResult,
 )
 from engine.sample import Sample
@@ -64,6 +65,7 @@ class FakeEngine:
         self.requests: list[GenerateRequest] = []
         self._lessons_under_way: dict[str, tuple[float, asyncio.Event]] = {}  # since when, and how to end it
         self.thoughts = ""  # what it thinks before every answer
+        self.learning = ModelLearning(architecture="Fake", learning_rate=0.001, steps=20)
 
     @property
     def model_name(self) -> str:

@@ -1,8 +1,10 @@
 """engine.models: what can be named here, and what it needs."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+from engine.calibration import prior, record
 from engine.config import EngineConfig
 from engine.host.model_files import fingerprint
 from engine.models import is_calibrated, named_models, title_of
@@ -29,12 +31,15 @@ def test_a_folder_that_does_not_tell_its_shape_is_listed_without_memory(tiny_mod
 
 
 def test_a_calibration_made_here_counts(tiny_model: Path, tmp_path: Path) -> None:
-    """It is found by the model's fingerprint, whatever settings it was measured with."""
-    known = fingerprint(tiny_model)
-    assert not is_calibrated(known, tmp_path)
-    (tmp_path / "calibration").mkdir()
-    (tmp_path / "calibration" / f"{known}-abc.json").touch()
-    assert is_calibrated(known, tmp_path)
+    """It is the one that a start would find: measured, on this model, and with these settings."""
+    config = EngineConfig(str(tiny_model), tmp_path)
+    other_rank = replace(config, learn=replace(config.learn, lora_rank=8))
+    made = prior.estimate(tiny_model, "m", fingerprint(tiny_model), config.learn)
+    record.keep(made, tmp_path)
+    assert not is_calibrated(tiny_model, config)
+    record.keep(replace(made, is_measured=True), tmp_path)
+    assert is_calibrated(tiny_model, config)
+    assert not is_calibrated(tiny_model, other_rank)
 
 
 def test_models_have_names_for_people() -> None:

@@ -39,6 +39,7 @@ async def page(request: web.Request) -> web.StreamResponse:
         drift=stats.drifted(drift),
         parts=health_of(request),
         is_paused=core.lessons.is_paused,
+        refusal=core.engine.learning.refusal,
         machine=await stats.machine(),
         charts={name: plots.bars([getattr(day, name) for day in days]) for name in ("answers", "feedback", "updates")},
         first_day_s=starts_s[0],

@@ -28,6 +28,7 @@ PAGES = {
     "/admin/updates": "Updates",
     "/admin/people": "People",
     "/admin/evals": "Evaluations",
+    "/admin/model": "Model",
     "/admin/engine": "Engine",
 }
 NOTHING = "-"

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from bot.http.admin import conversations, engine, evals, live, login, overview, people, updates
+from bot.http.admin import conversations, engine, evals, live, login, model, overview, people, updates
 
 _PERSON = "/admin/people/{person:[0-9a-f]{32}}"
 
@@ -24,5 +24,6 @@ ROUTES = (
     web.get("/admin/evals", evals.page),
     web.post("/admin/evals", evals.add),
     web.get("/admin/evals/{id:[0-9a-f]{32}}", evals.one),
+    web.get("/admin/model", model.page),
     web.get("/admin/engine", engine.page),
 )

@@ -38,7 +38,7 @@ async def readyz(request: web.Request) -> web.Response:
     status: Literal["ready", "degraded", "not ready"] = "not ready"
     if is_ready:
         status = "ready" if all(state == "ok" for state in parts.values()) else "degraded"
-    body = responses.Readiness(status=status, model=model, parts=parts, drift=drift)
+    body = responses.Readiness(status=status, model=model, parts=parts, drift=drift, learning=_learning(request))
     return web.json_response(body, status=200 if is_ready else 503)
 
 
@@ -59,6 +59,13 @@ async def metrics(request: web.Request) -> web.Response:
     for part, state in {**health_of(request), "database": database}.items():
         core.metrics.parts.labels(part).set(1 if state == "ok" else 0)
     return web.Response(body=core.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _learning(request: web.Request) -> responses.LearningState:
+    found = request.app[CORE].engine.learning
+    return responses.LearningState(
+        is_on=not found.refusal, reason=found.refusal, is_calibrated=found.is_measured and not found.refusal
+    )
 
 
 async def _drift_and_database(request: web.Request) -> tuple[dict[str, int], str]:

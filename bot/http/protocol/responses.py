@@ -44,13 +44,22 @@ class Alive(JsonResponse):
     status: Literal["ok"]
 
 
+class LearningState(JsonResponse):
+    """A model's learning: `reason` says why a quantised one is only served; uncalibrated rates are estimated."""
+
+    is_on: bool
+    reason: str
+    is_calibrated: bool
+
+
 class Readiness(JsonResponse):
-    """heed's readiness, the state of each part, and the number of people at each level of drift."""
+    """heed's readiness, the state of each part, if it learns, and the number of people at each level of drift."""
 
     status: Literal["ready", "degraded", "not ready"]
     model: str
     parts: dict[str, str]
     drift: dict[str, int]
+    learning: LearningState
 
 
 class Worker(JsonResponse):

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,22 @@ async def test_beyond_loopback_a_key_is_asked_for(tmp_path: Path, free_port: int
     by_settings = on(free_port, tmp_path / "x", http={**http, "api_keys": {"ana": "a" * 20}})
     assert (await examine(by_settings))["API keys"].is_ok
     assert "API keys" not in await examine(on(free_port, tmp_path))
+
+
+def test_the_models_libraries_are_not_loaded(tmp_path: Path, free_port: int) -> None:
+    """They take seconds. What is asked of the engine is asked of its light modules, also about a teacher elsewhere."""
+    program = (
+        "import asyncio, sys\n"
+        "from bot.cli import doctor\n"
+        "from bot.config import Settings\n"
+        f"settings = Settings(data_dir={str(tmp_path)!r}, http={{'port': {free_port}}},"
+        f" curriculum={{'url': 'http://127.0.0.1:{free_port}/v1', 'model': 'm'}})\n"
+        "names = [finding.name for finding in asyncio.run(doctor.examine(settings))]\n"
+        "assert 'learning' in names and 'teacher' in names, names\n"
+        "print([name for name in ('torch', 'transformers', 'vllm', 'peft') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 async def test_a_taken_port_is_found(tmp_path: Path) -> None:

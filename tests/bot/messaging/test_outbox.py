@@ -18,6 +18,7 @@ from engine.errors import EngineRestarting, PromptTooLongError
 from storage.conversations import completions, inbox, message_roles, outbox
 from storage.errors import DatabaseLost
 from storage.kinds import OutboxState
+from storage.people import erasure
 from storage.tables import Inbox
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform
 from tests.bot.platform_rig import Rig, rig
@@ -170,6 +171,28 @@ async def test_what_is_shown_while_a_platform_opens_is_not_shown_again(
         monkeypatch.setattr(outbox, "waiting", lambda _: [stale])
         await heed.outbox.open(HOME.platform)
         assert (await heed.shown()).texts() == ["hello"]
+
+
+async def test_what_is_said_at_once_is_not_read_again(heed: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was stored a moment ago; a message that waited behind it is read once."""
+    read, get = [], outbox.get
+    monkeypatch.setattr(outbox, "get", lambda s, outbox_id: (read.append(outbox_id), get(s, outbox_id))[1])
+    user_id = await heed.gateway.person(ANA)
+    heed.channel.shown.failures["post"] = [SlowDown("slow", 0.1)]
+    await heed.outbox.say(Post(HOME, "hello"), user_id, "first")
+    await heed.outbox.say(Post(HOME, "again"), user_id, "second")
+    assert (await heed.shown()).texts() == ["hello", "again"]
+    assert read == ["second"]
+
+
+async def test_what_waits_for_a_person_who_is_erased_is_not_shown(heed: Rig) -> None:
+    """It stood behind another person's message in the same chat."""
+    user_id = await heed.gateway.person(BEN)
+    heed.channel.shown.failures["post"] = [SlowDown("slow", 0.2)]
+    await heed.outbox.say(Post(HOME, "to Ana"), await heed.gateway.person(ANA))
+    await heed.outbox.say(Post(HOME, "to Ben"), user_id)
+    await erasure.forget_person(heed.database, user_id)
+    assert (await heed.shown()).texts() == ["to Ana"]
 
 
 async def test_nothing_is_given_up_while_the_database_is_away(start: StartRig) -> None:

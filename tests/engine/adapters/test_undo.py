@@ -1,6 +1,5 @@
 """engine.adapters.undo: versions, notes and feedback go back and forth together."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,9 @@ from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, notes, updates, versions
 from storage.people import people
 from storage.tables import Feedback, UpdateRun
-from tests.engine.rows import BASE_MODEL, noted, opened, person, rebuilt, taught
+from tests.engine.rows import BASE_MODEL, noted, person, rebuilt, taught
 from tests.storage.conftest import Store
 from tests.storage.new_data_dir import copy_to
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A new database."""
-    async with opened(tmp_path / "data") as database:
-        yield database
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from engine.config import HostConfig
 from engine.errors import EngineStartError
 from engine.host import sizing
+from tests.engine.host.test_model_shape import SMOLLM2 as SMALL
 
-SMALL = {"num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3, "hidden_size": 576}
 LONG = SMALL | {"max_position_embeddings": 131_072}
 TOKEN = 2 * 30 * 3 * 64 * 2  # bytes in bfloat16
 MUCH = 64 << 30
@@ -19,14 +19,6 @@ def folder(tmp_path: Path, **more: int) -> Path:
     """Return a folder with a model's configuration."""
     (tmp_path / "config.json").write_text(json.dumps(SMALL | {"max_position_embeddings": 8192} | more))
     return tmp_path
-
-
-def test_a_token_takes_its_keys_and_values() -> None:
-    """Of every layer; grouped heads count once, and twice as much in float32."""
-    assert sizing.token_bytes(SMALL, "bfloat16") == TOKEN
-    assert sizing.token_bytes(SMALL, "float32") == 2 * TOKEN
-    assert sizing.token_bytes({"text_config": SMALL}, "bfloat16") == TOKEN
-    assert sizing.token_bytes(SMALL | {"head_dim": 128}, "bfloat16") == 2 * TOKEN
 
 
 def test_there_is_room_for_four_whole_contexts(tmp_path: Path) -> None:

@@ -1,8 +1,5 @@
 """engine.learning.endings: how feedback ends that no update decides."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from engine.learning import endings
@@ -12,16 +9,6 @@ from storage.kinds import FeedbackStatus, NoteState
 from storage.learning import feedback, notes, updates
 from storage.people import people
 from storage.tables import Feedback, Note, UpdateRun
-from tests.storage.new_data_dir import copy_to
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """An empty database."""
-    copy_to(tmp_path / "data")
-    database = Database.open(tmp_path / "data")
-    yield database
-    await database.close()
 
 
 async def given(database: Database) -> Feedback:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bot.http.api.health import LOW_BYTES
+from engine.requests import ModelLearning
 from tests.bot.conftest import Heed, StartHeed
 from tests.storage.postgres_server import PostgresServer
 
@@ -17,6 +18,15 @@ async def test_alive_also_while_loading(heed: Heed) -> None:
     assert (await heed.client.get("/healthz")).status == 200
     status, body = await heed.get("/readyz")
     assert (status, body["status"], body["parts"]["model"]) == (503, "not ready", "starting")
+
+
+async def test_a_model_that_is_not_trained_is_ready_and_says_so(heed: Heed) -> None:
+    """A quantised model answers; /readyz has the reason why it does not learn, and if its rates were measured."""
+    assert (await heed.get("/readyz"))[1]["learning"] == {"is_on": True, "reason": "", "is_calibrated": False}
+    heed.engine.learning = ModelLearning("This model is quantised (AWQ).", is_measured=True)
+    status, body = await heed.get("/readyz")
+    assert (status, body["status"]) == (200, "ready")
+    assert body["learning"] == {"is_on": False, "reason": "This model is quantised (AWQ).", "is_calibrated": False}
 
 
 async def test_ready_with_every_part(heed: Heed) -> None:
