@@ -31,6 +31,11 @@ _INSTEAD = {  # by architecture; the others get the list alone
     "Qwen2VLForConditionalGeneration": "It also reads images: choose a text-only Qwen.",
     "Qwen2_5_VLForConditionalGeneration": "It also reads images: choose a text-only Qwen.",
 }
+_DYNAMIC = (
+    "The model {folder} stretches its context by dynamic NTK (rope_type dynamic), and vLLM and the trainer do not "
+    "compute that alike. Set HEED_MODEL to a model without it, or take the entry out of its config.json: up "
+    "to max_position_embeddings the model is the same without."
+)
 _METHODS = {
     "awq": "AWQ",
     "gptq": "GPTQ",
@@ -87,7 +92,10 @@ def check(folder: Path) -> Trainability:
     architecture = next((name for name in found if name in NAMES), None)
     if architecture is None:
         raise ArchitectureNotSupported(_refusal(folder, found))
-    return Trainability(NAMES[architecture], _quantisation(folder, config), _longest_context(config))
+    found_here = Trainability(NAMES[architecture], _quantisation(folder, config), _longest_context(config))
+    if found_here.can_learn and "dynamic" in _rotations(config):
+        raise ArchitectureNotSupported(_DYNAMIC.format(folder=folder))
+    return found_here
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -119,13 +127,24 @@ def _quantisation(folder: Path, config: dict[str, Any]) -> str:
     return next((method for name, method in _OLDER_FILES.items() if (folder / name).is_file()), "")
 
 
+def _rotations(config: dict[str, Any]) -> set[str]:
+    """Return the kinds of rotary embeddings: one for all layers, or one for each kind of layer."""
+    rope = _rope(config)
+    parts = [rope, *(part for part in rope.values() if isinstance(part, dict))]
+    return {str(part.get("rope_type", part.get("type", "default"))) for part in parts}
+
+
+def _rope(config: dict[str, Any]) -> dict[str, Any]:
+    return config.get("rope_parameters") or config.get("rope_scaling") or {}
+
+
 def _longest_context(config: dict[str, Any]) -> int | None:
     """Return the tokens up to which LongRoPE (Phi-3 with 128k) has one set of frequencies, None for any other rotation.
 
     Beyond them vLLM takes the long frequencies for every prompt, Hugging Face for the long ones only.
     """
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    if rope.get("rope_type", rope.get("type")) not in ("longrope", "su"):
+    if not _rotations(config) & {"longrope", "su"}:
         return None
+    rope = _rope(config)
     found = rope.get("original_max_position_embeddings") or config.get("original_max_position_embeddings")
     return found if isinstance(found, int) else None
