@@ -22,7 +22,7 @@ from evals.arms import NOTES, WEIGHTS
 from evals.config import EvalConfig
 from evals.errors import ArgumentError
 from evals.figure import Figure
-from evals.journal import Journal, unfinished
+from evals.journal import Journal, measured, unfinished
 from evals.report import Picture
 from evals.run import evaluate, units
 from evals.study import Advance
@@ -105,11 +105,6 @@ class CompareConfig:
         )
 
     @property
-    def measures(self) -> dict[str, Any]:
-        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
-        return {key: value for key, value in asdict(self).items() if key not in ("out", "fresh")}
-
-    @property
     def sweep(self) -> EvalConfig:
         """The figure that a learning rate is chosen by."""
         return replace(self.whole, seeds=1, only=("adoption",), preferences=SWEEP_PREFERENCES)
@@ -138,8 +133,8 @@ def main(words: Sequence[str]) -> int:
 async def run_compare(config: CompareConfig, console: Console) -> int:
     """Measures every rule, writes and prints; returns the exit code."""
     folder = Path(config.out)
-    journal = (None if config.fresh else unfinished(folder / STEPS, config.measures)) or Journal()
-    journal.write_to(folder / STEPS, config.measures)
+    journal = (None if config.fresh else unfinished(folder / STEPS, measured(config))) or Journal()
+    journal.write_to(folder / STEPS, measured(config))
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]

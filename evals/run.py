@@ -36,7 +36,7 @@ from evals import (
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.figure import Figure
-from evals.journal import Journal, Record, unfinished
+from evals.journal import Journal, Record, begun
 from evals.study import Advance, Study, rehearsed_prompts
 
 STEPS = "steps.jsonl"
@@ -65,7 +65,7 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
     """Measures, writes and prints; returns the exit code."""
     started_s = time.time()
     folder = Path(config.out)
-    journal = begun(config, folder)
+    journal = begun(config, folder / STEPS, folder / DATA)
     if journal.is_resumed:
         console.print(f"going on after {len(journal.done)} units that {folder / STEPS} holds")
     with command.progress_bar() as progress:
@@ -81,21 +81,6 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
     console.print(f"written to {folder / 'summary.json'}, {folder / report.PAGE} and {folder / STEPS}")
     is_missed = any(row.is_met(row.median) is False for row in rows)
     return 1 if config.check and is_missed else 0
-
-
-def begun(config: EvalConfig, folder: Path) -> Journal:
-    """Return a new journal, or what an interrupted run with the same arguments has left, if its heed's data are there,
-    too.
-
-    Raises ArgumentError if it belongs to other arguments.
-    """
-    steps, data = folder / STEPS, folder / DATA
-    found = None if config.fresh else unfinished(steps, config.measures)
-    if found is None or not (config.url or data.is_dir()):
-        shutil.rmtree(data, ignore_errors=True)
-        found = Journal()
-    found.write_to(steps, config.measures)
-    return found
 
 
 async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal) -> str:
