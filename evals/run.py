@@ -8,7 +8,6 @@ check=true where a figure misses its target; 2 where it could not measure.
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +22,7 @@ from evals import (
     lasting,
     notes,
     poison,
+    provenance,
     recall,
     report,
     retention,
@@ -63,7 +63,7 @@ def main(words: Sequence[str]) -> int:
 
 async def run_eval(config: EvalConfig, console: Console) -> int:
     """Measures, writes and prints; returns the exit code."""
-    started_s = time.time()
+    started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
     journal = begun(config, folder / STEPS, folder / DATA)
     if journal.is_resumed:
@@ -73,7 +73,8 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
         async with server.running(config.url, folder / DATA) as url:
             model = await evaluate(config, url, bar, journal)
     rows = score.figures(journal.records, config.only)
-    save(folder, config, model, journal.records, rows, time.time() - started_s)
+    made = provenance.made("heed eval", config, model, before, folder / DATA / "data")
+    save(folder, made | {"seconds": round(time.time() - started_s, 1)}, config.seeds, journal.records, rows)
     show(console, config.seeds, journal.records, rows)
     journal.end()
     journal.close()
@@ -102,29 +103,23 @@ def show(console: Console, seeds: int, records: Sequence[Record], rows: Sequence
     console.print(table.lessons(score.lessons(records)))
 
 
-def save(
-    folder: Path, config: EvalConfig, model: str, records: Sequence[Record], rows: Sequence[Figure], seconds: float
-) -> None:
-    """Write summary.json: the figures, and how they were made; and the page with tables and pictures."""
+def save(folder: Path, made: dict[str, Any], seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
+    """Write summary.json: how it was made, and the figures; and the page with tables and pictures."""
     summary: dict[str, Any] = {
-        "command": "heed eval",
-        "config": asdict(config),
-        "model": model,
-        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "seconds": round(seconds, 1),
+        **made,
         "lessons": score.lessons(records),
         "figures": [row.to_json() for row in rows],
         "preferences": [column.to_json() for column in score.columns(records)],
     }
     command.write_json(folder / "summary.json", summary)
     facts = {
-        "model": model,
+        "model": made["model"],
         "finished": summary["finished_at"],
         "arguments": summary["config"],
         "lessons": table.lessons(summary["lessons"]),
     }
     pictures = gallery.of(records)
-    report.write(folder, "What heed learns", facts, table.every(config.seeds, records, rows), pictures)
+    report.write(folder, "What heed learns", facts, table.every(seeds, records, rows), pictures)
 
 
 def units(config: EvalConfig) -> int:

@@ -29,6 +29,7 @@ async def test_figures_and_steps_are_written(tmp_path: Path, capsys: pytest.Capt
     summary = json.loads((tmp_path / "summary.json").read_text())
     steps = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
     assert (summary["model"], summary["config"]["seeds"], summary["lessons"]["corrections"]) == ("fake", 1, 1)
+    assert {"commit", "weights_sha256", "settings", "machine"} <= set(summary)
     assert [row["is_met"] for row in summary["figures"]] == [None, True, True]
     assert len([step for step in steps if "part" in step]) == 1 + 3 * 2
     page = (tmp_path / "report.html").read_text()
