@@ -4,11 +4,8 @@ Ratios are made within one run, from measurements that take turns. Exit codes: 0
 where a figure misses its target; 2 where it could not measure.
 """
 
-import os
 import secrets
-import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +15,7 @@ from rich.console import Console
 from bench import dashboards, gaps, http, intake, latency, parked, start, table, throughput
 from bench.config import BenchConfig
 from bench.figures import Row
-from evals import command, server
+from evals import command, provenance, server
 from evals.client import Client
 from evals.study import Advance
 
@@ -43,11 +40,13 @@ def main(words: Sequence[str]) -> int:
 
 async def run_bench(config: BenchConfig, console: Console) -> int:
     """Measures, writes and prints; returns the exit code."""
+    before = provenance.machine()
     with command.progress_bar() as progress:
         samples = await measure(config, command.Bar(progress, _units(config)))
     rows = rows_of(config, samples)
     path = Path(config.out) / "summary.json"
-    command.write_json(path, summary(config, samples, rows))
+    made = provenance.made("heed bench", config, samples.get("model", ""), before)
+    command.write_json(path, made | {"rows": [row.to_json() for row in rows], "samples": samples})
     console.print(table.figures(rows))
     console.print(f"written to {path}")
     return 1 if config.check and any(row.is_met is False for row in rows) else 0
@@ -76,18 +75,6 @@ def rows_of(config: BenchConfig, samples: dict[str, Any]) -> list[Row]:
         extra = (config.streams,) if part == "throughput" else ()
         rows += PARTS[part].rows(samples[part], *extra)
     return rows
-
-
-def summary(config: BenchConfig, samples: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """Return what is written: the rows, every sample they come from, and the machine's size and load."""
-    return {
-        "command": "heed bench",
-        "config": asdict(config),
-        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": {"cpus": len(os.sched_getaffinity(0)), "load_1_min": round(os.getloadavg()[0], 2)},
-        "rows": [row.to_json() for row in rows],
-        "samples": samples,
-    }
 
 
 def _units(config: BenchConfig) -> int:

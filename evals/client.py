@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 from urllib.parse import quote
@@ -66,6 +67,12 @@ class Client:
         """Return the model heed runs."""
         return str((await self._call("GET", "/readyz"))["model"])
 
+    def brief(self, max_tokens: int) -> "Client":
+        """Return the same client for shorter answers: the same connections, the same number of questions at once."""
+        other = copy(self)
+        other._max_tokens = max_tokens
+        return other
+
     async def chat(
         self, user: str, messages: Messages, *, notes: Notes = "auto", model: str = "heed", logprobs: bool = False
     ) -> Answer:
@@ -74,6 +81,14 @@ class Client:
         async with self._slots:
             body = await self._call("POST", "/v1/chat/completions", wanted)
         return answer_of(body)
+
+    async def drawn(self, user: str, messages: Messages, seed: int, *, model: str = "heed") -> str:
+        """One answer drawn at temperature 1 with a fixed seed, with the notes off."""
+        wanted = chat_body(user, messages, "off", model, self._max_tokens) | {
+            "temperature": 1.0, "top_p": 1.0, "seed": seed,
+        }  # fmt: skip
+        async with self._slots:
+            return answer_of(await self._call("POST", "/v1/chat/completions", wanted)).text
 
     async def ask(self, user: str, texts: Sequence[str], *, notes: Notes = "auto", model: str = "heed") -> list[Answer]:
         """Greedy answers to questions of one message each, asked side by side."""
@@ -97,6 +112,10 @@ class Client:
         """Give the answer as it should have been; returns when heed has learned it."""
         body: Json = {"user": user, "completion_id": completion_id, "kind": "ideal", "text": text, "wait": True}
         return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
+
+    async def feedback(self, user: str, url: str) -> Json:
+        """Return what became of a piece of feedback, at the address that a queued one was given."""
+        return await self._call("GET", f"{url}?user={quote(user, safe='')}")
 
     async def score(self, user: str, messages: Messages, text: str, *, model: str = "heed") -> list[float]:
         """Return the log-probabilities of a given answer's tokens, in nats, with the notes off."""

@@ -7,22 +7,21 @@ where an interrupted one stopped. Results: compare.json, compare.html and compar
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from evals import command, picture, report, score, server
+from evals import command, picture, provenance, report, score, server
 from evals.arguments import described
 from evals.arms import NOTES, WEIGHTS
 from evals.config import EvalConfig
 from evals.errors import ArgumentError
 from evals.figure import Figure
-from evals.journal import Journal, unfinished
+from evals.journal import Journal, measured, unfinished
 from evals.report import Picture
 from evals.run import evaluate, units
 from evals.study import Advance
@@ -105,11 +104,6 @@ class CompareConfig:
         )
 
     @property
-    def measures(self) -> dict[str, Any]:
-        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
-        return {key: value for key, value in asdict(self).items() if key not in ("out", "fresh")}
-
-    @property
     def sweep(self) -> EvalConfig:
         """The figure that a learning rate is chosen by."""
         return replace(self.whole, seeds=1, only=("adoption",), preferences=SWEEP_PREFERENCES)
@@ -137,13 +131,15 @@ def main(words: Sequence[str]) -> int:
 
 async def run_compare(config: CompareConfig, console: Console) -> int:
     """Measures every rule, writes and prints; returns the exit code."""
-    folder = Path(config.out)
-    journal = (None if config.fresh else unfinished(folder / STEPS, config.measures)) or Journal()
-    journal.write_to(folder / STEPS, config.measures)
+    folder, before = Path(config.out), provenance.machine()
+    journal = (None if config.fresh else unfinished(folder / STEPS, measured(config))) or Journal()
+    journal.write_to(folder / STEPS, measured(config))
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]
-    written = summary(config, outcomes)
+    written = provenance.made("heed eval compare", config, provenance.POCKET, before) | {
+        "rules": {outcome.name: outcome.to_json() for outcome in outcomes}
+    }
     command.write_json(folder / "compare.json", written)
     facts = {"finished": written["finished_at"], "arguments": written["config"]} | {
         outcome.name: RULES[outcome.name].about for outcome in outcomes
@@ -161,13 +157,6 @@ def drawn(outcomes: Sequence[Outcome]) -> Picture:
     bars = {o.name: [_weights(row) for row in shown(o.rows)] for o in outcomes}
     png = picture.bars([row.name for row in shown(outcomes[0].rows)], bars)
     return Picture("compare.png", "Side by side", "Weights alone, the median over the seeds.", png)
-
-
-def summary(config: CompareConfig, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """compare.json."""
-    finished_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    rules = {outcome.name: outcome.to_json() for outcome in outcomes}
-    return {"command": "heed eval compare", "config": asdict(config), "finished_at": finished_at, "rules": rules}
 
 
 async def _one(config: CompareConfig, name: str, advance: Advance, journal: Journal) -> Outcome:

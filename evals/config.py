@@ -1,7 +1,7 @@
 """The settings of one evaluation: what it measures and how much; every default once, checked before anything starts."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from engine.config import ConfigError, LearnConfig
@@ -19,7 +19,6 @@ LONG_PARTS = (
     "poison",
 )  # minutes to hours each: measured where they are asked for
 CORRECTIONS_IN_SEQUENCE = 6
-_OF_THIS_RUN = ("parallel", "settle_s", "out", "fresh", "check")
 MAX_SKILL_PROBES = 600  # a family has about 130 different questions
 
 
@@ -48,16 +47,16 @@ class EvalConfig:
 
     def __post_init__(self) -> None:
         """Raise ArgumentError on a value nothing can be measured with."""
-        _require_range("seeds", self.seeds, 1, 1000)
-        _require_range("probes", self.probes, 1, 60)
-        _require_range("skills", self.skills, len(SKILLS), MAX_SKILL_PROBES)
-        _require_range("between", self.between, 0, 1000)
-        _require_range("updates", self.updates, 1, 10_000)
-        _require_range("attacks", self.attacks, 1, 10_000)
-        _require_range("parallel", self.parallel, 1, 32)
-        _require_range("settle_s", self.settle_s, 1, 3600)
-        _require_known("only", self.only, PARTS + LONG_PARTS)
-        _require_known("preferences", self.preferences, tuple(PREFERENCES))
+        require_range("seeds", self.seeds, 1, 1000)
+        require_range("probes", self.probes, 1, 60)
+        require_range("skills", self.skills, len(SKILLS), MAX_SKILL_PROBES)
+        require_range("between", self.between, 0, 1000)
+        require_range("updates", self.updates, 1, 10_000)
+        require_range("attacks", self.attacks, 1, 10_000)
+        require_range("parallel", self.parallel, 1, 32)
+        require_range("settle_s", self.settle_s, 1, 3600)
+        require_known("only", self.only, PARTS + LONG_PARTS)
+        require_known("preferences", self.preferences, tuple(PREFERENCES))
         if not self.histories or not all(0 <= count <= 20 for count in self.histories):
             raise ArgumentError("histories wants numbers from 0 to 20, such as 0,4")
         if self.url and not self.url.startswith(("http://", "https://")):
@@ -67,34 +66,36 @@ class EvalConfig:
     @property
     def overrides(self) -> dict[str, Any]:
         """The learning settings sent with every correction. Raises ArgumentError where no trainer takes them."""
-        try:
-            parsed = json.loads(self.training)
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
-            raise ArgumentError(f"training wants a JSON object, not {self.training!r}")
-        try:
-            LearnConfig().merged(parsed)
-        except (ConfigError, TypeError) as error:
-            raise ArgumentError(f"training: {error}") from None
-        return parsed
-
-    @property
-    def measures(self) -> dict[str, Any]:
-        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
-        return {key: value for key, value in asdict(self).items() if key not in _OF_THIS_RUN}
+        return learning_settings(self.training)
 
     def wants(self, *parts: str) -> bool:
         """Return True if any of the parts is to be measured."""
         return any(part in self.only for part in parts)
 
 
-def _require_range(key: str, value: int, low: int, high: int) -> None:
+def learning_settings(text: str) -> dict[str, Any]:
+    """Return the learning settings in a JSON object. Raises ArgumentError where no trainer takes them."""
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ArgumentError(f"training wants a JSON object, not {text!r}")
+    try:
+        LearnConfig().merged(parsed)
+    except (ConfigError, TypeError) as error:
+        raise ArgumentError(f"training: {error}") from None
+    return parsed
+
+
+def require_range(key: str, value: int, low: int, high: int) -> None:
+    """Raise ArgumentError for a number outside."""
     if not low <= value <= high:
         raise ArgumentError(f"{key} wants a number from {low} to {high}, not {value}")
 
 
-def _require_known(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> None:
+def require_known(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Raise ArgumentError for an unknown word, and where there is none."""
     unknown = [value for value in values if value not in known]
     if unknown or not values:
         raise ArgumentError(f"{key} wants some of {', '.join(known)}, not {', '.join(unknown) or 'nothing'}")

@@ -25,7 +25,7 @@ from engine.pocket.style import DEFAULT, Direction, Factual, Style, has_facts, r
 from engine.pocket.subjects import SUBJECTS, Subject
 from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.pocket.wishes import apply
-from evals import cases, command, picture, report
+from evals import cases, command, picture, provenance, report
 from evals.arguments import described
 from evals.cases import Question, Wish
 from evals.errors import ArgumentError
@@ -88,7 +88,7 @@ def main(words: Sequence[str]) -> int:
 
 async def run(config: GatesConfig, console: Console) -> int:
     """Make and judges every candidate, prints the table; returns the exit code. Blocking between two people."""
-    log = Path(config.out) / "gates.jsonl"
+    log, before = Path(config.out) / "gates.jsonl", provenance.machine()
     done = [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
     people = read_set()[: config.people]
     missing = [p for p in people if p["seed"] not in {r["seed"] for r in done}]
@@ -99,7 +99,8 @@ async def run(config: GatesConfig, console: Console) -> int:
                 done += records
                 await asyncio.sleep(SIGNAL_S)
     summary = summarise([r for r in done if r["seed"] in {p["seed"] for p in people}])
-    command.write_json(Path(config.out) / "gates.json", {"command": "evals gates"} | summary)
+    made = provenance.made("heed eval gates", config, provenance.POCKET, before)
+    command.write_json(Path(config.out) / "gates.json", made | summary)
     report.write(Path(config.out), "What the gates stop", {}, [table(summary)], [drawn(summary)], "gates.html")
     console.print(table(summary))
     return 1 if config.check and not summary["is_reached"] else 0

@@ -7,7 +7,9 @@ kept when the run goes on; what other arguments have begun and not finished is n
 
 import json
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +17,7 @@ from evals.errors import ArgumentError
 
 Record = dict[str, Any]
 _HEAD, _DONE, _END = "run", "done", "end"
+_OF_THIS_RUN = ("parallel", "settle_s", "out", "fresh", "check")  # settings that no figure depends on
 
 
 class Journal:
@@ -62,6 +65,25 @@ class Journal:
         if self._lines is not None:
             self._lines.write(json.dumps(line, ensure_ascii=False) + "\n")
             self._lines.flush()
+
+
+def measured(config: Any) -> dict[str, Any]:
+    """Return the settings that the figures depend on: a run that breaks off goes on if these are the same."""
+    return {key: value for key, value in asdict(config).items() if key not in _OF_THIS_RUN}
+
+
+def begun(config: Any, steps: Path, data: Path) -> Journal:
+    """Return a new journal, or what an interrupted run with the same settings has left.
+
+    `data` is the folder of the measured heed: if it is gone, and no heed runs elsewhere (`url`), the run begins anew.
+    Raises ArgumentError if what is left belongs to other settings.
+    """
+    found = None if config.fresh else unfinished(steps, measured(config))
+    if found is None or not (config.url or data.is_dir()):
+        shutil.rmtree(data, ignore_errors=True)
+        found = Journal()
+    found.write_to(steps, measured(config))
+    return found
 
 
 def unfinished(path: Path, measures: Mapping[str, Any]) -> Journal | None:

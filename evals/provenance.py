@@ -7,12 +7,46 @@ import hashlib
 import os
 import platform
 import subprocess
+import time
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engine.pocket import WEIGHTS as POCKET_WEIGHTS
+from engine.sources import smollm2
+
 _ROOT = Path(__file__).parent.parent
 _CHUNK_BYTES = 1 << 20
+_SECRET = ("TOKEN", "KEY", "URL", "SECRET", "PASSWORD")
+_DATA = Path("data")  # heed's data directory where nothing else is set
+POCKET = "pocket"  # what heed calls the model it brings along: a name, not its folder
+
+
+def made(command: str, config: Any, model: str, before: dict[str, Any], data: Path = _DATA) -> dict[str, Any]:
+    """Return how a result was made: the head of its file. `config` is a dataclass, `before` the machine at the start.
+
+    `data` is heed's data directory, in which a model may lie. A secret among heed's variables is left out. Blocking.
+    """
+    return {
+        "command": command, "model": model, "weights_sha256": weights_sha256(folder_of(model, data)),
+        "config": asdict(config),
+        "settings": {key: value for key, value in os.environ.items() if is_told(key)},
+        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **commit(), "machine": {"at_start": before, "at_end": machine()},
+    }  # fmt: skip
+
+
+def folder_of(model: str, data: Path = _DATA) -> Path:
+    """Return the folder of a model that is named as in HEED_MODEL."""
+    if model == smollm2.NAME:
+        return smollm2.folder_in(data)
+    return POCKET_WEIGHTS if model == POCKET else Path(model)
+
+
+def is_told(key: str) -> bool:
+    """Return True for a variable of heed that holds no secret."""
+    return key.startswith("HEED_") and not any(word in key for word in _SECRET)
 
 
 def commit() -> dict[str, Any]:

@@ -24,7 +24,7 @@ from engine.reading.probe import MEANINGS, MeaningProbe, ReactionReading
 from engine.reading.reactions import LabelledReaction, read_reactions
 from engine.reading.reader import ReactionReader
 from engine.sample import Passage
-from evals import command
+from evals import command, provenance
 from evals.arguments import described
 
 HELD_OUT = Path(__file__).with_name("reactions_held_out.tsv")
@@ -70,6 +70,7 @@ def main(words: Sequence[str]) -> int:
 
 async def measure(config: ReadingConfig, console: Console) -> int:
     """Read the held-out texts. Return 1 where a target is to be checked and missed."""
+    before = provenance.machine()
     folder = await asyncio.to_thread(local_model_folder, config.model, Path(config.keep or config.out))
     mark = await asyncio.to_thread(fingerprint, folder)
     loaded = await asyncio.to_thread(LoadedModel, folder)
@@ -80,7 +81,9 @@ async def measure(config: ReadingConfig, console: Console) -> int:
         store.keep(probe, mark, Path(config.keep))
     held_out = read_reactions(HELD_OUT)
     summary = summarise(held_out, await reader.read_all([reaction.text for reaction in held_out]), probe)
-    command.write_json(Path(config.out) / "reading.json", {"model": folder.name, "fingerprint": mark} | summary)
+    made = await asyncio.to_thread(provenance.made, "heed eval reading", config, str(folder), before)
+    written = made | {"model": folder.name, "fingerprint": mark} | summary
+    command.write_json(Path(config.out) / "reading.json", written)
     console.print(languages_table(summary), confusion_table(summary))
     return int(config.check and any(row["right"] < row["target"] for row in summary["languages"].values()))
 

@@ -1,33 +1,42 @@
 """`heed eval real [key=value ...]`: does any model that heed serves learn from one correction?
 
-Owns the run and its files: real.jsonl person by person (an interrupted run goes on where it was) and real.json with
-the figures, the commit, the machine and the weights. What is measured stands in evals/real_person.py.
+Owns the run and its files: real.jsonl unit by unit (an interrupted run goes on where it was) and real.json with the
+figures, the commit, the machine and the weights. Parts can be measured in runs of their own, with folders of their own,
+and told together (`also=`). What is measured stands in evals/real_person.py and beside it.
 """
 
 import json
-import os
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from engine.pocket import WEIGHTS as POCKET_WEIGHTS
-from evals import command, provenance, real_score, server
+from evals import command, provenance, real_facts, real_person, real_remarks, real_score, real_sequence, server
 from evals.arguments import described
 from evals.client import Client
+from evals.config import learning_settings, require_known, require_range
 from evals.errors import ArgumentError
-from evals.journal import Journal, unfinished
-from evals.real_person import PART_WORK, RealStudy
+from evals.journal import Journal, Record, begun
+from evals.real_study import RealStudy
 from evals.real_world import REAL_WISHES
 
+PART_WORK: dict[str, Callable[[RealStudy, int], Awaitable[None]]] = {
+    "adoption": real_person.adoption,
+    "reversal": real_person.reversal,  # right behind the part whose persons it goes on with
+    "rewritten": real_person.rewritten,
+    "retention": real_sequence.retention,
+    "closed": real_sequence.closed,
+    "remarks": real_remarks.remarks,
+    "facts": real_facts.facts,
+}
 PARTS = tuple(PART_WORK)
-MAX_PROMPTS = 36
-_OF_THIS_RUN = ("parallel", "settle_s", "out", "fresh", "check")
+WISH_PARTS = ("adoption", "reversal", "rewritten")
+MAX_PROMPTS = 18  # of the 36 of a split: adoption and reversal ask one person different ones
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class RealConfig:
     training: str = described("{}", "learning settings sent with every correction, as JSON")
     parallel: int = described(8, "questions asked at once")
     settle_s: int = described(900, "the longest wait for a lesson, in seconds")
+    also: tuple[str, ...] = described((), "folders of earlier runs of this model whose records count, too")
     url: str = described("", "a running heed to measure (empty: starts its own, with its own data)")
     out: str = described("evals/results", "folder for real.json and real.jsonl")
     fresh: bool = described(False, "begin anew, even if an unfinished run has left results in the folder")
@@ -52,35 +62,19 @@ class RealConfig:
 
     def __post_init__(self) -> None:
         """Raise ArgumentError on a value nothing can be measured with."""
-        _require_some("only", self.only, PARTS)
-        _require_some("wishes", self.wishes, tuple(REAL_WISHES))
-        _require_some("split", (self.split,), ("test", "development"))
-        _require_some("phrasings", (self.phrasings,), ("fresh", "tuned"))
-        for key, low, high in (("seeds", 1, 100), ("prompts", 1, MAX_PROMPTS), ("max_tokens", 8, 4096)):
-            if not low <= getattr(self, key) <= high:
-                raise ArgumentError(f"{key} wants a number from {low} to {high}, not {getattr(self, key)}")
+        require_known("only", self.only, PARTS)
+        require_known("wishes", self.wishes, tuple(REAL_WISHES))
+        require_known("split", (self.split,), ("test", "development"))
+        require_known("phrasings", (self.phrasings,), ("fresh", "tuned"))
+        require_range("seeds", self.seeds, 1, 100)
+        require_range("prompts", self.prompts, 1, MAX_PROMPTS if self.split == "test" else MAX_PROMPTS - 4)
+        require_range("max_tokens", self.max_tokens, 8, 4096)
         _ = self.overrides
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """The learning settings sent with every correction. Raises ArgumentError if they are no JSON object."""
-        try:
-            parsed = json.loads(self.training)
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
-            raise ArgumentError(f"training wants a JSON object, not {self.training!r}")
-        return parsed
-
-    @property
-    def measures(self) -> dict[str, Any]:
-        """The settings that the figures depend on: a run that breaks off goes on if these are the same."""
-        return {key: value for key, value in asdict(self).items() if key not in _OF_THIS_RUN}
-
-
-def _require_some(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> None:
-    if not values or set(values) - set(known):
-        raise ArgumentError(f"{key} wants some of {', '.join(known)}, not {', '.join(values) or 'nothing'}")
+        """The learning settings sent with every correction. Raises ArgumentError where no trainer takes them."""
+        return learning_settings(self.training)
 
 
 def main(words: Sequence[str]) -> int:
@@ -93,19 +87,17 @@ async def run_real(config: RealConfig, console: Console) -> int:
     started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
     steps, data = folder / "real.jsonl", folder / "real-heed"
+    earlier = [record for name in config.also for record in records_of(Path(name))]
     journal = begun(config, steps, data)
     settings = {"HEED_MODEL": config.model} if config.model else {}
     with command.progress_bar() as progress:
-        if config.url:
-            async with server.running(config.url) as url:
-                model = await measure(config, url, journal, progress)
-        else:
-            async with server.own(settings, data) as url:
-                model = await measure(config, url, journal, progress)
-    summary = real_score.summarise(journal.records)
-    made = made_by(config, model) | {"machine": {"at_start": before, "at_end": provenance.machine()}}
+        bar = command.Bar(progress, units(config))
+        async with server.running(config.url, data, settings) as url:
+            model = await measure(config, url, journal, bar)
+    summary = real_score.summarise([*earlier, *journal.records])
+    made = provenance.made("heed eval real", config, model, before, data / "data")
     command.write_json(folder / "real.json", made | {"seconds": round(time.time() - started_s, 1)} | summary)
-    console.print(table(summary))
+    console.print(targets_table(summary), wishes_table(summary))
     journal.end()
     journal.close()
     shutil.rmtree(data, ignore_errors=True)
@@ -113,52 +105,52 @@ async def run_real(config: RealConfig, console: Console) -> int:
     return 1 if config.check and not summary["is_reached"] else 0
 
 
-def begun(config: RealConfig, steps: Path, data: Path) -> Journal:
-    """Return a new journal, or what an interrupted run with the same arguments has left."""
-    found = None if config.fresh else unfinished(steps, config.measures)
-    if found is None or not (config.url or data.is_dir()):
-        shutil.rmtree(data, ignore_errors=True)
-        found = Journal()
-    found.write_to(steps, config.measures)
-    return found
+def records_of(folder: Path) -> list[Record]:
+    """Return the records that a finished run has left. Raises ArgumentError where there is none."""
+    steps = folder / "real.jsonl"
+    if not steps.is_file():
+        raise ArgumentError(f"also names {folder}, where there is no real.jsonl of a run")
+    return [json.loads(line) for line in steps.read_text(encoding="utf-8").splitlines()]
 
 
-async def measure(config: RealConfig, url: str, journal: Journal, progress: Any) -> str:
+async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[[str], None]) -> str:
     """Measure the wanted parts at the heed of this address. Return the model's name."""
-    bar = command.Bar(progress, config.seeds * len(config.only) * len(config.wishes))
     async with Client(url, config.parallel, config.max_tokens) as client:
         study = RealStudy(config, client, journal, bar)
         for seed in range(config.seeds):
-            for part in config.only:
+            for part in (part for part in PARTS if part in config.only):
                 await PART_WORK[part](study, seed)
         return await client.model()
 
 
-def made_by(config: RealConfig, model: str) -> dict[str, Any]:
-    """Return how the figures were made."""
-    settings = {key: value for key, value in os.environ.items() if _is_setting(key)}
-    folder = POCKET_WEIGHTS if model == "pocket" else Path(model)
-    return {
-        "command": "heed eval real", "model": model, "weights_sha256": provenance.weights_sha256(folder),
-        "config": asdict(config), "settings": settings,
-        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **provenance.commit(),
-    }  # fmt: skip
+def units(config: RealConfig) -> int:
+    """Return steps of the progress bar."""
+    of_wishes = sum(real_person.lessons_of(p, config.wishes) for p in config.only if p in WISH_PARTS)
+    of_person = 2 * sum(part in config.only for part in ("retention", "closed")) + ("facts" in config.only)
+    once = ("closed" in config.only) + len(real_remarks.KINDS) * ("remarks" in config.only)
+    return config.seeds * (of_wishes + of_person) + once
 
 
-def table(summary: dict[str, Any]) -> Table:
-    """Return the table a person reads."""
-    shown = Table(title="One correction, weights alone", title_justify="left")
-    for title in ("part", "wish", "base", "note", "weights", "both", "ratio"):
+def targets_table(summary: dict[str, Any]) -> Table:
+    """Return the figures beside their targets."""
+    shown = Table(title="A real model", title_justify="left")
+    for title in ("figure", "target", "measured", ""):
         shown.add_column(title)
-    for row in summary["wishes"]:
-        values = ["-" if row[key] is None else f"{row[key]:.2f}" for key in ("base", "note", "weights", "both")]
-        ratio = "the model itself cannot" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        shown.add_row(row["part"], row["wish"], *values, ratio)
-    shown.caption = json.dumps(summary["figures"])
+    for row in (row for row in summary["targets"] if row["value"] is not None):
+        sign = ">=" if row["is_at_least"] else "<="
+        target = "" if row["target"] is None else f"{sign} {row['target']:g}"
+        verdict = {True: "met", False: "missed", None: ""}[row["is_met"]]
+        shown.add_row(row["name"], target, f"{row['value']:.3f}", verdict)
     return shown
 
 
-def _is_setting(key: str) -> bool:
-    """Return True for a variable of heed that holds no secret."""
-    return key.startswith("HEED_") and not any(word in key for word in ("TOKEN", "KEY", "URL", "SECRET", "PASSWORD"))
+def wishes_table(summary: dict[str, Any]) -> Table:
+    """Return the shares of each wish in each part."""
+    shown = Table(title="Wish by wish", title_justify="left")
+    for title in ("part", "wish", "base", "note", "weights", "both", "ratio"):
+        shown.add_column(title)
+    for row in summary["wishes"]:
+        values = ["-" if row[key] is None else f"{row[key]:.2f}" for key in real_score.ARMS]
+        ratio = "the model itself cannot" if row["ratio"] is None else f"{row['ratio']:.2f}"
+        shown.add_row(row["part"], row["wish"], *values, ratio)
+    return shown

@@ -4,8 +4,11 @@ Owns the reading of real_prompts.json and real_wishes.json, and the draw. Invari
 prompt and judged on prompts of the asked split; fresh phrasings are for reports alone, nothing is ever tuned on them.
 """
 
+import csv
 import json
 import random
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +19,11 @@ PhrasingSet = Literal["tuned", "fresh"]
 Turns = list[dict[str, str]]
 _FOLDER = Path(__file__).parent
 _ROLES = ("user", "assistant")
+# Wishes that no one answer can follow together; "spanish" stands apart, since it renames every other answer.
+_ALTERNATIVES = (
+    {"shorter", "longer", "one_sentence", "concise"}, {"one_sentence", "list", "numbered", "no_list"},
+    {"lowercase", "capitals"}, {"emoji", "no_emoji", "formal"}, {"begins_with", "numbered", "list"},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,28 @@ def _wishes() -> dict[str, RealWish]:
     return {r["name"]: RealWish(**r | {"tuned": tuple(r["tuned"]), "fresh": tuple(r["fresh"])}) for r in rows}
 
 
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table that stands beside this module."""
+    return list(csv.DictReader((_FOLDER / name).read_text(encoding="utf-8").splitlines(), delimiter="\t"))
+
+
+def says(text: str, accepted: str) -> bool:
+    """Return True if one of the accepted answers, with bars between, is in the text as whole words."""
+    words = accepted.split("|")
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in words)
+
+
 PROMPTS, REAL_WISHES = _prompts(), _wishes()
+
+
+def compatible(seed: int, names: Sequence[str], count: int) -> list[RealWish]:
+    """Draw at most `count` wishes that one answer can follow together, Spanish only where there is nothing else."""
+    drawn = random.Random(f"{seed}/sequence").sample(sorted(names), len(names))
+    found: list[str] = []
+    for name in sorted(drawn, key="spanish".__eq__):
+        if len(found) < count and not any(name in group and group & set(found) for group in _ALTERNATIVES):
+            found.append(name)
+    return [REAL_WISHES[name] for name in found]
 
 
 def real_prompts(seed: int, split: str, count: int, *labels: object) -> list[RealPrompt]:

@@ -8,7 +8,6 @@ check=true where a figure misses its target; 2 where it could not measure.
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +22,7 @@ from evals import (
     lasting,
     notes,
     poison,
+    provenance,
     recall,
     report,
     retention,
@@ -36,7 +36,7 @@ from evals import (
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.figure import Figure
-from evals.journal import Journal, Record, unfinished
+from evals.journal import Journal, Record, begun
 from evals.study import Advance, Study, rehearsed_prompts
 
 STEPS = "steps.jsonl"
@@ -63,9 +63,9 @@ def main(words: Sequence[str]) -> int:
 
 async def run_eval(config: EvalConfig, console: Console) -> int:
     """Measures, writes and prints; returns the exit code."""
-    started_s = time.time()
+    started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
-    journal = begun(config, folder)
+    journal = begun(config, folder / STEPS, folder / DATA)
     if journal.is_resumed:
         console.print(f"going on after {len(journal.done)} units that {folder / STEPS} holds")
     with command.progress_bar() as progress:
@@ -73,7 +73,8 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
         async with server.running(config.url, folder / DATA) as url:
             model = await evaluate(config, url, bar, journal)
     rows = score.figures(journal.records, config.only)
-    save(folder, config, model, journal.records, rows, time.time() - started_s)
+    made = provenance.made("heed eval", config, model, before, folder / DATA / "data")
+    save(folder, made | {"seconds": round(time.time() - started_s, 1)}, config.seeds, journal.records, rows)
     show(console, config.seeds, journal.records, rows)
     journal.end()
     journal.close()
@@ -81,21 +82,6 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
     console.print(f"written to {folder / 'summary.json'}, {folder / report.PAGE} and {folder / STEPS}")
     is_missed = any(row.is_met(row.median) is False for row in rows)
     return 1 if config.check and is_missed else 0
-
-
-def begun(config: EvalConfig, folder: Path) -> Journal:
-    """Return a new journal, or what an interrupted run with the same arguments has left, if its heed's data are there,
-    too.
-
-    Raises ArgumentError if it belongs to other arguments.
-    """
-    steps, data = folder / STEPS, folder / DATA
-    found = None if config.fresh else unfinished(steps, config.measures)
-    if found is None or not (config.url or data.is_dir()):
-        shutil.rmtree(data, ignore_errors=True)
-        found = Journal()
-    found.write_to(steps, config.measures)
-    return found
 
 
 async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal) -> str:
@@ -117,29 +103,23 @@ def show(console: Console, seeds: int, records: Sequence[Record], rows: Sequence
     console.print(table.lessons(score.lessons(records)))
 
 
-def save(
-    folder: Path, config: EvalConfig, model: str, records: Sequence[Record], rows: Sequence[Figure], seconds: float
-) -> None:
-    """Write summary.json: the figures, and how they were made; and the page with tables and pictures."""
+def save(folder: Path, made: dict[str, Any], seeds: int, records: Sequence[Record], rows: Sequence[Figure]) -> None:
+    """Write summary.json: how it was made, and the figures; and the page with tables and pictures."""
     summary: dict[str, Any] = {
-        "command": "heed eval",
-        "config": asdict(config),
-        "model": model,
-        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "seconds": round(seconds, 1),
+        **made,
         "lessons": score.lessons(records),
         "figures": [row.to_json() for row in rows],
         "preferences": [column.to_json() for column in score.columns(records)],
     }
     command.write_json(folder / "summary.json", summary)
     facts = {
-        "model": model,
+        "model": made["model"],
         "finished": summary["finished_at"],
         "arguments": summary["config"],
         "lessons": table.lessons(summary["lessons"]),
     }
     pictures = gallery.of(records)
-    report.write(folder, "What heed learns", facts, table.every(config.seeds, records, rows), pictures)
+    report.write(folder, "What heed learns", facts, table.every(seeds, records, rows), pictures)
 
 
 def units(config: EvalConfig) -> int:

@@ -116,15 +116,17 @@ class HeedServer:
 
 
 @asynccontextmanager
-async def running(url: str = "", folder: Path | None = None) -> AsyncIterator[str]:
-    """Provide the address of a ready heed: the one at `url`, or one of its own meanwhile, whose data stay in a
-    `folder`.
+async def running(
+    url: str = "", folder: Path | None = None, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[str]:
+    """Provide the address of a ready heed: the one at `url`, or one of its own meanwhile, with these settings, whose
+    data stay in a `folder`.
     """
     if url:
         await _require_ready(url)
         yield url
         return
-    async with own(folder=folder) as own_url:
+    async with own(settings, folder) as own_url:
         yield own_url
 
 

@@ -7,21 +7,19 @@ is, are asked once per question.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-from engine.pocket import WEIGHTS
 from engine.prompts.bank import load_bank
 from evals.arms import Pair, TaughtLesson
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.journal import Journal, Record
+from evals.provenance import folder_of
 
 __all__ = ["BASE_MODEL", "Advance", "Record", "Study", "rehearsed_prompts"]
 
 Advance = Callable[[str], None]
 BASE_MODEL = "heed-base"
-POCKET = "pocket"  # what heed calls the model it brings along: a name, not its folder
 
 
 class Study:
@@ -101,5 +99,5 @@ class Study:
 
 def rehearsed_prompts(model: str) -> frozenset[str]:
     """Return what heed trains on beside a person's own words, where the model is on this machine."""
-    bank = load_bank(WEIGHTS if model == POCKET else Path(model))
+    bank = load_bank(folder_of(model))
     return frozenset([*bank.topics, *bank.anchors])

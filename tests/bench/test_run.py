@@ -16,14 +16,15 @@ SMALL: dict[str, Any] = {"updates": 3, "streams": 2, "rounds": 1, "questions": 2
 
 
 async def test_rows_and_samples_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every row can be made again from the samples beside it; the machine's load is on record."""
+    """Every row can be made again from the samples beside it; how it was made and the machine's load are on record."""
     async with serving(FakeHeed()) as url:
         config = BenchConfig(**SMALL, only=("latency", "throughput"), url=url, out=str(tmp_path))
         assert await run.run_bench(config, Console(width=150)) == 0
     written = json.loads((tmp_path / "summary.json").read_text())
     again = run.rows_of(config, written["samples"])
     assert [row.to_json() for row in again] == written["rows"]
-    assert written["machine"]["cpus"] >= 1
+    assert written["machine"]["at_start"]["cores"] >= 1
+    assert {"commit", "weights_sha256", "config", "settings"} <= set(written)
     assert written["samples"]["model"] == "fake"
     assert "How fast heed is" in capsys.readouterr().out
 

@@ -60,7 +60,9 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
     config = CompareConfig(**SMALL, rules=("heed", "sft"), out=str(tmp_path))
     assert await compare.run_compare(config, Console(width=150)) == 0
     assert started == [None, *RULES["sft"].rates, 3e-3]
-    written = json.loads((tmp_path / "compare.json").read_text())["rules"]
+    whole = json.loads((tmp_path / "compare.json").read_text())
+    assert {"commit", "weights_sha256", "settings", "machine"} <= set(whole)
+    written = whole["rules"]
     assert (written["heed"]["rate"], written["sft"]["rate"]) == (None, 3e-3)
     assert written["sft"]["sweep"] == {"0.001": 0.0, "0.003": 1.0, "0.01": 0.0, "0.03": 0.0}
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")

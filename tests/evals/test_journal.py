@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from evals.config import EvalConfig
 from evals.errors import ArgumentError
-from evals.journal import Journal, unfinished
+from evals.journal import Journal, begun, measured, unfinished
 
 MEASURES = {"seeds": 2, "only": ("notes",)}
 
@@ -82,3 +83,24 @@ def test_a_file_that_is_none_of_ours_is_named(steps: Path, spoil: object, messag
     steps.write_text("\n".join(spoil(steps.read_text().splitlines())))
     with pytest.raises(ArgumentError, match=message):
         unfinished(steps, MEASURES)
+
+
+def test_what_no_figure_depends_on_may_change(tmp_path: Path) -> None:
+    """A run goes on with another number of questions at once, and not where its heed's data are gone."""
+    steps, data = tmp_path / "steps.jsonl", tmp_path / "heed"
+    first = begun(EvalConfig(), steps, data)
+    data.mkdir()
+    first.finish("notes/0", 1)
+    first.close()
+    changed = EvalConfig(parallel=2, settle_s=5)
+    assert measured(changed) == measured(EvalConfig())
+    again = begun(changed, steps, data)
+    assert (again.is_resumed, again.done) == (True, {"notes/0": 1})
+    again.close()
+    data.rmdir()
+    assert not begun(changed, steps, data).is_resumed
+
+
+def test_fresh_forgets_what_is_left(steps: Path, tmp_path: Path) -> None:
+    """Also where it belongs to other settings."""
+    assert not begun(EvalConfig(fresh=True), steps, tmp_path / "heed").is_resumed

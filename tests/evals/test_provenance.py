@@ -4,7 +4,11 @@ import hashlib
 import re
 from pathlib import Path
 
+import pytest
+
+from engine.pocket import WEIGHTS
 from evals import provenance
+from evals.config import EvalConfig
 
 
 def test_the_weights_are_named_by_their_contents(tmp_path: Path) -> None:
@@ -23,3 +27,24 @@ def test_the_commit_and_the_machine_are_named() -> None:
     assert found["commit"] is None or re.fullmatch("[0-9a-f]{40}", found["commit"])
     assert provenance.machine()["cores"] >= 1
     assert len(provenance.machine()["load"]) == 3
+
+
+def test_a_result_names_how_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit, weights, the whole configuration, heed's settings without a secret, the machine before and after."""
+    monkeypatch.setenv("HEED_LEARN_STEPS", "9")
+    monkeypatch.setenv("HEED_TELEGRAM_TOKEN", "secret")
+    made = provenance.made("heed eval", EvalConfig(seeds=3), "pocket", provenance.machine())
+    assert len(made["weights_sha256"]) == 64
+    assert made["config"]["seeds"] == 3
+    assert made["settings"]["HEED_LEARN_STEPS"] == "9"
+    assert set(made["machine"]) == {"at_start", "at_end"}
+    assert "commit" in made
+    assert "secret" not in str(made)
+    assert not provenance.is_told("HEED_HTTP_API_KEYS")
+
+
+def test_a_named_model_is_found_where_heed_keeps_it(tmp_path: Path) -> None:
+    """The pocket model comes along, smollm2 lies in the data directory, anything else is a folder."""
+    assert provenance.folder_of("pocket") == WEIGHTS
+    assert provenance.folder_of("smollm2", tmp_path).parent == tmp_path / "models"
+    assert provenance.folder_of(str(tmp_path)) == tmp_path

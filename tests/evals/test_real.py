@@ -1,26 +1,67 @@
-"""The arguments of `heed eval real`, and what it keeps of how it was made."""
+"""The command `heed eval real`: its arguments, its files, and going on."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
+from rich.console import Console
 
 from evals.errors import ArgumentError
-from evals.real import RealConfig, _is_setting, made_by
+from evals.journal import Journal
+from evals.real import PARTS, RealConfig, measure, records_of, run_real, units
+from tests.evals.brief_heed import BriefHeed
+
+SMALL: dict[str, Any] = {"wishes": ("shorter", "longer"), "prompts": 2, "seeds": 1}
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"only": ("x",)}, {"wishes": ()}, {"split": "train"}, {"seeds": 0}, {"training": "[1]"}]
-)
+    "wrong",
+    [{"only": ("x",)}, {"wishes": ()}, {"split": "train"}, {"seeds": 0}, {"prompts": 19}, {"training": "[1]"},
+     {"training": '{"stepz": 1}'}],
+)  # fmt: skip
 def test_an_argument_that_makes_no_sense_is_named(wrong: dict[str, object]) -> None:
     """Before anything starts."""
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
         RealConfig(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_result_names_commit_weights_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No secret among them."""
-    monkeypatch.setenv("HEED_LEARN_STEPS", "9")
-    monkeypatch.setenv("HEED_TELEGRAM_TOKEN", "secret")
-    made = made_by(RealConfig(), "pocket")
-    assert len(made["weights_sha256"]) == 64
-    assert made["settings"]["HEED_LEARN_STEPS"] == "9"
-    assert "secret" not in str(made)
-    assert not _is_setting("HEED_HTTP_API_KEYS")
+@pytest.mark.parametrize("only", [(part,) for part in PARTS] + [PARTS])
+async def test_the_bar_ends_full(only: tuple[str, ...]) -> None:
+    """Each part alone, and all of them."""
+    config, steps = RealConfig(**SMALL | {"seeds": 2}, only=only), list[str]()
+    async with TestServer(BriefHeed().application()) as server:
+        await measure(config, str(server.make_url("")), Journal(), steps.append)
+    assert len(steps) == units(config)
+
+
+async def test_a_result_holds_every_target_and_how_it_was_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was not measured is neither met nor missed; parts of two runs are told together."""
+    heed = BriefHeed()
+    async with TestServer(heed.application()) as server:
+        url = str(server.make_url("")).rstrip("/")
+        first, second = str(tmp_path / "one"), str(tmp_path / "two")
+        for out, part, also in ((first, "adoption", ()), (second, "remarks", (first,))):
+            await asyncio.to_thread(Path(out).mkdir)
+            config = RealConfig(**SMALL, only=(part,), url=url, out=out, also=also)
+            assert await run_real(config, Console(width=150)) == 0
+    found = json.loads((tmp_path / "two" / "real.json").read_text())
+    rows = {row["name"]: row for row in found["targets"]}
+    assert len(rows) == 15
+    assert rows["adoption ratio, worst wish"]["is_met"] is True
+    assert rows["other answers changed by remarks"]["value"] == 0.0
+    assert rows["facts made up"] | {"target": 0} == {
+        "name": "facts made up", "value": None, "target": 0, "is_at_least": False, "is_met": None,
+    }  # fmt: skip
+    assert {"commit", "weights_sha256", "config", "machine", "settings"} <= set(found)
+    assert "adoption ratio, worst wish" in capsys.readouterr().out
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    """Before anything is measured."""
+    with pytest.raises(ArgumentError, match="also names"):
+        records_of(tmp_path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.real_score import ratio_of, spread, summarise
+from evals.real_score import TARGETS, ratio_of, spread, summarise
 
 
 @pytest.mark.parametrize(
@@ -25,16 +25,46 @@ def test_a_summary_counts_answers_lessons_and_drift() -> None:
         for one in found
     ]
     records += [{"event": "lesson", "wish": "list", "seconds": s, "is_accepted": s < 5} for s in (2.0, 8.0)]
-    records += [{"event": "drift", "nats": nats} for nats in (0.01, 0.03)]
+    records += [{"event": "drift", "nats": nats} for nats in (0.01, 0.02, 0.06)]
     found = summarise(records)
     assert found["wishes"][0]["ratio"] == 0.5
     assert found["lesson_s"] == {"mean": 5.0, "median": 5.0, "worst": 8.0, "number": 2, "of": 2}
-    assert found["accepted"] == {"all": 0.5, "followable": 0.5}
-    assert found["neutral_nats_lost_per_token"]["worst"] == 0.03
+    assert found["accepted"] == {"all": 0.5, "followable": 0.5, "lessons": 2}
+    assert found["neutral_kl"]["worst"] == 0.06
+    met = {row["name"]: row["is_met"] for row in found["targets"] if row["value"] is not None}
+    assert met == {
+        "adoption ratio, mean of the wishes": False, "adoption ratio, worst wish": False,
+        "neutral KL per token, median lesson": True, "neutral KL per token, worst lesson": None,
+        "lessons accepted, of wishes the model can follow": False, "seconds of a lesson, median": True,
+    }  # fmt: skip
     assert not found["is_reached"]
 
 
+def test_an_answer_that_the_first_lesson_never_moved_does_not_count() -> None:
+    """A reversal of what was not adopted says nothing."""
+    records = [
+        {"event": "answer", "part": "reversal", "wish": "longer", "arm": arm, "follows": follows, "counts": counts}
+        for arm, follows, counts in (("base", False, True), ("note", True, True), ("weights", True, True),
+                                     ("base", True, False), ("note", True, False), ("weights", False, False))
+    ]  # fmt: skip
+    row = summarise(records)["wishes"][0]
+    assert (row["ratio"], row["answers"], row["asked"]) == (1.0, 1, 2)
+
+
+def test_closed_questions_are_held_against_the_base() -> None:
+    """In points, the mean of the persons and the worst."""
+    right = {("base", 0): [True] * 4, ("weights", 0): [True] * 4, ("weights", 1): [True, True, True, False]}
+    records = [
+        {"event": "closed", "arm": arm, "seed": seed, "is_right": one}
+        for (arm, seed), found in right.items()
+        for one in found
+    ]
+    assert summarise(records)["closed"] == {"base": 1, "weights": 0.875, "points_lost": 12.5, "worst": 25}
+
+
 def test_nothing_known_is_no_figure() -> None:
-    """Never a zero."""
+    """Never a zero, and never reached."""
     assert spread([None]) is None
-    assert not summarise([])["is_reached"]
+    found = summarise([])
+    assert [row["is_met"] for row in found["targets"]] == [None] * len(TARGETS)
+    assert not found["is_reached"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.real_world import PROMPTS, REAL_WISHES, RealWish, real_prompts
+from evals.real_world import PROMPTS, REAL_WISHES, RealWish, compatible, real_prompts, says
 from evals.wish_checks import CHECKS
 
 
@@ -39,3 +39,23 @@ def test_a_conversation_ends_with_the_person() -> None:
     """The roles alternate."""
     prompt = next(p for p in PROMPTS if p.kind == "multi-turn")
     assert [m["role"] for m in prompt.messages] == ["user", "assistant", "user"]
+
+
+def test_an_accepted_answer_is_a_whole_word() -> None:
+    """Of any case; one of several is enough."""
+    assert says("It's PARIS.", "Paris")
+    assert says("1,000 metres", "1000|1,000")
+    assert not says("Parisian", "Paris")
+    assert not says("", "Paris")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_wishes_in_a_row_can_be_followed_together(seed: int) -> None:
+    """No two lengths, layouts or cases; Spanish only where too few others are left; the same draw again."""
+    drawn = [wish.name for wish in compatible(seed, list(REAL_WISHES), 4)]
+    assert drawn == [wish.name for wish in compatible(seed, list(reversed(REAL_WISHES)), 4)]
+    assert len(drawn) == 4
+    assert "spanish" not in drawn
+    for clash in ({"shorter", "longer", "one_sentence", "concise"}, {"lowercase", "capitals"}, {"emoji", "no_emoji"}):
+        assert len(clash & set(drawn)) <= 1
+    assert [wish.name for wish in compatible(seed, ["spanish"], 4)] == ["spanish"]

@@ -14,7 +14,7 @@ from rich.console import Console
 from evals import run, server
 from evals.config import EvalConfig
 from evals.errors import CallRefused
-from evals.journal import Journal, unfinished
+from evals.journal import Journal, begun, measured, unfinished
 from tests.evals.fake_heed import FakeHeed, serving
 from tests.live_heed import LiveHeed
 
@@ -29,6 +29,7 @@ async def test_figures_and_steps_are_written(tmp_path: Path, capsys: pytest.Capt
     summary = json.loads((tmp_path / "summary.json").read_text())
     steps = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
     assert (summary["model"], summary["config"]["seeds"], summary["lessons"]["corrections"]) == ("fake", 1, 1)
+    assert {"commit", "weights_sha256", "settings", "machine"} <= set(summary)
     assert [row["is_met"] for row in summary["figures"]] == [None, True, True]
     assert len([step for step in steps if "part" in step]) == 1 + 3 * 2
     page = (tmp_path / "report.html").read_text()
@@ -77,10 +78,10 @@ async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, after: in
                 fake.breaks_after = breaks_after
                 with pytest.raises(CallRefused):
                     await run.run_eval(config, Console(width=150))
-                assert unfinished(tmp_path / run.STEPS, config.measures) is not None
+                assert unfinished(tmp_path / run.STEPS, measured(config)) is not None
                 fake.breaks_after = None
             assert await run.run_eval(config, Console(width=150)) == 0
-            assert unfinished(tmp_path / run.STEPS, config.measures) is None
+            assert unfinished(tmp_path / run.STEPS, measured(config)) is None
         figures.append(json.loads((tmp_path / "summary.json").read_text()))
         assert len(fake.training) == 1 + 4 + 2 * 2 + (again if breaks_after is not None else 0)
     assert figures[0]["figures"] == figures[1]["figures"]
@@ -107,7 +108,7 @@ async def test_a_heed_of_its_own_keeps_its_data_until_all_is_done(
     with pytest.raises(CallRefused):
         await run.run_eval(config, Console(width=150))
     assert folders[0].is_dir()
-    assert run.begun(config, tmp_path).is_resumed
+    assert begun(config, tmp_path / run.STEPS, tmp_path / run.DATA).is_resumed
     fake.breaks_after = None
     assert await run.run_eval(config, Console(width=150)) == 0
     assert not folders[0].exists()
@@ -115,7 +116,7 @@ async def test_a_heed_of_its_own_keeps_its_data_until_all_is_done(
     with pytest.raises(CallRefused):
         await run.run_eval(config, Console(width=150))
     shutil.rmtree(folders[0])
-    assert not run.begun(config, tmp_path).is_resumed
+    assert not begun(config, tmp_path / run.STEPS, tmp_path / run.DATA).is_resumed
 
 
 def test_no_heed_at_the_address_is_one_line_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,87 @@
+"""The parts of `heed eval real` with one person of several wishes: retention, and closed questions.
+
+Owns that person, who is shared: four wishes that one answer can follow together, corrected one after another with
+ordinary chats between. Retention asks if the weights hold each of them, beside the ceiling (all notes in the prompt);
+the closed questions ask how much of what the base model knows is lost. Invariant: neither is asked before the last
+lesson; a closed question counts if one of its accepted answers is in the answer as whole words.
+"""
+
+import asyncio
+
+from evals.client import Client, Notes
+from evals.real_study import RealStudy
+from evals.real_world import RealWish, compatible, read_rows, real_prompts, says
+from evals.study import BASE_MODEL
+
+NUM_WISHES = 4
+NUM_CHATS = 10  # between two lessons
+BRIEF_TOKENS = 32
+BRIEFLY = " Answer in a few words."
+CLOSED = tuple((row["question"], row["accepted"]) for row in read_rows("real_closed.tsv"))
+BASE_UNIT = "closed/base"
+
+
+async def retention(study: RealStudy, seed: int) -> None:
+    """Ask a person of four wishes with the notes off, and another with all notes in the prompt."""
+    await _teach_once(study, seed)
+    noted = study.name("retention", seed, "n")
+    await study.once(f"retention/{seed}", lambda: _retained(study, seed, noted), noted)
+
+
+async def closed(study: RealStudy, seed: int) -> None:
+    """Ask the closed questions of the base model, once, and of a person after their lessons."""
+    await _teach_once(study, seed)
+    if seed == 0:
+        await study.once(BASE_UNIT, lambda: _ask_closed(study, seed, "base", study.base))
+    await study.once(f"closed/{seed}", lambda: _ask_closed(study, seed, "weights", _person(study, seed)))
+
+
+def _person(study: RealStudy, seed: int) -> str:
+    return study.name("sequence", seed)
+
+
+def _wishes(study: RealStudy, seed: int) -> list[RealWish]:
+    return compatible(seed, study.config.wishes, NUM_WISHES)
+
+
+async def _teach_once(study: RealStudy, seed: int) -> None:
+    person = _person(study, seed)
+    await study.once(f"sequence/{seed}", lambda: _teach(study, seed, person), person)
+
+
+async def _teach(study: RealStudy, seed: int, person: str) -> None:
+    wishes = _wishes(study, seed)
+    corrected = real_prompts(seed, "train", len(wishes), "sequence")
+    for place, (wish, prompt) in enumerate(zip(wishes, corrected, strict=True)):
+        if place:
+            await study.answers(person, real_prompts(seed, "development", NUM_CHATS, "chats", place), "auto")
+        await study.correct(person, wish, prompt, seed)
+
+
+async def _retained(study: RealStudy, seed: int, noted: str) -> None:
+    wishes = _wishes(study, seed)
+    for wish in wishes:
+        await study.client.note(noted, wish.note)
+    asked = study.probes(seed, "retention")
+    base = await study.base_answers(asked)
+    arms: tuple[tuple[str, str, Notes], ...] = (("note", noted, "auto"), ("weights", _person(study, seed), "off"))
+    texts = {"base": base} | {arm: await study.answers(person, asked, notes) for arm, person, notes in arms}
+    for arm, found in texts.items():
+        for wish in wishes:
+            study.judge({"part": "retention", "seed": seed, "arm": arm}, wish, found, base)
+
+
+async def _ask_closed(study: RealStudy, seed: int, arm: str, person: str) -> None:
+    client = study.client.brief(BRIEF_TOKENS)
+    model = BASE_MODEL if arm == "base" else "heed"
+    texts = await asyncio.gather(*(_ask(client, person, question, model) for question, _ in CLOSED))
+    for (question, accepted), text in zip(CLOSED, texts, strict=True):
+        study.journal.record({
+            "event": "closed", "seed": seed, "arm": arm, "question": question, "text": text,
+            "is_right": says(text, accepted),
+        })  # fmt: skip
+
+
+async def _ask(client: Client, person: str, question: str, model: str) -> str:
+    answer = await client.chat(person, [{"role": "user", "content": question + BRIEFLY}], notes="off", model=model)
+    return answer.text

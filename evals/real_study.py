@@ -1,0 +1,149 @@
+"""The means of every part of `heed eval real`: heed, the journal, the bar; answers, lessons and the wait for their end.
+
+Owns the names of the persons and what is asked of the base model once for all parts. Invariant: a unit that broke off
+is done again by persons whom heed has not met.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from evals.client import Answer, Client, Notes
+from evals.journal import Journal
+from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
+from evals.study import BASE_MODEL, Advance
+
+POLL_S = 0.5
+
+
+class RealArguments(Protocol):
+    """The arguments that the parts read."""
+
+    @property
+    def wishes(self) -> tuple[str, ...]: ...  # noqa: D102 - as in RealConfig
+    @property
+    def seeds(self) -> int: ...  # noqa: D102 - as in RealConfig
+    @property
+    def prompts(self) -> int: ...  # noqa: D102 - as in RealConfig
+    @property
+    def split(self) -> str: ...  # noqa: D102 - as in RealConfig
+    @property
+    def phrasings(self) -> str: ...  # noqa: D102 - as in RealConfig
+    @property
+    def settle_s(self) -> int: ...  # noqa: D102 - as in RealConfig
+    @property
+    def overrides(self) -> dict[str, Any]: ...  # noqa: D102 - as in RealConfig
+
+
+class RealStudy:
+    """One run of `heed eval real`."""
+
+    def __init__(self, config: RealArguments, client: Client, journal: Journal, advance: Advance) -> None:
+        self.config = config
+        self.client = client
+        self.journal = journal
+        self._advance = advance
+        self.neutral: dict[tuple[int, str], tuple[str, list[float]]] = {}  # (seed, prompt) -> answer, its scores
+        self._base: dict[tuple[str, ...], str] = {}
+
+    def name(self, *labels: object) -> str:
+        """Return the name of a person no one has met before."""
+        return f"real-{self.journal.run_id}-{'-'.join(map(str, labels))}"
+
+    @property
+    def base(self) -> str:
+        """The name of the person who asks the base model."""
+        return self.name("base")
+
+    @property
+    def chosen(self) -> list[RealWish]:
+        """The wishes to measure."""
+        return [REAL_WISHES[name] for name in self.config.wishes]
+
+    async def once(self, unit: str, work: Callable[[], Awaitable[None]], *persons: str) -> None:
+        """Do a unit, unless it was done before this run was interrupted; `persons` are those that begin in it."""
+        if unit not in self.journal.done:
+            if self.journal.is_resumed:
+                for person in persons:
+                    await self.client.forget(person)
+            await work()
+            self.journal.finish(unit, 1)
+        self._advance(unit.partition("/")[0])
+
+    async def answers(self, person: str, asked: Sequence[RealPrompt], notes: Notes) -> list[str]:
+        """Return greedy answers, asked side by side."""
+        calls = [self.client.chat(person, p.messages, notes=notes) for p in asked]
+        return [answer.text for answer in await asyncio.gather(*calls)]
+
+    async def base_answers(self, asked: Sequence[RealPrompt]) -> list[str]:
+        """Return the base model's greedy answers; each is asked for once."""
+        missing = [p for p in asked if p.turns not in self._base]
+        calls = [self.client.chat(self.base, p.messages, notes="off", model=BASE_MODEL) for p in missing]
+        found = await asyncio.gather(*calls)
+        self._base |= {p.turns: answer.text for p, answer in zip(missing, found, strict=True)}
+        return [self._base[p.turns] for p in asked]
+
+    async def correct(self, person: str, wish: RealWish, prompt: RealPrompt, seed: int) -> None:
+        """Correct one answer and wait until it is learned or refused; record what became of it."""
+        answer = await self.client.chat(person, prompt.messages)
+        words = wish.phrasing(seed, self.config.phrasings)
+        started_s = time.perf_counter()
+        outcome = await self.client.correct(person, answer.completion_id, words, self.config.overrides)
+        await self.ended(person, wish, answer, outcome, started_s)
+
+    async def ended(
+        self, person: str, wish: RealWish, answer: Answer, outcome: dict[str, Any], started_s: float
+    ) -> None:
+        """Wait for the end of a lesson, then for the probes behind it; record its time and its result."""
+        outcome = await self.outcome(person, outcome)
+        seconds = time.perf_counter() - started_s
+        await self.settled(person)
+        update = {key: value for key, value in (outcome.get("update") or {}).items() if key != "heat"}
+        self.journal.record({
+            "event": "lesson", "person": person, "wish": wish.name, "status": outcome["status"],
+            "reason": outcome.get("reason", ""), "seconds": round(seconds, 2), "reading": outcome.get("reading", ""),
+            "is_accepted": outcome["adapter_version"] != answer.adapter_version,
+            "version": outcome["adapter_version"], "update": update,
+        })  # fmt: skip
+
+    async def outcome(self, person: str, outcome: dict[str, Any]) -> dict[str, Any]:
+        """Return what became of a piece of feedback, once its lesson has ended or the longest wait is over."""
+        url, ends_s = outcome.get("url", ""), time.perf_counter() + self.config.settle_s
+        while url and outcome["status"] == "queued" and time.perf_counter() < ends_s:
+            await asyncio.sleep(POLL_S)
+            outcome = await self.client.feedback(person, url)
+        return outcome
+
+    async def settled(self, person: str) -> list[dict[str, Any]]:
+        """Wait until no note is being learned, for a bounded time; return the notes."""
+        ends_s = time.perf_counter() + self.config.settle_s
+        while True:
+            notes = await self.client.notes(person)
+            if all(note["state"] != "learning" for note in notes) or time.perf_counter() > ends_s:
+                return notes
+            await asyncio.sleep(POLL_S)
+
+    def judge(self, labels: dict[str, Any], wish: RealWish, texts: Sequence[str], base: Sequence[str]) -> list[bool]:
+        """Record an answer per prompt (`labels`: part, seed, arm), and if it follows the wish."""
+        found = [wish.is_followed(text, before) for text, before in zip(texts, base, strict=True)]
+        for text, follows in zip(texts, found, strict=True):
+            self.journal.record({"event": "answer", **labels, "wish": wish.name, "text": text, "follows": follows})
+        return found
+
+    async def judge_all(self, part: str, seed: int, wish: RealWish, noted: str, trained: str) -> None:
+        """Ask the base model, the person with the note and the taught one; record every answer."""
+        asked = self.probes(seed, wish)
+        base = await self.base_answers(asked)
+        self.judge({"part": part, "seed": seed, "arm": "base"}, wish, base, base)
+        arms: tuple[tuple[str, str, Notes], ...] = (
+            ("note", noted, "auto"), ("weights", trained, "off"), ("both", trained, "auto"),
+        )  # fmt: skip
+        for arm, person, notes in arms:
+            texts = await self.answers(person, asked, notes)
+            self.judge({"part": part, "seed": seed, "arm": arm}, wish, texts, base)
+
+    def probes(self, seed: int, *labels: object) -> list[RealPrompt]:
+        """Return prompts that answers are judged on."""
+        names = (label.name if isinstance(label, RealWish) else label for label in labels)
+        return real_prompts(seed, self.config.split, self.config.prompts, "probes", *names)

@@ -1,0 +1,28 @@
+"""The means of every part of `heed eval real`."""
+
+from evals.journal import Journal
+from evals.real import RealConfig
+from evals.real_study import RealStudy
+from evals.real_world import REAL_WISHES
+from tests.evals.brief_heed import BriefHeed, served
+
+
+async def test_the_base_model_is_asked_once() -> None:
+    """For all parts."""
+    heed = BriefHeed()
+    async for client in served(heed):
+        study = RealStudy(RealConfig(prompts=3), client, Journal(), lambda _: None)
+        asked = study.probes(0, REAL_WISHES["shorter"])
+        assert await study.base_answers(asked) == await study.base_answers(asked)
+    assert len(heed.asked) == 3
+
+
+async def test_a_lesson_that_takes_longer_than_its_call_is_waited_for() -> None:
+    """What became of it is asked for by its address."""
+    heed, journal = BriefHeed(), Journal()
+    heed.queues = True
+    async for client in served(heed):
+        study = RealStudy(RealConfig(), client, journal, lambda _: None)
+        await study.correct("ana", REAL_WISHES["shorter"], study.probes(0)[0], 0)
+    (lesson,) = journal.records
+    assert (lesson["status"], lesson["is_accepted"], lesson["version"]) == ("learned", True, 1)
