@@ -43,7 +43,7 @@ class Trial:
     anchor: float  # the same on the neutral answers that were trained on
     unasked: float
     unasked_worst: float
-    norm: float  # Frobenius norm of the change of all LoRA values
+    norm: float  # root mean square of the change of the LoRA values
 
     @property
     def closed(self) -> float:
@@ -77,7 +77,7 @@ class Trials:
         finally:
             await self._candidates.close(update)
             await self._trainer.drop(_TRIAL)
-        return _trial(feedback, trained, before, after, moved, published.update_norm)
+        return _trial(feedback, trained, before, after, moved, published.value_change)
 
     async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
         """Return what a lesson would train on, and further answers of the teacher."""
