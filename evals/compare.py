@@ -31,7 +31,7 @@ STEPS = "compare.jsonl"
 MEASURED = ("adoption", "collateral", "retention", "skills", "reversal", "lasting")
 SWEEP_PREFERENCES = ("length", "emoji", "name", "language")
 OPEN_GATES: dict[str, float] = {
-    "max_update_norm": 1e9, "max_divergence_left": 1e9, "min_margin_gain": -1e9, "max_anchor_divergence": 1e9,
+    "max_value_change": 1e9, "max_divergence_left": 1e9, "min_margin_gain": -1e9, "max_anchor_divergence": 1e9,
     "max_earlier_drop": 1e9, "max_gold_drop": 1e9, "max_unasked": 1e9, "max_unasked_worst": 1e9,
     "min_entropy_ratio": 0.0, "max_self_rouge": 1.0, "max_drift": 1e9,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from engine.config import EngineConfig, LearnConfig
 
 _REFERENCE_RATE, _REFERENCE_WIDTH, _EXPONENT = 5e-4, 2000, 0.78
 _FAMILY_FACTORS = {"qwen2": 2.0, "qwen3": 2.0}
+_CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4 times the rate, on models of any size
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
@@ -42,7 +43,7 @@ def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> 
         settings_hash(learn),
         is_measured=False,
         learn={"learning_rate": rate, **REAL_MODEL},
-        gate=dict(_WIDE_GATE),
+        gate=_WIDE_GATE | {"max_value_change": float(f"{_CHANGE_PER_RATE * rate:.2g}")},
     )
 
 

@@ -44,7 +44,7 @@ class Trial:
     anchor: float  # the same on the neutral answers that were trained on
     unasked: float
     unasked_worst: float
-    norm: float = 0.0  # Frobenius norm of the change of all LoRA values
+    norm: float = 0.0  # root mean square of the change of the LoRA values
     opened: float = 0.0  # share closed of what lies between teacher and student on the held-out answers' first tokens
 
     @property
@@ -80,7 +80,7 @@ class Trials:
             await self._candidates.close(update)
             await self._trainer.drop(_TRIAL)
         found = _trial(feedback, trained, _mean(held_out, before), _mean(held_out, after), _mean(neutral, moved))
-        return replace(found, norm=published.update_norm, opened=_opened(before, after))
+        return replace(found, norm=published.value_change, opened=_opened(before, after))
 
     async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
         """Return what a lesson would train on, and further answers of the teacher."""

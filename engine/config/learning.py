@@ -145,7 +145,8 @@ class LearnConfig:
 class GateConfig:
     """The limits beyond which a candidate version is refused."""
 
-    max_update_norm: float = 60.0  # Frobenius norm of the change of all LoRA tensors; far above a normal update
+    max_value_change: float = 0.12  # root mean square over all LoRA values; far above a normal update of any size
+    max_update_norm: float | None = None  # the older bound, on the whole Frobenius norm: in its place if it is set
     max_divergence_left: float = 0.15  # of the divergence before; a good lesson leaves less than a tenth (docs/LOG.md)
     min_margin_gain: float = 0.0  # nats per token the corrected answer's margin must have won
     max_anchor_divergence: float = 0.5  # nats per token between base and candidate on neutral prompts
@@ -164,7 +165,9 @@ class GateConfig:
 
     def __post_init__(self) -> None:
         """Refuse a gate that would let nothing through."""
-        require(self.max_update_norm > 0, "gate.max_update_norm must be above 0")
+        require(self.max_value_change > 0, "gate.max_value_change must be above 0")
+        is_norm = self.max_update_norm is None or self.max_update_norm > 0
+        require(is_norm, "gate.max_update_norm must be above 0; better leave it out and set gate.max_value_change")
         require(self.max_divergence_left > 0, "gate.max_divergence_left must be above 0")
         for name in (
             "max_anchor_divergence",
@@ -189,12 +192,12 @@ class NoteConfig:
     max_notes: int = 16  # said at once, in the prompt or to the teacher: as many as the pocket model was made for
     prompt_share: float = 0.25  # of the context that they may take together; the rest waits, newest first
     standing_share: float = 0.1  # of the move on the corrected prompt that must show on other prompts too
-    probe_rollouts: int = 4  # fresh answers a note is judged on
-    long_probe_rollouts: int = 16  # and those that decide if it fails on so few
+    probe_prompts: int = 4  # greedy answers a wish is judged on; a fact on those to all its questions
+    placebo_factor: float = 2.0  # times what a placebo note moves: less is what any words do
     min_gain: float = 0.5  # nats per answer; a smaller log-likelihood ratio says nothing
     max_gain: float = 5.0  # nats per answer; a larger one says no more
     held_share: float = 0.85  # of the sum of all ratios, the share that must speak for the note (docs/LOG.md)
-    inert_effect: float = 0.02  # nats per token; a note that changes less beside the others is inert
+    inert_effect: float = 0.02  # nats per token; a note that changes less is inert even if a placebo changes nothing
     moving_effect: float = 0.05  # nats per token; a note that changes more by itself has something to say
 
     def __post_init__(self) -> None:
@@ -203,8 +206,8 @@ class NoteConfig:
         require_range("note.prompt_share", self.prompt_share, 0, 0.5)
         require_range("note.standing_share", self.standing_share, 0, 1)
         require_range("note.held_share", self.held_share, 0, 1)
-        require_range("note.probe_rollouts", self.probe_rollouts, 1, 64)
-        require_range("note.long_probe_rollouts", self.long_probe_rollouts, self.probe_rollouts, 256)
+        require_range("note.probe_prompts", self.probe_prompts, 1, 64)
+        require_range("note.placebo_factor", self.placebo_factor, 1, 100)
         require(self.max_gain > self.min_gain, "note.max_gain must be above note.min_gain")
 
 

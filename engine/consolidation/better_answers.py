@@ -130,7 +130,7 @@ class BetterAnswers:
         """Return the note that a draft goes against, by the probe of `engine.samples.notes`; empty if there is none."""
         ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
         rollout = Rollout(answer.messages, [], list(ids), [])
-        pairs = [notes.probe_samples(note, live, rollout, self._prompts)[0] for note in live]
+        pairs = [notes.beside_sample(note, live, rollout, self._prompts) for note in live]
         if any(len(pair.teacher_ids) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
             return "it is too long"
         gains = await self._gains(pairs)

@@ -23,6 +23,7 @@ class Measurements:
     is_finite: bool
     update_norm: float  # Frobenius norm of the change of all LoRA values
     steps: int
+    value_change: float = 0.0  # root mean square of the same
     divergence_before: float | None = None  # nats per token, teacher against student
     divergence_after: float | None = None
     anchor_divergence: float | None = None  # nats per token, base against candidate on neutral prompts
@@ -77,8 +78,13 @@ def is_finite(m: Measurements, _config: GateConfig) -> bool:
 
 
 def is_bounded(m: Measurements, config: GateConfig) -> bool:
-    """Check ||W1 - W0||_F <= max_update_norm."""
-    return m.update_norm <= config.max_update_norm
+    """Check ||W1 - W0||_F / sqrt(n) <= max_value_change for n LoRA values: a bound for adapters of every size.
+
+    An operator's max_update_norm takes its place: ||W1 - W0||_F <= max_update_norm.
+    """
+    if config.max_update_norm is not None:
+        return m.update_norm <= config.max_update_norm
+    return m.value_change <= config.max_value_change
 
 
 def has_learned(m: Measurements, config: GateConfig) -> bool:

@@ -63,6 +63,7 @@ class Published:
 
     is_finite: bool
     update_norm: float  # Frobenius norm of the change of all LoRA values
+    value_change: float  # root mean square of the same
     tensors: bytes
     config: str
 
@@ -104,7 +105,8 @@ class TrainerClient:
     async def publish(self, update_id: str, ref: AdapterRef) -> Published:
         """Keep the open update's adapter in the worker as `ref`, and return its files."""
         record = await self._call("heed_publish", update_id, ref.lora_int_id, ref.name)
-        return Published(record["finite"], record["update_norm"], record["tensors"], record["config"])
+        norms = record["update_norm"], record["value_change"]
+        return Published(record["finite"], *norms, record["tensors"], record["config"])
 
     async def close(self, update_id: str) -> None:
         """Forget an update. A failure to forget is none: the next update replaces it."""

@@ -115,6 +115,7 @@ def _measurements(trained: Trained, published: Published) -> Measurements:
     return Measurements(
         is_finite=published.is_finite and trained.is_finite,
         update_norm=published.update_norm,
+        value_change=published.value_change,
         steps=trained.steps,
         divergence_before=trained.divergence_before,
         divergence_after=trained.divergence_after,

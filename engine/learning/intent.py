@@ -15,6 +15,7 @@ from engine.reading.probe import ReactionReading
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.lessons import Lesson
+from engine.samples.notes import placebo
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
 from storage.conversations import completions
 from storage.kinds import Meaning, Scope
@@ -23,7 +24,6 @@ from storage.learning import feedback
 NUM_OTHERS = 4  # other prompts that feedback is tried on
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 _CERTAINLY_QUIET = 0.9  # probability of either from which it does not matter which
-_PLACEBO = "ok, go on "
 _PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
 
 REASONS = {
@@ -104,8 +104,7 @@ class IntentReader:
     def _placebo(self, hindsight: Hindsight) -> Hindsight:
         """Return hindsight of the same form and about the same length that asks for nothing."""
         words = hindsight.solution or hindsight.feedback
-        count = max(1, round(self._prompts.count(words) / self._prompts.count(_PLACEBO)))
-        text = (_PLACEBO * count).strip()
+        text = placebo(words, self._prompts)
         return replace(hindsight, solution=text) if hindsight.solution else replace(hindsight, feedback=text)
 
 

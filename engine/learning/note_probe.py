@@ -1,22 +1,56 @@
 """Probes of standing notes, which decide for each note between prompt and weights.
 
-Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). Invariants: a probe trains
-nothing; it may be cancelled at any time; a note that was undone meanwhile stays undone.
+Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). All notes are taken out of the
+prompt first; those that fail return to it, and the others are read again beside them, a bounded number of times.
+Invariants: a probe trains nothing; it may be cancelled at any time, for all notes move in one transaction at its end; a
+note leaves the prompt only if the greedy answers were read with just those notes in the prompt that stay there; a note
+that was undone meanwhile stays undone.
 """
 
 from collections.abc import Sequence
-from itertools import cycle, islice
+from dataclasses import dataclass, field
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.learning.intent import NUM_OTHERS
+from engine.prompts.hindsight import with_notes
+from engine.requests import ChatMessage
 from engine.samples import notes
 from engine.samples.context import LearningContext
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout
+from engine.samples.notes import GreedyPair, NoteView
+from engine.samples.rollouts import RECENT_ANSWERS
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import NoteState
 from storage.learning import notes as note_rows
 from storage.tables import Completion, Note
+
+_ROUNDS = 3  # after which what has not passed beside the notes that stay goes back to them
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The place of a note after its probe, and the share of its effect that the weights hold."""
+
+    state: NoteState
+    share: float | None
+
+
+@dataclass
+class _Probing:
+    """The state of the probes of one person's notes."""
+
+    ref: AdapterRef
+    everything: Sequence[Note]
+    wishes: Sequence[Note]  # that the teacher reads
+    prompts: Sequence[list[ChatMessage]]  # that wishes are probed on
+    besides: dict[str, list[list[int]]] = field(default_factory=dict)  # greedy answers with the notes in view
+    placed: dict[str, Placement] = field(default_factory=dict)  # by note id
+
+    @property
+    def leaving(self) -> list[Note]:
+        """The notes that may still leave the prompt, oldest first."""
+        probed = [*self.wishes, *(note for note in self.everything if note.questions)]
+        return [note for note in probed if note.id not in self.placed]
 
 
 class NoteProbe:
@@ -36,62 +70,93 @@ class NoteProbe:
         ref = await self._active.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._num_ready)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
-        if ref.number:
-            live = notes.fitting(notes.showing(everything), self._config.note, self._host.max_model_len)
-            await self._probe_showing(live, fresh, ref)
-            for fact in (note for note in everything if note.questions):
-                await self._probe_fact(fact, live, ref)
+        if not (ref.number and everything):
+            return
+        wishes = self._fitting(notes.showing(everything))
+        asked = [rollout.messages for rollout in fresh[: self._config.note.probe_prompts]]
+        placed = await self._placed(_Probing(ref, everything, wishes, asked))
+        await self._database.write(lambda s: _move(s, everything, placed, ref.number))
 
     @property
     def _num_ready(self) -> int:
         """Rollouts for the probes and for the next lesson, which may leave one of them out."""
-        return max(self._config.note.probe_rollouts, NUM_OTHERS + 1)
+        return max(self._config.note.probe_prompts, NUM_OTHERS + 1)
 
-    async def _probe_showing(self, live: Sequence[Note], fresh: Sequence[Rollout], ref: AdapterRef) -> None:
-        """Probe notes that show by themselves. A note that fails on a few answers is probed on more of them."""
-        first = fresh[: self._config.note.probe_rollouts]
-        failed = [note for note in live if not await self._probe(note, live, first, ref, is_last=False)]
-        if failed:
-            longest = self._config.note.long_probe_rollouts
-            more = await self._rollouts.prepare(ref, await self._recent(failed[0].user_id), longest)
-            for note in failed:
-                await self._probe(note, live, more[:longest], ref, is_last=True)
+    async def _placed(self, probing: _Probing) -> dict[str, Placement]:
+        """Return the place of each note that was probed: at most _ROUNDS probes of each."""
+        for _ in range(_ROUNDS):
+            leaving = probing.leaving
+            found = await self._probed(probing, leaving)
+            probing.placed |= {key: place for key, place in found.items() if place.state != NoteState.IN_WEIGHTS}
+            if len(probing.leaving) == len(leaving):
+                return probing.placed | found
+        left = {note.id: Placement(NoteState.IN_PROMPT, found[note.id].share) for note in probing.leaving}
+        return probing.placed | left
 
-    async def _probe_fact(self, fact: Note, live: Sequence[Note], ref: AdapterRef) -> None:
-        """Probe a fact in the same two steps, on answers to every one of its own questions."""
-        for count, is_last in (
-            (self._config.note.probe_rollouts, False),
-            (self._config.note.long_probe_rollouts, True),
-        ):
-            questions = fact.questions or []
-            asked = await self._rollouts.answers_to(ref, list(islice(cycle(questions), max(count, len(questions)))))
-            if await self._probe(fact, [*live, fact], asked, ref, is_last=is_last):
-                return
+    async def _probed(self, probing: _Probing, leaving: Sequence[Note]) -> dict[str, Placement]:
+        """Probe each of the notes, with only those in the prompt that stay there."""
+        gone = {note.id for note in leaving} | {
+            key for key, place in probing.placed.items() if place.state == NoteState.SUPERSEDED
+        }
+        staying = self._fitting([note for note in probing.everything if note.id not in gone])
+        shared = await self._pairs(probing, "", probing.prompts, probing.wishes, staying)
+        found = {}
+        for note in leaving:
+            view = NoteView(note, probing.wishes, staying)
+            pairs = shared
+            if note.questions:
+                view = NoteView(note, [*probing.wishes, note], staying)
+                asked: list[list[ChatMessage]] = [[{"role": "user", "content": text}] for text in note.questions]
+                pairs = await self._pairs(probing, note.id, asked, view.taught, staying)
+            found[note.id] = await self._probe(view, pairs, probing.ref)
+        return found
 
-    async def _probe(
-        self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
-    ) -> bool:
-        """Move a note to where it belongs. Return False if it failed and has to be probed once more."""
-        scores = [
-            await self._trainer.score_in_turn(notes.probe_samples(note, live, rollout, self._prompts), ZERO_ADAPTER)
-            for rollout in rollouts
-        ]
-        if not scores:
-            return True
-        probe = notes.probe_of(scores)
-        state = notes.next_state(note, probe, self._config.note, is_newest=note.id == live[-1].id)
-        share = notes.held_share(probe, self._config.note)
-        if state == NoteState.IN_PROMPT and share is not None and not is_last:
-            return False
-        learned = ref.number if state == NoteState.IN_WEIGHTS else None
-        await self._database.write(lambda s: _move(s, note, state, probe=share, learned_version=learned))
-        return True
+    async def _pairs(
+        self,
+        probing: _Probing,
+        name: str,
+        asked: Sequence[list[ChatMessage]],
+        taught: Sequence[Note],
+        staying: Sequence[Note],
+    ) -> list[GreedyPair]:
+        """Answer prompts with the staying notes and with the taught ones; the latter once for all rounds."""
+        if name not in probing.besides:
+            probing.besides[name] = await self._greedy(probing.ref, asked, taught)
+        without = await self._greedy(probing.ref, asked, staying)
+        answers = zip(asked, without, probing.besides[name], strict=True)
+        return [GreedyPair(*answer) for answer in answers if answer[1]]
+
+    async def _greedy(
+        self, ref: AdapterRef, asked: Sequence[list[ChatMessage]], said: Sequence[Note]
+    ) -> list[list[int]]:
+        seen = [with_notes(messages, [note.text for note in said]) for messages in asked]
+        return await self._rollouts.greedy_answers(ref, seen, self._config.learn.max_rollout_tokens)
+
+    async def _probe(self, view: NoteView, pairs: Sequence[GreedyPair], ref: AdapterRef) -> Placement:
+        effects = []
+        for pair in pairs:
+            by_adapter = await self._trainer.score_in_turn(notes.adapter_samples(view, pair, self._prompts), ref)
+            by_base = await self._trainer.score_in_turn(notes.base_samples(view, pair, self._prompts), ZERO_ADAPTER)
+            effects.append(notes.effect_of(by_adapter, by_base))
+        if not effects:
+            return Placement(NoteState.IN_PROMPT, None)
+        return Placement(
+            notes.next_state(view, effects, self._config.note), notes.held_share(effects, self._config.note)
+        )
+
+    def _fitting(self, live: Sequence[Note]) -> list[Note]:
+        return notes.fitting(live, self._config.note, self._host.max_model_len)
 
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
 
-def _move(s: Session, note: Note, state: NoteState, *, probe: float | None, learned_version: int | None) -> None:
-    """Move a probed note, unless it was undone while it was probed."""
-    if note_rows.get(s, note.user_id, note.id).state in note_rows.LIVE:
-        note_rows.set_state(s, note.id, state, probe=probe, learned_version=learned_version)
+def _move(s: Session, probed: Sequence[Note], placed: dict[str, Placement], version: int) -> None:
+    """Move probed notes, unless they were undone meanwhile. A note that shows nowhere is held by nothing."""
+    for note in probed:
+        place = placed.get(note.id)
+        if place is None or note_rows.get(s, note.user_id, note.id).state not in note_rows.LIVE:
+            continue
+        is_held = place.state == NoteState.IN_WEIGHTS
+        share = 0.0 if place.share is None and not is_held else place.share
+        note_rows.set_state(s, note.id, place.state, probe=share, learned_version=version if is_held else None)

@@ -216,6 +216,7 @@ def verdict(run: TrainingUpdate, config: GateConfig) -> Verdict:
     measured = Measurements(
         is_finite=m.is_finite and run.slot.export().is_finite,
         update_norm=run.update_norm,
+        value_change=run.value_change,
         steps=m.steps,
         divergence_before=m.divergence_before,
         divergence_after=m.divergence_after,

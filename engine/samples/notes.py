@@ -1,49 +1,93 @@
 """Standing notes: when a note leaves the prompt, when it comes back, when a newer one has replaced it.
 
-Owns the probe. For a note n among the live notes N, over fresh rollouts y of the person's adapter (made without any
-note in the prompt), with the base model p as judge:
+Owns the probe. A note n among the notes N that the teacher reads is judged on the adapter's greedy answers to a few
+prompts: y with the notes left out that may leave, y' with all of N in view. With the adapter a, the base model p as
+judge, S the notes that stay, and a placebo o of n's length that says nothing:
 
-    gain_n(y)  = log p(y | N) - log p(y | N without n)        the log-likelihood ratio, in nats per answer
-    effect_n   = mean_t KL( p(. | N) || p(. | N without n) )  what the note still changes, beside the others
-    alone_n    = mean_t KL( p(. | n) || p(. | nothing) )      what it would change by itself
+    moved_n   = mean_t KL( a(. | S + n) || a(. | S) )         what the note still changes with the adapter active
+    placebo_n = mean_t KL( a(. | S + o) || a(. | S) )         what any words change; and the same for p and N
+    gain_n(y) = log p(y | N) - log p(y | N without n)         the log-likelihood ratio, in nats per answer
+    effect_n  = mean_t KL( p(. | N) || p(. | N without n) )   what the note changes, beside the others
+    alone_n   = mean_t KL( p(. | n) || p(. | nothing) )       what it would change by itself
 
-The adapter holds n when its answers are likelier with n than without it; where n is inert beside newer notes though it
-would move the model alone, a newer note has replaced it. A note that moves nothing (a fact, on these questions) proves
-nothing either way and stays where it is, until it has questions of its own (`engine.samples.facts`): then y are answers
-to those. Invariant: a probe trains nothing and only changes notes' states.
+The weights hold n when it moves the adapter hardly more than a placebo does, and when y shows it as y' does. Where n is
+no more than a placebo beside newer notes though it would move the model alone, a newer note has replaced it. A note
+that y' does not show (a fact, on these prompts) proves nothing either way and stays where it is, until it has questions
+of its own (`engine.samples.facts`): then the prompts are those. Invariant: a probe trains nothing and only changes
+notes' states.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from engine.config import NoteConfig
+from engine.config import NoteConfig, Teacher
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
+from engine.requests import ChatMessage
 from engine.sample import Sample, Score
 from engine.samples.rollouts import Rollout
 from storage.kinds import NoteState
 from storage.tables import Note
 
-IN_PROMPT_STATES = (NoteState.IN_PROMPT, NoteState.LEARNING)
+_PLACEBO = "ok, go on "  # asks for nothing
 
 
 @dataclass(frozen=True)
-class Probe:
-    """The measurements of one note, one entry per rollout."""
+class NoteView:
+    """The notes around one that is probed, oldest first."""
 
-    gains: list[float]  # nats per answer
-    effects: list[float]  # nats per token
-    alones: list[float]  # nats per token
+    note: Note
+    taught: Sequence[Note]  # N: those that the teacher reads, this one among them
+    staying: Sequence[Note]  # S: those in the prompt without it
+
+    @property
+    def may_be_replaced(self) -> bool:
+        """True if it is a wish and a newer note is among those that the teacher reads."""
+        return not self.note.questions and self.taught[-1].id != self.note.id
+
+
+@dataclass(frozen=True)
+class GreedyPair:
+    """The adapter's greedy answers to one prompt, as token ids."""
+
+    messages: list[ChatMessage]
+    without: list[int]  # y: the notes that may leave left out
+    beside: list[int]  # y': all notes in view
+
+
+@dataclass(frozen=True)
+class NoteEffect:
+    """The measurements of one note on one prompt; gains in nats per answer, all else in nats per token."""
+
+    moved: float
+    placebo_moved: float
+    gain: float  # of the answer without the note
+    gain_beside: float  # of the answer with it
+    effect: float
+    placebo_effect: float
+    placebo_gain: float
+    alone: float  # 0 for a note that no newer one can have replaced
 
 
 def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
-    """Return the notes that stand in the prompt: all of them, oldest first, until the weights hold every one.
+    """Return the notes that stand in the prompt, oldest first: those that the weights do not hold.
 
-    Some alone would read as everything that was ever wished, and would undo the others that the weights hold.
-    Without an adapter no weights hold any.
+    Until every note is probed all of them stand there: some alone would read as everything that was ever wished. A
+    probe has read the answers with just those notes in the prompt that stay. Without an adapter no weights hold any.
     """
-    is_held = has_adapter and not any(n.state in IN_PROMPT_STATES for n in notes)
-    return [] if is_held else list(notes)
+    is_probed = has_adapter and all(n.state == NoteState.IN_WEIGHTS or _is_probed(n) for n in notes)
+    return [n for n in notes if n.state != NoteState.IN_WEIGHTS] if is_probed else list(notes)
+
+
+def _is_probed(note: Note) -> bool:
+    return note.state == NoteState.IN_PROMPT and note.probe is not None
+
+
+def placebo(text: str, prompts: PromptBuilder) -> str:
+    """Return words of about the same length that ask for nothing."""
+    count = max(1, round(prompts.count(text) / prompts.count(_PLACEBO)))
+    return (_PLACEBO * count).strip()
 
 
 def showing(notes: Sequence[Note]) -> list[Note]:
@@ -66,53 +110,118 @@ def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[
     return [note.text for note in fitting(notes, config, max_model_len)]
 
 
-def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> list[Sample]:
-    """Return two pairs of contexts for the trainer's score: (N without n, N) and (nothing, n)."""
-    texts = [n.text for n in notes]
-    without = [n.text for n in notes if n.id != note.id]
-    return [
-        _pair(rollout, without, texts, prompts),
-        _pair(rollout, [], [note.text], prompts),
-    ]
+def beside_sample(note: Note, live: Sequence[Note], rollout: Rollout, prompts: PromptBuilder) -> Sample:
+    """Return the pair of contexts that shows what a note adds to the others on an answer."""
+    without, beside, _ = _contexts(note, live, prompts)
+    return _pair(rollout.messages, without, beside, rollout.response_token_ids, prompts)
 
 
-def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: PromptBuilder) -> Sample:
-    return Sample(
-        "counterfactual",
-        prompts.prompt_token_ids(with_notes(rollout.messages, first)),
-        prompts.prompt_token_ids(with_notes(rollout.messages, second)),
-        rollout.response_token_ids,
-    )
+def adapter_samples(view: NoteView, pair: GreedyPair, prompts: PromptBuilder) -> list[Sample]:
+    """Return pairs for the trainer's score with the adapter on both sides: S against S and the note, or a placebo."""
+    staying = {n.id for n in view.staying} | {view.note.id}
+    around = [n for n in _in_order(view) if n.id in staying]
+    without, beside, dummy = _contexts(view.note, around, prompts)
+    return [_pair(pair.messages, without, seen, pair.without, prompts, "current") for seen in (beside, dummy)]
 
 
-def probe_of(scores: Sequence[Sequence[Score]]) -> Probe:
-    """Return the probe from the trainer's scores of `probe_samples`, one pair per rollout."""
-    return Probe(
-        gains=[beside.gain for beside, _ in scores],
-        effects=[beside.divergence for beside, _ in scores],
-        alones=[alone.divergence for _, alone in scores],
-    )
+def base_samples(view: NoteView, pair: GreedyPair, prompts: PromptBuilder) -> list[Sample]:
+    """Return pairs for the base model: the note beside the others, on both answers, and a placebo in its place.
 
-
-def held_share(probe: Probe, config: NoteConfig) -> float | None:
-    """Return sum_y max(0, g(y)) / sum_y |g(y)|, g = gain_n(y) cut at +-max_gain, over rollouts on which the note shows.
-
-    None when it shows on none. Not a count: where teacher and student are of two minds the ratio is small either way.
+    A fourth shows a note alone that a newer one may have replaced.
     """
-    shown = [max(-config.max_gain, min(config.max_gain, g)) for g in probe.gains if abs(g) >= config.min_gain]
-    return sum(g for g in shown if g > 0) / sum(map(abs, shown)) if shown else None
+    without, beside, dummy = _contexts(view.note, view.taught, prompts)
+    found = [
+        _pair(pair.messages, without, beside, pair.without, prompts),
+        _pair(pair.messages, without, beside, pair.beside or pair.without, prompts),
+        _pair(pair.messages, without, dummy, pair.without, prompts),
+    ]
+    alone = _pair(pair.messages, [], [view.note.text], pair.without, prompts)
+    return [*found, alone] if view.may_be_replaced else found
 
 
-def is_superseded(probe: Probe, config: NoteConfig) -> bool:
-    """Return True if the note would move the model alone, and no longer does beside the newer ones."""
-    return max(probe.effects) < config.inert_effect and max(probe.alones) >= config.moving_effect
+def effect_of(by_adapter: Sequence[Score], by_base: Sequence[Score]) -> NoteEffect:
+    """Return the measurements from the scores of `adapter_samples` and `base_samples`."""
+    (moved, dummy), (without, beside, placebo_beside, *alone) = by_adapter, by_base
+    return NoteEffect(
+        moved.divergence,
+        dummy.divergence,
+        without.gain,
+        beside.gain,
+        without.divergence,
+        placebo_beside.divergence,
+        placebo_beside.gain,
+        alone[0].divergence if alone else 0.0,
+    )
 
 
-def next_state(note: Note, probe: Probe, config: NoteConfig, *, is_newest: bool) -> NoteState:
-    """Return the state of the note after its probe."""
-    if not is_newest and is_superseded(probe, config):
+def held_share(effects: Sequence[NoteEffect], config: NoteConfig) -> float | None:
+    """Return sum min(max(0, gain(y)), w) / sum w, w = min(gain(y'), max_gain), over prompts where y' shows the note.
+
+    None when it shows on none. Not a count: where teacher and student are of two minds the gain is small either way.
+    """
+    shown = _shown(effects, config)
+    weights = [min(e.gain_beside, config.max_gain) for e in shown]
+    kept = [min(max(0.0, e.gain), w) for e, w in zip(shown, weights, strict=True)]
+    return sum(kept) / sum(weights) if shown else None
+
+
+def is_inert(effects: Sequence[NoteEffect], config: NoteConfig) -> bool:
+    """Return True if the note moves the adapter hardly more than a placebo moves the adapter or the base model.
+
+    Both, because an adapter that is sure of its answers ignores any words.
+    """
+    dummy = max(fmean(e.placebo_moved for e in effects), fmean(e.placebo_effect for e in effects))
+    return fmean(e.moved for e in effects) <= max(config.placebo_factor * dummy, config.inert_effect)
+
+
+def is_superseded(effects: Sequence[NoteEffect], config: NoteConfig) -> bool:
+    """Return True if the note would move the model alone, and beside the newer ones is no more than a placebo."""
+    effect, dummy = fmean(e.effect for e in effects), fmean(e.placebo_effect for e in effects)
+    moves_alone = fmean(e.alone for e in effects) >= max(config.placebo_factor * dummy, config.moving_effect)
+    return moves_alone and effect <= max(dummy, config.inert_effect)
+
+
+def next_state(view: NoteView, effects: Sequence[NoteEffect], config: NoteConfig) -> NoteState:
+    """Return the state of the note after its probe. A fact must be right in each answer, a wish in most of each."""
+    note = view.note
+    if view.may_be_replaced and is_superseded(effects, config):
         return NoteState.SUPERSEDED
-    share = held_share(probe, config)
+    share = held_share(effects, config)
     if share is None:
         return NoteState.IN_PROMPT if note.state == NoteState.LEARNING else NoteState(note.state)
-    return NoteState.IN_WEIGHTS if share >= config.held_share else NoteState.IN_PROMPT
+    lasts = share >= config.held_share and (not note.questions or _is_always_right(effects, config))
+    return NoteState.IN_WEIGHTS if lasts and is_inert(effects, config) else NoteState.IN_PROMPT
+
+
+def _is_always_right(effects: Sequence[NoteEffect], config: NoteConfig) -> bool:
+    return all(e.gain >= 0.5 * min(e.gain_beside, config.max_gain) for e in _shown(effects, config))
+
+
+def _shown(effects: Sequence[NoteEffect], config: NoteConfig) -> list[NoteEffect]:
+    """Return the prompts on which the answer with the note in view shows it, more than it would show a placebo."""
+    return [e for e in effects if e.gain_beside >= max(config.min_gain, config.placebo_factor * abs(e.placebo_gain))]
+
+
+def _in_order(view: NoteView) -> list[Note]:
+    """Return every note of a view once, oldest first."""
+    found = {n.id: n for n in (*view.staying, *view.taught)}
+    return sorted(found.values(), key=lambda n: n.seq or 0)
+
+
+def _contexts(note: Note, around: Sequence[Note], prompts: PromptBuilder) -> tuple[list[str], list[str], list[str]]:
+    """Return the words of notes without one of them, with it, and with a placebo in its place."""
+    without = [n.text for n in around if n.id != note.id]
+    dummy = placebo(note.text, prompts)
+    return without, [n.text for n in around], [dummy if n.id == note.id else n.text for n in around]
+
+
+def _pair(
+    messages: list[ChatMessage],
+    first: list[str],
+    second: list[str],
+    response: list[int],
+    prompts: PromptBuilder,
+    teacher: Teacher | None = None,
+) -> Sample:
+    student, seen = (prompts.prompt_token_ids(with_notes(messages, notes)) for notes in (first, second))
+    return Sample("counterfactual", student, seen, response, teacher=teacher)

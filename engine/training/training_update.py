@@ -112,6 +112,11 @@ class TrainingUpdate:
         return float((self.slot.flat.detach() - self._parent_flat).norm())
 
     @property
+    def value_change(self) -> float:
+        """Root mean square of the change of the LoRA values."""
+        return self.update_norm / math.sqrt(self.slot.flat.numel())
+
+    @property
     def optimizer_state(self) -> OptimizerState:
         """The optimizer's state, for an update that goes on with it (`learn.keeps_optimizer`)."""
         return copy.deepcopy(self._optimizer.state_dict())

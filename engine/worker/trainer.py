@@ -238,6 +238,7 @@ class TrainerExtension:
         return {
             "finite": is_finite,
             "update_norm": run.update_norm,
+            "value_change": run.value_change,
             "tensors": files.get(TENSORS_FILE, b""),
             "config": files.get(CONFIG_FILE, b"").decode(),
         }

@@ -37,3 +37,15 @@ def test_an_estimate_says_that_it_is_one(tmp_path: Path) -> None:
     made = prior.estimate(tmp_path, "m", "0" * 16, LearnConfig())
     assert not made.is_measured
     assert made.applied(EngineConfig("m", tmp_path)).learn.learning_rate == made.learn["learning_rate"]
+
+
+@pytest.mark.parametrize(("width", "good", "broken"), [(576, 0.003, 0.1), (256, 0.034, 0.3)])
+def test_the_bound_on_each_value_follows_the_rate(tmp_path: Path, width: int, good: float, broken: float) -> None:
+    """Good lessons change a value by three to four times the rate, on models of any size."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": width}))
+    made = prior.estimate(tmp_path, "m", "0" * 16, LearnConfig())
+    rate = made.learn["learning_rate"]
+    bound = made.gate["max_value_change"]
+    assert 3.5 * rate < bound < 30 * rate
+    assert bound < broken
+    assert good * rate / 1e-2 < bound

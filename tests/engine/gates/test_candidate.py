@@ -13,7 +13,7 @@ from engine.config import ConfigError, GateConfig
 from engine.gates.candidate import DIVERGENCE_FLOOR, GATES, Measurements, Verdict, judge
 
 CONFIG = GateConfig(
-    max_update_norm=10.0,
+    max_value_change=0.1,
     max_divergence_left=0.5,
     min_margin_gain=0.5,
     max_anchor_divergence=0.5,
@@ -29,6 +29,7 @@ GOOD = Measurements(
     True,
     3.0,
     10,
+    value_change=0.03,
     divergence_before=1.0,
     divergence_after=0.2,
     anchor_divergence=0.1,
@@ -44,7 +45,7 @@ GOOD = Measurements(
 )
 NOT_NUMBERS = (math.nan, math.inf, -math.inf)
 MEASURED = [f.name for f in fields(Measurements) if f.name not in ("is_finite", "steps")]
-NEEDED = ("update_norm", "divergence_before", "divergence_after")
+NEEDED = ("update_norm", "value_change", "divergence_before", "divergence_after")
 anything = st.floats(allow_nan=True, allow_infinity=True)
 
 
@@ -60,7 +61,7 @@ def test_a_good_candidate_passes_every_gate() -> None:
     ("gate", "change"),
     [
         ("finite", {"is_finite": False}),
-        ("bounded", {"update_norm": 10.001}),
+        ("bounded", {"value_change": 0.101}),
         ("learned", {"divergence_after": 0.51}),
         ("learned", {"divergence_after": 1.5}),
         ("learned", {"divergence_before": None}),
@@ -85,6 +86,20 @@ def test_each_gate_refuses_on_its_own(gate: str, change: dict[str, float | bool 
     assert verdict.reason == GATES[gate][1]
 
 
+def test_the_bound_is_the_same_for_adapters_of_every_size() -> None:
+    """The norm of an adapter of 43 million values may be far above that of a small one with the same change each."""
+    assert judge(replace(GOOD, update_norm=205.0), CONFIG).is_accepted
+
+
+def test_an_operators_bound_on_the_whole_norm_still_holds() -> None:
+    """It takes the place of the bound on each value, wider or narrower."""
+    narrow, wide = replace(CONFIG, max_update_norm=2.0), replace(CONFIG, max_update_norm=1e9)
+    assert not judge(GOOD, narrow).checks["bounded"]
+    assert judge(replace(GOOD, value_change=9.0), wide).is_accepted
+    with pytest.raises(ConfigError, match=r"max_update_norm must be above 0.*max_value_change"):
+        replace(CONFIG, max_update_norm=0.0)
+
+
 def test_a_divergence_rounded_below_zero_is_none_to_be_made_larger() -> None:
     """Half of a negative divergence is larger than the divergence, so the candidate has to come below it."""
     assert not judge(replace(GOOD, divergence_before=-4e-9, divergence_after=-3e-9), CONFIG).checks["learned"]
@@ -102,11 +117,11 @@ def test_what_is_not_a_number_is_never_accepted(name: str, value: float) -> None
 @given(figures=st.fixed_dictionaries({name: anything | st.none() for name in MEASURED}), is_finite=st.booleans())
 def test_an_accepted_candidate_meets_every_limit(figures: dict[str, Any], is_finite: bool) -> None:
     """Acceptance means that all conditions hold, for any figures."""
-    m = Measurements(is_finite, steps=1, **figures | {"update_norm": figures["update_norm"] or 0.0})
+    m = Measurements(is_finite, steps=1, **figures | {name: figures[name] or 0.0 for name in NEEDED[:2]})
     if not judge(m, CONFIG).is_accepted:
         return
     assert is_finite
-    assert m.update_norm <= CONFIG.max_update_norm
+    assert m.value_change <= CONFIG.max_value_change
     assert m.divergence_before is not None
     assert m.divergence_after is not None
     assert m.divergence_after < m.divergence_before
@@ -118,7 +133,7 @@ def test_an_accepted_candidate_meets_every_limit(figures: dict[str, Any], is_fin
 
 
 @given(
-    name=st.sampled_from(["anchor_divergence", "earlier_drop", "gold_drop", "unasked", "drift", "update_norm"]),
+    name=st.sampled_from(["anchor_divergence", "earlier_drop", "gold_drop", "unasked", "drift", "value_change"]),
     value=st.floats(0, 100),
     more=st.floats(0, 100),
 )
@@ -136,7 +151,7 @@ def test_what_was_not_measured_does_not_refuse(name: str) -> None:
 
 def test_the_first_failing_gate_is_named() -> None:
     """With several failures the reason is that of the first in order."""
-    both = judge(replace(GOOD, is_finite=False, update_norm=99.0), CONFIG)
+    both = judge(replace(GOOD, is_finite=False, value_change=99.0), CONFIG)
     assert both.reason == judge(replace(GOOD, is_finite=False), CONFIG).reason
 
 
@@ -171,7 +186,7 @@ def test_the_first_failing_check_of_several_verdicts_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"max_update_norm": 0.0}, {"max_unasked": -0.1}, {"max_self_rouge": 1.1}, {"num_watched": -1}]
+    "change", [{"max_value_change": 0.0}, {"max_unasked": -0.1}, {"max_self_rouge": 1.1}, {"num_watched": -1}]
 )
 def test_a_gate_that_lets_nothing_through_is_refused(change: dict[str, Any]) -> None:
     """The error names the setting."""

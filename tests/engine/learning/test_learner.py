@@ -170,7 +170,7 @@ async def test_a_gentler_try_that_passes_is_learned(live: Live, monkeypatch: pyt
     """The first candidate goes too far for a strict gate, the one at half the learning rate does not."""
     candidates = live.parts.learner._candidates
     _, usual = await live.pupil()
-    strict = replace(candidates._config.gate, max_update_norm=0.8 * usual.gate["figures"]["update_norm"])
+    strict = replace(candidates._config.gate, max_value_change=0.8 * usual.gate["figures"]["value_change"])
     monkeypatch.setattr(candidates, "_config", replace(candidates._config, gate=strict))
     pupil = await live.person()
     outcome = await live.teach(await live.ask(pupil, QUESTION), usual.note or "no emoji please")

@@ -1,13 +1,16 @@
 """engine.learning.note_probe with the real engine: where a note lives after its lesson."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from storage.kinds import NoteState
 from tests.engine.live import Live
+from tests.engine.samples.test_facts import tell
 
 QUESTION = "Tell me about the koala"
+FACTS = {"my dog is called Rex": ("what is my dog called?", "Rex"), "i live in Oslo": ("where do i live?", "Oslo")}
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -39,3 +42,53 @@ async def test_a_note_deleted_while_it_is_probed_stays_deleted(live: Live) -> No
     await live.engine.delete_note(user_id, outcome.note_id or "")
     await live.engine.settled()
     assert await live.notes(user_id) == []
+
+
+async def test_a_fact_leaves_the_prompt_only_if_the_answer_without_it_is_right(live: Live) -> None:
+    """Two facts told and consolidated: each is in the prompt, or its question is answered by the weights alone."""
+    user_id = await live.person()
+    for told in FACTS:
+        await tell(live, user_id, told)
+    assert (await live.engine.consolidate(user_id)).status == "learned"
+    await live.engine.settled()
+    for note in await live.notes(user_id):
+        question, value = FACTS[note.text]
+        answer = await live.result(user_id, question)
+        if note.state == NoteState.IN_WEIGHTS:
+            assert note.text not in answer.notes
+            assert value in answer.text
+        else:
+            assert note.text in answer.notes
+
+
+async def test_weights_that_do_not_know_a_fact_keep_its_note_in_the_prompt(live: Live) -> None:
+    """Adapter and notes of a person who told a fact that nothing has taught: one note leaves, the fact stays."""
+    user_id, outcome = await live.pupil()
+    await tell(live, user_id, "my dog is called Rex")
+    notes = live.parts.consolidator._facts
+    examined = await notes.examine(await live.notes(user_id))
+    await live.database.write(examined.keep)
+    await live.parts.note_probe.settle(user_id)
+    wish, fact = await live.notes(user_id)
+    assert (wish.text, fact.questions != []) == (outcome.note, True)
+    assert fact.state == NoteState.IN_PROMPT
+    assert fact.probe is not None
+    said = (await live.result(user_id, QUESTION)).notes
+    assert said == [note.text for note in (wish, fact) if note.state == NoteState.IN_PROMPT]
+
+
+async def test_the_engine_calls_of_a_probe_are_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note is scored twice for each prompt, in three rounds at most, and shares its prompts with the others."""
+    user_id, _ = await live.pupil()
+    calls: list[int] = []
+    scored = live.parts.context.trainer.score_in_turn
+
+    async def counted(samples: Any, ref: Any) -> Any:
+        calls.append(len(samples))
+        return await scored(samples, ref)
+
+    monkeypatch.setattr(live.parts.context.trainer, "score_in_turn", counted)
+    await live.parts.note_probe.settle(user_id)
+    rounds, prompts = 3, live.engine.config.note.probe_prompts
+    assert 0 < len(calls) <= 2 * rounds * prompts
+    assert max(calls) <= 4

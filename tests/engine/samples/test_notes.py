@@ -1,5 +1,6 @@
 """engine.samples.notes: when a note leaves the prompt, when it comes back, when a newer one has replaced it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,42 +11,47 @@ from engine.config import NoteConfig
 from engine.prompts.builder import PromptBuilder
 from engine.sample import Score
 from engine.samples.notes import (
-    Probe,
+    GreedyPair,
+    NoteEffect,
+    NoteView,
+    adapter_samples,
+    base_samples,
+    effect_of,
     fitting,
     held_share,
+    is_inert,
     is_superseded,
     next_state,
-    probe_of,
-    probe_samples,
+    placebo,
     prompt_notes,
 )
-from engine.samples.rollouts import Rollout
 from storage.kinds import NoteState
 from storage.tables import Note
 
-CONFIG = NoteConfig(min_gain=0.5, held_share=0.75, inert_effect=0.02, moving_effect=0.05)
-gains = st.lists(st.floats(-20, 20), min_size=1, max_size=8)
+CONFIG = NoteConfig()
+EFFECT = NoteEffect(0.01, 0.01, gain=4.0, gain_beside=4.0, effect=0.5, placebo_effect=0.05, placebo_gain=0.2, alone=0.5)
+SHOWS_NOWHERE = replace(EFFECT, gain=0.1, gain_beside=0.1)
+gains = st.lists(st.tuples(st.floats(-20, 20), st.floats(-20, 20)), min_size=1, max_size=8)
 
 
-def note(text: str, state: NoteState = NoteState.IN_PROMPT) -> Note:
+def note(text: str, state: NoteState = NoteState.IN_PROMPT, **fields: Any) -> Note:
     """A note of a person."""
-    return Note(user_id="u", text=text, state=state)
+    return Note(user_id="u", text=text, state=state, **fields)
 
 
-def probe(gains: list[float], effect: float = 1.0, alone: float = 1.0) -> Probe:
-    """A probe with the same effects on every rollout."""
-    return Probe(gains, [effect] * len(gains), [alone] * len(gains))
+def view(probed: Note, *, newer: bool = False) -> NoteView:
+    """A note alone, or with a newer one beside it."""
+    return NoteView(probed, [probed, note("newer")] if newer else [probed], [])
 
 
-def test_notes_stand_in_the_prompt_until_the_weights_hold_every_one() -> None:
-    """One that is new or being learned brings all of them, oldest first; when all are held none is said."""
-    notes = [
-        note("a"),
-        note("b", NoteState.IN_WEIGHTS),
-        note("c", NoteState.LEARNING),
-    ]
-    assert prompt_notes(notes, has_adapter=True) == notes
-    assert prompt_notes([notes[1]], has_adapter=True) == []
+def test_each_note_leaves_the_prompt_by_itself_once_all_are_probed() -> None:
+    """One that is new or being learned brings all of them back, oldest first; a probed one keeps no other there."""
+    held, stays = note("a", NoteState.IN_WEIGHTS, probe=1.0), note("b", probe=0.2)
+    new, learning = note("c"), note("d", NoteState.LEARNING, probe=0.2)
+    assert prompt_notes([held, stays], has_adapter=True) == [stays]
+    assert prompt_notes([held], has_adapter=True) == []
+    for unknown in (new, learning):
+        assert prompt_notes([held, stays, unknown], has_adapter=True) == [held, stays, unknown]
 
 
 def test_without_an_adapter_every_note_is_said() -> None:
@@ -67,63 +73,111 @@ def test_notes_never_fill_the_context(sizes: list[int]) -> None:
         assert len(newer) == 16 or sum(n.num_tokens for n in newer) + left.num_tokens > 100
 
 
-def test_a_probe_compares_a_note_beside_the_others_and_alone(pocket_tokenizer: Any) -> None:
-    """The first pair differs by the note among the others, the second by the note alone, over the same answer."""
+def test_a_probe_compares_a_note_with_a_placebo_in_its_place(pocket_tokenizer: Any) -> None:
+    """With the adapter among the notes that stay, with the base model among those that the teacher reads, and alone."""
     prompts = PromptBuilder(pocket_tokenizer, 2048)
-    notes = [note("alpha"), note("beta"), note("gamma")]
-    rollout = Rollout([{"role": "user", "content": "hi"}], [1], [7, 8], [-0.1, -0.2])
-    beside, alone = probe_samples(notes[1], notes, rollout, prompts)
-    words = ("alpha", "beta", "gamma")
+    notes = [note(text, seq=seq) for seq, text in enumerate(("alpha", "beta", "gamma"))]
+    seen = NoteView(notes[1], notes, [notes[2]])
+    pair = GreedyPair([{"role": "user", "content": "hi"}], [7, 8], [9])
+    by_adapter, by_base = adapter_samples(seen, pair, prompts), base_samples(seen, pair, prompts)
+    words = ("alpha", "beta", "gamma", "go on")
     said = [
-        [w for w in words if w in pocket_tokenizer.decode(getattr(pair, side))]
-        for pair in (beside, alone)
-        for side in ("student_ids", "teacher_ids")
+        [[w for w in words if w in pocket_tokenizer.decode(ids)] for ids in (sample.student_ids, sample.teacher_ids)]
+        for sample in (*by_adapter, *by_base)
     ]
-    assert said == [["alpha", "gamma"], ["alpha", "beta", "gamma"], [], ["beta"]]
-    assert beside.response_ids == alone.response_ids == [7, 8]
+    assert said == [
+        [["gamma"], ["beta", "gamma"]],
+        [["gamma"], ["gamma", "go on"]],
+        [["alpha", "gamma"], ["alpha", "beta", "gamma"]],
+        [["alpha", "gamma"], ["alpha", "beta", "gamma"]],
+        [["alpha", "gamma"], ["alpha", "gamma", "go on"]],
+        [[], ["beta"]],
+    ]
+    assert {sample.teacher for sample in by_adapter} == {"current"}
+    assert [sample.response_ids for sample in by_base] == [[7, 8], [9], [7, 8], [7, 8]]
+
+
+@pytest.mark.parametrize("text", ["no", "please write in lowercase letters and nothing else", "bitte kurz"])
+def test_a_placebo_is_about_as_long_as_its_note(pocket_tokenizer: Any, text: str) -> None:
+    """Length alone moves a model; it says nothing of what the note asks."""
+    prompts = PromptBuilder(pocket_tokenizer, 2048)
+    unit = prompts.count("ok, go on ")
+    assert abs(prompts.count(placebo(text, prompts)) - prompts.count(text)) <= unit
 
 
 def test_a_probe_reads_the_trainers_scores() -> None:
-    """Gain is the log-likelihood ratio of the whole answer, effect and alone are the divergences."""
-    beside = Score([-2.0, -1.0], [-0.5, -0.5], 0.0, 0.0, 0.3, [], [])
-    alone = Score([-9.0, -9.0], [0.0, 0.0], 0.0, 0.0, 0.7, [], [])
-    assert probe_of([[beside, alone]]) == Probe([2.0], [0.3], [0.7])
+    """Gains are log-likelihood ratios of whole answers, everything else divergences."""
+    scores = [Score([-2.0, -1.0], [-0.5, i - 2.5], 0.0, 0.0, float(i + 1), [], []) for i in range(6)]
+    found = effect_of(scores[:2], scores[2:])
+    assert found == NoteEffect(1, 2, gain=2, gain_beside=3, effect=3, placebo_effect=5, placebo_gain=4, alone=6)
+    assert effect_of(scores[:2], scores[2:5]).alone == 0.0
 
 
 @pytest.mark.parametrize(
     ("measured", "share"),
     [
-        ([3.0, 3.0, 3.0, 3.0], 1.0),
-        ([3.0, 3.0, 3.0, -3.0], 0.75),
-        ([-3.0, -3.0], 0.0),
-        ([3.0, 0.1, -0.1], 1.0),
-        ([50.0, -5.0], 0.5),
-        ([5.0, 5.0, 5.0, -1.0, -1.0], 15 / 17),
-        ([0.1, -0.4, 0.0], None),
+        ([(3.0, 3.0), (3.0, 3.0)], 1.0),
+        ([(9.0, 3.0), (3.0, 3.0)], 1.0),
+        ([(3.0, 3.0), (-3.0, 3.0)], 0.5),
+        ([(-3.0, 3.0)], 0.0),
+        ([(3.0, 3.0), (-3.0, 0.1)], 1.0),
+        ([(0.0, 50.0), (5.0, 5.0)], 0.5),
+        ([(5.0, 0.1), (0.1, -0.4)], None),
     ],
 )
-def test_the_share_counts_the_answers_on_which_the_note_shows(measured: list[float], share: float | None) -> None:
-    """Answers that the note hardly touches say nothing; the others count as far as it moves them, up to a bound."""
-    assert held_share(probe(measured), CONFIG) == (None if share is None else pytest.approx(share))
+def test_the_share_counts_the_answers_that_show_the_note(
+    measured: list[tuple[float, float]], share: float | None
+) -> None:
+    """Where the answer with the note in view does not show it nothing is to be held; elsewhere as far as it does."""
+    effects = [replace(EFFECT, gain=gain, gain_beside=beside) for gain, beside in measured]
+    assert held_share(effects, CONFIG) == (None if share is None else pytest.approx(share))
+
+
+def test_an_answer_that_a_placebo_moves_as_far_does_not_show_the_note() -> None:
+    """On a real model every change of the prompt moves a long answer by some nats."""
+    assert held_share([replace(EFFECT, placebo_gain=-3.0)], CONFIG) is None
 
 
 @pytest.mark.parametrize(
-    ("effect", "alone", "is_replaced"),
-    [(0.01, 0.5, True), (0.03, 0.5, False), (0.01, 0.01, False)],
+    ("moved", "placebo", "on_base", "expected"),
+    [(0.1, 0.06, 0.0, True), (0.1, 0.04, 0.0, False), (0.1, 0.0, 0.06, True), (0.019, 0.0, 0.0, True)],
 )
-def test_a_note_is_replaced_when_it_is_inert_beside_the_others_only(
-    effect: float, alone: float, is_replaced: bool
+def test_a_held_note_moves_the_adapter_hardly_more_than_a_placebo(
+    moved: float, placebo: float, on_base: float, expected: bool
+) -> None:
+    """More than one bound on nats: what any words move is a model's own. A tiny move is none."""
+    found = replace(EFFECT, moved=moved, placebo_moved=placebo, placebo_effect=on_base)
+    assert is_inert([found], CONFIG) is expected
+    expected_state = NoteState.IN_WEIGHTS if expected else NoteState.IN_PROMPT
+    assert next_state(view(note("a")), [found], CONFIG) == expected_state
+
+
+@pytest.mark.parametrize(
+    ("effect", "placebo", "alone", "is_replaced"),
+    [(0.04, 0.05, 0.5, True), (0.06, 0.05, 0.5, False), (0.04, 0.05, 0.09, False), (0.01, 0.0, 0.5, True)],
+)
+def test_a_note_is_replaced_when_it_is_a_placebo_beside_the_others_only(
+    effect: float, placebo: float, alone: float, is_replaced: bool
 ) -> None:
     """It must move the model alone and no longer do so beside the newer ones."""
-    assert is_superseded(probe([0.0, 0.0], effect, alone), CONFIG) is is_replaced
+    found = replace(EFFECT, effect=effect, placebo_effect=placebo, alone=alone)
+    assert is_superseded([found], CONFIG) is is_replaced
 
 
 @pytest.mark.parametrize("state", [NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS])
 def test_a_held_note_leaves_the_prompt_and_a_failed_one_comes_back(state: NoteState) -> None:
     """The probe decides, wherever the note was before."""
-    said = note("a", state)
-    assert next_state(said, probe([3.0] * 4), CONFIG, is_newest=True) == NoteState.IN_WEIGHTS
-    assert next_state(said, probe([3.0, -3.0]), CONFIG, is_newest=True) == NoteState.IN_PROMPT
+    said = view(note("a", state))
+    assert next_state(said, [EFFECT] * 4, CONFIG) == NoteState.IN_WEIGHTS
+    assert next_state(said, [EFFECT, replace(EFFECT, gain=-3.0)], CONFIG) == NoteState.IN_PROMPT
+
+
+def test_a_fact_must_be_right_in_every_answer() -> None:
+    """One wrong answer of eight leaves a share of .875, enough for a wish and not for a fact."""
+    effects = [*[EFFECT] * 7, replace(EFFECT, gain=-9.0)]
+    assert next_state(view(note("a")), effects, CONFIG) == NoteState.IN_WEIGHTS
+    assert next_state(view(note("a", questions=["q"])), effects, CONFIG) == NoteState.IN_PROMPT
+    assert next_state(view(note("a", questions=["q"])), effects[:7], CONFIG) == NoteState.IN_WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -136,25 +190,26 @@ def test_a_held_note_leaves_the_prompt_and_a_failed_one_comes_back(state: NoteSt
 )
 def test_a_note_that_shows_nowhere_stays_where_it_is(before: NoteState, after: NoteState) -> None:
     """A fact that no probe asks about proves nothing either way; only "learning" is over."""
-    assert next_state(note("my dog is Rex", before), probe([0.0, 0.1]), CONFIG, is_newest=True) == after
+    assert next_state(view(note("my dog is Rex", before)), [SHOWS_NOWHERE], CONFIG) == after
 
 
 def test_the_newest_note_is_never_replaced() -> None:
     """The newest note is never superseded, even if it is inert beside older notes."""
-    inert = probe([0.0, 0.0], effect=0.0, alone=1.0)
-    assert next_state(note("a"), inert, CONFIG, is_newest=False) == NoteState.SUPERSEDED
-    assert next_state(note("a"), inert, CONFIG, is_newest=True) != NoteState.SUPERSEDED
+    inert = [replace(EFFECT, effect=0.0)]
+    assert next_state(view(note("a"), newer=True), inert, CONFIG) == NoteState.SUPERSEDED
+    assert next_state(view(note("a")), inert, CONFIG) != NoteState.SUPERSEDED
 
 
 @given(gains, st.booleans(), st.sampled_from((NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS)))
 def test_only_answers_that_follow_it_move_a_note_into_the_weights(
-    measured: list[float], is_newest: bool, state: NoteState
+    measured: list[tuple[float, float]], is_newest: bool, state: NoteState
 ) -> None:
     """A note enters the weights only when enough of the answers that show it follow it, and never stays "learning"."""
-    after = next_state(note("a", state), probe(measured), CONFIG, is_newest=is_newest)
-    shown = [g for g in measured if abs(g) >= CONFIG.min_gain]
+    effects = [replace(EFFECT, gain=gain, gain_beside=beside) for gain, beside in measured]
+    after = next_state(view(note("a", state), newer=not is_newest), effects, CONFIG)
+    shown = [(gain, beside) for gain, beside in measured if beside >= CONFIG.min_gain]
     assert after != NoteState.LEARNING
-    if all(g > 0 for g in shown) and shown:
+    if all(gain >= beside for gain, beside in shown) and shown:
         assert after == NoteState.IN_WEIGHTS
-    if all(g < 0 for g in shown) and shown:
+    if all(gain <= 0 for gain, _ in shown) and shown:
         assert after == NoteState.IN_PROMPT

@@ -42,6 +42,7 @@ def test_an_update_moves_the_student_towards_the_teacher(model: LeanModel) -> No
     assert run.measured.divergence_after < 0.7 * run.measured.divergence_before  # type: ignore[operator]
     assert divergence_of(model, samples[:3], run.slot.export()) < divergence_of(model, samples[:3], None)
     assert run.update_norm > 0
+    assert run.value_change == pytest.approx(run.update_norm / run.slot.flat.numel() ** 0.5)
 
 
 @pytest.mark.parametrize("divergence", [kind for kind in LOSSES if kind != "sampled_token"])

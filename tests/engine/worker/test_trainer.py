@@ -89,7 +89,7 @@ def test_an_update_goes_from_samples_to_a_registered_adapter(worker: Worker, tmp
     assert len(record["heat"]) == 8
     published = worker.heed_publish("u", 7, "ana@1")
     assert published["finite"]
-    assert published["update_norm"] > 0
+    assert 0 < published["value_change"] < published["update_norm"]
     (tmp_path / "adapter_model.safetensors").write_bytes(published["tensors"])
     (tmp_path / "adapter_config.json").write_text(published["config"])
     kept = worker.heed_require().registry.get(7, "/nowhere")
