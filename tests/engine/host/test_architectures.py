@@ -101,14 +101,21 @@ def test_longrope_is_served_as_far_as_it_has_one_set_of_frequencies(
     [
         {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
         {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
-        {"rope_parameters": {"full_attention": {"rope_type": "dynamic"}, "sliding_attention": {"rope_type": "default"}}},
+        {
+            "rope_parameters": {
+                "full_attention": {"rope_type": "dynamic"},
+                "sliding_attention": {"rope_type": "default"},
+            }
+        },
     ],
 )
 def test_dynamic_ntk_is_refused_by_name(tmp_path: Path, config: dict[str, Any]) -> None:
     """vLLM has one set of angles for all prompts, the trainer one for each length. A quantised model is only served."""
     with pytest.raises(ArchitectureNotSupported, match=r"dynamic NTK.*HEED_MODEL"):
         check(folder_of(tmp_path, architectures=["LlamaForCausalLM"], **config))
-    served = check(folder_of(tmp_path, architectures=["LlamaForCausalLM"], quantization_config={"quant_method": "awq"}, **config))
+    served = check(
+        folder_of(tmp_path, architectures=["LlamaForCausalLM"], quantization_config={"quant_method": "awq"}, **config)
+    )
     assert not served.can_learn
 
 
