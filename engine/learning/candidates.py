@@ -18,6 +18,7 @@ from engine.host.trainer_client import Published, Trained
 from engine.sample import Sample
 from engine.samples.context import LearningContext
 from storage.database import Session
+from storage.errors import StorageError
 from storage.learning import versions
 from storage.tables import AdapterVersion, UpdateRun
 
@@ -72,6 +73,16 @@ class Candidates:
         version = await self._database.write(
             lambda s: versions.allocate(s, run.user_id, parent, base_model, run.feedback_id, run.id)
         )
+        try:
+            return await self._decided(run, version, trained, lap, examine, also), version
+        except BaseException:
+            await self._abandon(version)
+            raise
+
+    async def _decided(
+        self, run: UpdateRun, version: AdapterVersion, trained: Trained, lap: Lap, examine: Examine | None, also: Also
+    ) -> Verdict:
+        """Publish and gate a candidate; make an accepted one active."""
         ref = self._adapters.ref(version)
         published = await self._trainer.publish(run.id, ref)
         await self.close(run.id)
@@ -83,7 +94,7 @@ class Candidates:
             await self._trainer.drop(ref)
             await self._adapters.keep_rejected(version, published.tensors, published.config, verdict.to_dict())
             lap("rejected")
-            return verdict, version
+            return verdict
         batch = self._batch[1] if self._batch[0] == run.id else b""
         sha256, size_bytes = await self._adapters.write(version, published.tensors, published.config, batch)
         await self._active.publish(ref)
@@ -95,7 +106,20 @@ class Candidates:
 
         await self._active.flip(run.user_id, self._config.versions.keep, accept)
         lap("activate")
-        return verdict, version
+        return verdict
+
+    async def _abandon(self, version: AdapterVersion) -> None:
+        """Reject a candidate whose update broke off, and drop its tensors from vLLM, worker and disk.
+
+        One that is active by now stays: its transaction was through before.
+        """
+        is_open = False
+        with suppress(StorageError):  # the next start gives it up
+            is_open = await self._database.write(lambda s: versions.reject_open(s, version.user_id, version.number))
+        if is_open:
+            with suppress(EngineError):  # a dead engine remembers nothing
+                await self._host.remove_adapter(self._adapters.ref(version))
+            await self._adapters.remove(version)
 
     async def _examined(self, ref: AdapterRef, verdict: Verdict, examine: Examine) -> Verdict:
         """Let vLLM answer `examine` with the candidate, and no other request; remove it if it is not wanted."""

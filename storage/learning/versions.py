@@ -62,6 +62,15 @@ def reject(s: Session, user_id: str, number: int) -> AdapterVersion:
     return version
 
 
+def reject_open(s: Session, user_id: str, number: int) -> bool:
+    """Give up a version if it is still a candidate, and say if it was; False too if its person is gone."""
+    try:
+        reject(s, user_id, number)
+    except (VersionNotFound, VersionStateError):
+        return False
+    return True
+
+
 def mark_damaged(s: Session, user_id: str, number: int) -> int:
     """Never serve a version again; returns the person's active version afterwards.
 

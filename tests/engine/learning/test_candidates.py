@@ -1,7 +1,9 @@
 """engine.learning.candidates: from samples to a version that is active, or to nothing."""
 
+import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -105,6 +107,36 @@ async def test_a_refused_candidate_is_out_of_reach(live: Live, candidates: Candi
     apart = live.data_dir / REJECTED_FOLDER / user_id / str(version.number)
     assert {f.name for f in apart.iterdir()} == {CONFIG_FILE, TENSORS_FILE, VERDICT_FILE}
     assert json.loads((apart / VERDICT_FILE).read_text())["reason"] == verdict.reason
+
+
+@pytest.mark.parametrize("stage", ["publish", "write", "add_adapter", "flip"])
+async def test_a_lesson_that_breaks_off_leaves_nothing_behind(
+    live: Live, candidates: Candidates, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """Wherever it is cancelled between publishing and the database: no tensors, no files, no open version."""
+    parts = {"publish": candidates._trainer, "write": candidates._adapters, "add_adapter": live.host}
+    part = parts.get(stage, candidates._active)
+    whole = getattr(part, stage)
+
+    async def broken_off(*args: Any) -> None:
+        if stage != "flip":
+            await whole(*args)
+        raise asyncio.CancelledError
+
+    user_id = await live.person()
+    run = await started(live, user_id)
+    trained = await candidates.train(run.id, ZERO_ADAPTER, await samples(live, user_id), LEARN)
+    with monkeypatch.context() as patch:
+        patch.setattr(part, stage, broken_off)
+        with pytest.raises(asyncio.CancelledError):
+            await candidates.activate(run, 0, trained, lambda _phase: None)
+    version = await live.version(user_id, 1)
+    assert version.state == VersionState.REJECTED
+    assert not live.folder(user_id, 1).exists()
+    kept = await live.host.rpc("heed_register", version.lora_int_id, str(live.folder(user_id, 1)))
+    assert not kept["ok"]
+    assert version.lora_int_id not in (await live.host._current()).loaded
+    assert (await live.user(user_id)).active_version == 0
 
 
 async def accepted(live: Live, candidates: Candidates, user_id: str) -> int:

@@ -66,6 +66,14 @@ def test_a_rejected_candidate_changes_nothing_for_the_person(store: Store, ana: 
     assert _allocate(store, ana, kept).number == 3
 
 
+def test_only_an_open_candidate_is_given_up(store: Store, ana: str) -> None:
+    """One that was accepted at that very moment stays, and one of a person who is gone is no error."""
+    kept, left = _accepted(store, ana), _allocate(store, ana).number
+    gone = [store.write(lambda s, n=n: versions.reject_open(s, ana, n)) for n in (kept, left, left, 99)]
+    assert gone == [False, True, False, False]
+    assert _active(store, ana) == kept
+
+
 @pytest.mark.parametrize("move", ["accept", "reject"])
 @pytest.mark.parametrize("state", ["accepted", "rejected", "damaged"])
 def test_only_a_candidate_is_decided_on(store: Store, ana: str, state: str, move: str) -> None:
