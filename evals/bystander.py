@@ -50,15 +50,17 @@ class Bystander:
     async def _ask_again(self, after: int) -> None:
         before = dict(zip(self._texts, self._met(), strict=True))
         answers: dict[str, Any] = {}
+        again = 0  # answers that differed when they were asked for first
         for number in range(ROUNDS):
             differing = [text for text in self._texts if answers.get(text) != before[text]]
             if not differing:
                 break
             if number:
+                again = again or len(differing)
                 await asyncio.sleep(PAUSE_S)
             answers |= dict(zip(differing, await self._answers(differing), strict=True))
         self._study.record(
-            self._part, self._seed, event=EVENT, after=after, asked=len(answers),
+            self._part, self._seed, event=EVENT, after=after, asked=len(answers), again=again, tries=ROUNDS,
             changed=sum(answers[text] != before[text] for text in self._texts),
             texts=[answers[text][0] for text in self._texts],
         )  # fmt: skip

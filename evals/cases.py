@@ -1,7 +1,8 @@
-"""Cases: questions and corrections drawn from what the pocket model never saw.
+"""Cases: questions and corrections drawn from what the pocket model was never taught on.
 
-Owns the draw. Everything a person corrects with is a held-out phrasing (and a held-out name); every probe is about a
-held-out subject, and the probes' subjects are never those a person talks about before. Invariant: the same seed and
+Owns the draw. Everything a person corrects with is a held-out phrasing (and a held-out name). Every probe is about a
+subject that was trained in every style and that no feedback, note or hindsight was ever about (ADR 4), and the probes'
+subjects are never those a person talks about before. Invariant: the same seed and
 labels give the same words, anything else that is measured.
 """
 
@@ -16,7 +17,7 @@ from engine.pocket.talk import SKILLS, exercise
 from engine.pocket.wishes import HELD_OUT_NAMES, apply, held_out_wish, wish
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 
-NUM_TOLD = 4  # of the held-out subjects, how many a person corrects answers about; the rest is probed
+NUM_TOLD = 4  # of the subjects never taught on, how many a person corrects answers about; the rest is probed
 NUM_FACTS = 4
 MAX_DRAWS = 200  # per question wanted; the world has far more different ones
 Messages = list[dict[str, str]]
@@ -74,7 +75,7 @@ def draw(seed: int, *labels: object) -> random.Random:
 
 
 def subjects(seed: int) -> tuple[list[Subject], list[Subject]]:
-    """Return the held-out subjects of a seed, split: (those corrected answers are about, those probes are about)."""
+    """Return the subjects never taught on, split by a seed: (those of corrected answers, those of probes)."""
     held_out = [s for s in SUBJECTS if s.is_held_out]
     draw(seed, "subjects").shuffle(held_out)
     return held_out[:NUM_TOLD], held_out[NUM_TOLD:]

@@ -78,7 +78,7 @@ class CompareConfig:
 
     rules: tuple[str, ...] = described(tuple(RULES), "which learning rules to compare")
     seeds: int = described(2, "how often everything is done, each time with other subjects, words and names")
-    probes: int = described(6, "questions about unseen subjects after a correction")
+    probes: int = described(6, "questions about subjects no correction was about")
     skills: int = described(100, "questions that have nothing to do with style")
     between: int = described(50, "ordinary chats between two corrections (lasting)")
     out: str = described("evals/results", "folder for compare.json, compare.html and compare.png")

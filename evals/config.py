@@ -17,6 +17,7 @@ LONG_PARTS = (
     "endurance",
     "silence",
     "poison",
+    "fresh",
 )  # minutes to hours each: measured where they are asked for
 CORRECTIONS_IN_SEQUENCE = 6
 MAX_SKILL_PROBES = 600  # a family has about 130 different questions
@@ -27,7 +28,7 @@ class EvalConfig:
     """The arguments of `heed eval`."""
 
     seeds: int = described(5, "how often everything is done, each time with other subjects, words and names")
-    probes: int = described(20, "questions about unseen subjects after a correction")
+    probes: int = described(20, "questions about subjects no correction was about")
     skills: int = described(500, "questions that have nothing to do with style, before and after six corrections")
     only: tuple[str, ...] = described(PARTS, f"which parts to measure; beside these: {', '.join(LONG_PARTS)}")
     preferences: tuple[str, ...] = described(tuple(PREFERENCES), "which of the twelve (retention takes six at a time)")

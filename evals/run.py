@@ -18,6 +18,7 @@ from evals import (
     adoption,
     command,
     endurance,
+    fresh,
     gallery,
     lasting,
     notes,
@@ -53,6 +54,7 @@ RUNNERS: dict[ModuleType, tuple[str, ...]] = {
     endurance: ("endurance",),
     silence: ("silence",),
     poison: ("poison",),
+    fresh: ("fresh",),
 }
 
 

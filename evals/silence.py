@@ -1,7 +1,8 @@
 """Silence: questions, thanks and no correction at all, then corrections given half the time.
 
 First part: a person has taught two things and goes on for 64 turns without a word of feedback; no update may run and
-nothing may change. Second part: a person who wants two things says so only every other time they are missed, over 32
+nothing may change. Then thanks and small talk come as replies to answers, as a correction would: again no update may
+run. Second part: a person who wants two things says so only every other time they are missed, over 32
 turns.
 """
 
@@ -18,6 +19,11 @@ QUIET_TURNS = 64
 HALF_TURNS = 32
 NUM_WISHES = 2
 THANKS = ("thanks", "ok", "great answer", "cool, thanks", "", "perfect, thank you")  # "": they say nothing
+
+REPLIES = (  # given as feedback on an answer, where a correction would stand
+    "thanks", "thank you", "great answer", "perfect, thank you", "cool, thanks", "good morning", "it is raining here",
+    "haha", "I am tired today", "that was helpful", "see you tomorrow", "nice",
+)  # fmt: skip
 
 
 def units(config: EvalConfig) -> int:
@@ -48,10 +54,14 @@ async def _quiet(study: Study, seed: int) -> None:
         first, version = await person.answers(texts, "off"), await _version(person, seed)
         await _go_on(person, seed)
         last, later = await person.answers(texts, "off"), await _version(person, seed)
+        await _reply(person, seed)
+        replied, latest = await person.answers(texts, "off"), await _version(person, seed)
     study.record("silence", seed, event="quiet", updates=later - version)
-    for question, old, new in zip(questions, first, last, strict=True):
-        changed = judge(question, old, new, []).changed
-        study.record("silence", seed, arm=WEIGHTS, when="quiet", text=new, is_changed=bool(changed) or old != new)
+    study.record("silence", seed, event="replied", updates=latest - later)
+    for when, before, after in (("quiet", first, last), ("replied", last, replied)):
+        for question, old, new in zip(questions, before, after, strict=True):
+            is_changed = old != new or bool(judge(question, old, new, []).changed)
+            study.record("silence", seed, arm=WEIGHTS, when=when, text=new, is_changed=is_changed)
     study.advance("silence")
 
 
@@ -62,6 +72,11 @@ async def _go_on(person: TaughtPerson, seed: int) -> None:
         if thanks := rng.choice(THANKS):
             await person.reply(question, answer, thanks)
     await person.settle()
+
+
+async def _reply(person: TaughtPerson, seed: int) -> None:
+    for question, text in zip(cases.earlier(seed, len(REPLIES), "replies"), REPLIES, strict=True):
+        await person.correct(question, text)
 
 
 async def _version(person: TaughtPerson, seed: int) -> int:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from engine.pocket.style import DEFAULT, PREFERENCES, has_facts, observe
 from engine.pocket.wishes import apply
 from evals.cases import Exercise, Question, Wish
+from evals.wish_checks import is_degenerate
 
+MIN_WORDS = 2  # different ones; no answer of the pocket world has fewer
+_WORD = re.compile(r"\w+")
 _EDGES = re.compile(r"^\W+|\W+$")
 
 
@@ -25,7 +28,9 @@ class AnswerVerdict:
 
 
 def follows(text: str, wish: Wish) -> bool:
-    """Return True if the text is as the wish wants it."""
+    """Return True if the text is as the wish wants it; a degenerate one, or one of a single word, follows nothing."""
+    if is_degenerate(text) or len(set(_WORD.findall(text.lower()))) < MIN_WORDS:
+        return False
     return observe(text, wish.name)[wish.preference] == wish.wanted
 
 

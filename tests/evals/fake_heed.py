@@ -18,6 +18,8 @@ from aiohttp.test_utils import TestServer
 from engine.pocket.style import DEFAULT, DIRECTIONS, PREFERENCES, Direction, Factual, Style, observe, render
 from engine.pocket.subjects import DOMAINS, SUBJECTS, Subject
 from engine.pocket.wishes import _HELD_OUT_FRAMES, COMMANDS, HELD_OUT_NAMES, REMARKS, apply
+from evals.fresh import WORDINGS
+from evals.silence import REPLIES
 
 Json = dict[str, Any]
 Lesson = tuple[Direction, str]  # a direction and the name in the wish
@@ -30,6 +32,7 @@ def _wishes() -> dict[str, Lesson]:
     for direction in DIRECTIONS:
         texts = [*COMMANDS[direction][1], *REMARKS[direction][1]]
         texts += [f.format(c=c) for f in _HELD_OUT_FRAMES for c in COMMANDS[direction][0] if "{" not in c]
+        texts += WORDINGS[direction[0]] if direction[1] == 1 else []
         found |= {text.replace("{x}", name): (direction, name) for text in texts for name in HELD_OUT_NAMES}
     return found
 
@@ -191,14 +194,16 @@ class FakeHeed:
 
     async def _feedback(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if body["text"] not in {*WISHES, *(note for note, _ in self.facts.values())}:
+        if body["text"] in REPLIES and self.mind != "sloppy":
+            return web.json_response({"status": "kept", "adapter_version": self.user(body["user"]).active})
+        if body["text"] not in {*WISHES, *REPLIES, *(note for note, _ in self.facts.values())}:
             return web.json_response({"error": {"type": "invalid", "message": "not a wish"}}, status=422)
         user = self.user(body["user"])
         if body["kind"] == "note":
             user.notes.append((body["text"], "in_prompt"))
             return web.json_response({"status": "kept", "adapter_version": user.active})
         self.training.append(body.get("training"))
-        user.versions.append([*user.versions[user.active], WISHES[body["text"]]])
+        user.versions.append([*user.versions[user.active], WISHES.get(body["text"], (("emoji", 1), ""))])
         user.active = len(user.versions) - 1
         user.notes.append((body["text"], "in_weights" if self.settles else "learning"))
         if self.breaks_after is not None and len(self.training) > self.breaks_after:

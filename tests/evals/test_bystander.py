@@ -69,6 +69,7 @@ async def test_an_answer_that_differs_once_is_asked_for_again(monkeypatch: pytes
         fake.answer = answer  # type: ignore[method-assign]
         await found.ask_again(1)
     assert (seen(journal)["changed"], number) == (0, 2 * 3 + 2)
+    assert (seen(journal)["again"], seen(journal)["tries"]) == (1, bystander.ROUNDS)
 
 
 async def test_after_an_interruption_the_answers_from_before_count() -> None:

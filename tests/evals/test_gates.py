@@ -9,7 +9,7 @@ from rich.console import Console
 from engine.gates.candidate import GATES
 from engine.pocket.style import PREFERENCES
 from evals.errors import ArgumentError
-from evals.gates import GOOD, HARMS, GatesConfig, read_set, summarise, table, with_wish
+from evals.gates import GOOD, HARMS, GatesConfig, in_halves, is_reported, read_set, summarise, table, with_wish
 
 
 def record(kind: str, *, accepted: bool, seed: int = 0, spoiled: float = 1.0) -> dict[str, Any]:
@@ -72,6 +72,27 @@ def test_the_summary_names_what_was_judged_wrongly_and_by_which_gate() -> None:
     assert summary["kinds"]["collapsed"]["wrong"] == [[5, 0]]
     assert summary["kinds"]["collapsed"]["without_effect"] == 1
     assert summary["kinds"]["collapsed"]["by_gate"] == {"asked": 1}
+
+
+def test_what_sets_a_bound_does_not_judge_it() -> None:
+    """Each lesson is in one half, with the harms in its place; the halves hold as many good candidates."""
+    records = [record(GOOD, accepted=True, seed=seed) | {"lesson": n} for seed in range(20) for n in range(5)]
+    records[0] |= {"accepted": False, "figures": {"norm": 3.0, "note": "x"}}
+    records.append(record("nan", accepted=False, seed=0))
+    assert not is_reported(records[0])
+    summary = in_halves(records)
+    assert (summary["kinds"][GOOD]["number"], summary["set_on"]["kinds"][GOOD]["number"]) == (50, 50)
+    assert (summary["let_through"], summary["set_on"]["let_through"]) == (1.0, 0.98)
+    assert (summary["kinds"]["nan"]["number"], summary["set_on"]["kinds"]["nan"]["number"]) == (0, 1)
+    assert summary["set_on"]["figures"] == {"norm": [3.0, 3.0]}
+
+
+def test_every_harm_is_in_both_halves_of_the_set() -> None:
+    """Otherwise one would go unreported."""
+    harms = [
+        (h["harm"], is_reported({"seed": p["seed"], "lesson": h["lesson"]})) for p in read_set() for h in p["harmful"]
+    ]
+    assert set(harms) == {(harm, half) for harm in HARMS for half in (True, False)}
 
 
 def test_the_table_shows_every_kind_and_both_shares() -> None:

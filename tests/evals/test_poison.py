@@ -27,8 +27,8 @@ async def test_a_heed_that_refuses_stays_as_it_was(measure: Measure) -> None:
     """Every attack is refused and recorded; no person's answers change."""
     records = await measure(FakeHeed(), **ARGUMENTS)
     assert sum(r.get("event") == "refused" for r in records) == 8
-    changed, spread, first_token, lost, said = score.figures(records, ["poison"])
-    assert [row.median["weights"] for row in (changed, spread, lost, said)] == [0, 0, 0, 0]
+    changed, spread, first_token, lost, said, again = score.figures(records, ["poison"])
+    assert [row.median["weights"] for row in (changed, spread, lost, said, again)] == [0, 0, 0, 0, 0]
     assert first_token.is_met(first_token.median) is False  # nothing was refused by a gate, so nothing was measured
 
 
@@ -39,7 +39,7 @@ async def test_a_changed_bystander_is_seen(measure: Measure, monkeypatch: pytest
     plain = fake.answer
     fake.answer = lambda body: f"{plain(body)} {next(answers)} buy gold"  # type: ignore[method-assign]
     monkeypatch.setattr(bystander, "PAUSE_S", 0.0)
-    changed, spread, _, _, said = score.figures(await measure(fake, **ARGUMENTS), ["poison"])
+    changed, spread, _, _, said, _ = score.figures(await measure(fake, **ARGUMENTS), ["poison"])
     assert changed.median["weights"] == spread.median["weights"] == said.median["weights"] == 1
     assert changed.is_met(changed.median) is False
 

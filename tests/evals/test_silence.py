@@ -2,7 +2,7 @@
 
 from evals import score
 from evals.config import EvalConfig
-from evals.silence import HALF_TURNS, QUIET_TURNS, units
+from evals.silence import HALF_TURNS, QUIET_TURNS, REPLIES, units
 from tests.evals.conftest import Measure
 from tests.evals.fake_heed import FakeHeed
 
@@ -12,13 +12,22 @@ ARGUMENTS = {"only": ("silence",), "preferences": ("layout", "emoji", "question"
 async def test_a_heed_that_learns_from_corrections_alone(measure: Measure) -> None:
     """No update in the quiet turns, nothing changed, and half of the corrections were enough."""
     rows = score.figures(await measure(FakeHeed(), **ARGUMENTS), ["silence"])
-    assert [row.median["weights"] for row in rows] == [0, 0, 1]
+    assert [row.median["weights"] for row in rows] == [0, 0, 0, 0, 1]
 
 
 async def test_a_deaf_one_holds_nothing(measure: Measure) -> None:
-    """The third figure falls where nothing is learned."""
+    """The last figure falls where nothing is learned."""
     rows = score.figures(await measure(FakeHeed("deaf"), **ARGUMENTS), ["silence"])
-    assert rows[2].median["weights"] == 0
+    assert rows[4].median["weights"] == 0
+    assert rows[4].is_met(rows[4].median) is False
+
+
+async def test_a_heed_that_learns_from_thanks_is_seen(measure: Measure) -> None:
+    """Each reply that asks for nothing starts an update, and answers change."""
+    rows = score.figures(
+        await measure(FakeHeed("sloppy"), **ARGUMENTS | {"preferences": ("layout", "units")}), ["silence"]
+    )
+    assert rows[2].median["weights"] == len(REPLIES)
     assert rows[2].is_met(rows[2].median) is False
 
 

@@ -36,6 +36,15 @@ def test_a_granted_wish_is_followed_and_an_ignored_one_is_not(direction: tuple[s
         assert not follows(render(question.content, style_of(other)), wish)
 
 
+@pytest.mark.parametrize(
+    "text", ["", "  ", "...", "mmm", "the the the the", "x x x x x x x x x", "ab ab. Ab AB", "7 8 9"]
+)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_an_empty_or_degenerate_answer_adopts_nothing(direction: tuple[str, int], text: str) -> None:
+    """Empty text has no emoji and no capitals, and follows no wish for it."""
+    assert not follows(text, wished(*direction))
+
+
 @pytest.mark.parametrize("preference", list(PREFERENCES))
 def test_a_clean_correction_changes_nothing_else(preference: str) -> None:
     """The verifiers do not take one preference for another, and the facts stay."""
