@@ -131,7 +131,7 @@ class BetterAnswers:
         ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
         rollout = Rollout(answer.messages, [], list(ids), [])
         pairs = [notes.probe_samples(note, live, rollout, self._prompts)[0] for note in live]
-        if any(len(pair.teacher_ids) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
+        if any(len(pair.response_ids) < len(ids) for pair in pairs):  # cut to what the trainer reads
             return "it is too long"
         gains = await self._gains(pairs)
         against = (n.text for n, gain in zip(live, gains, strict=True) if gain < -self._config.curriculum.min_gain)

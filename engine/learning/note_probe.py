@@ -72,9 +72,11 @@ class NoteProbe:
         self, note: Note, live: Sequence[Note], rollouts: Sequence[Rollout], ref: AdapterRef, *, is_last: bool
     ) -> bool:
         """Move a note to where it belongs. Return False if it failed and has to be probed once more."""
+        pairs = [notes.probe_samples(note, live, rollout, self._prompts) for rollout in rollouts]
         scores = [
-            await self._trainer.score_in_turn(notes.probe_samples(note, live, rollout, self._prompts), ZERO_ADAPTER)
-            for rollout in rollouts
+            await self._trainer.score_in_turn(both, ZERO_ADAPTER)
+            for both in pairs
+            if all(sample.response_ids for sample in both)
         ]
         if not scores:
             return True

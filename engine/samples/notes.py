@@ -20,6 +20,7 @@ from engine.config import NoteConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.sample import Sample, Score
+from engine.samples.pairs import Views, pair
 from engine.samples.rollouts import Rollout
 from storage.kinds import NoteState
 from storage.tables import Note
@@ -77,12 +78,8 @@ def probe_samples(note: Note, notes: Sequence[Note], rollout: Rollout, prompts: 
 
 
 def _pair(rollout: Rollout, first: list[str], second: list[str], prompts: PromptBuilder) -> Sample:
-    return Sample(
-        "counterfactual",
-        prompts.prompt_token_ids(with_notes(rollout.messages, first)),
-        prompts.prompt_token_ids(with_notes(rollout.messages, second)),
-        rollout.response_token_ids,
-    )
+    views = Views(with_notes(rollout.messages, first), with_notes(rollout.messages, second))
+    return pair("counterfactual", rollout, views, prompts)
 
 
 def probe_of(scores: Sequence[Sequence[Score]]) -> Probe:

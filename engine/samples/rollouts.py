@@ -137,8 +137,11 @@ class RolloutStore:
         priority: int,
         longest: int | None = None,
     ) -> Rollout:
-        longest = longest or self._config.max_rollout_tokens
-        prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
+        longest = min(longest or self._config.max_rollout_tokens, self._prompts.max_training_tokens // 2)
+        prompts = self._prompts.training_prompts([messages], longest)
+        if not prompts:
+            return Rollout(messages, [], [], [])
+        (prompt,) = prompts
         sampling = Sampling(temperature=temperature, max_tokens=longest)
         whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
         return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
