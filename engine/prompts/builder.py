@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
-from engine.prompts.reasoning import OPENING, parted
+from engine.prompts.reasoning import marks_of, parted
 from engine.prompts.shortening import Views, shortened, without_turns
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
@@ -35,6 +35,7 @@ class PromptBuilder:
         self.max_model_len = max_model_len
         self.max_training_tokens = min(max_training_tokens or max_model_len, max_model_len)
         self._is_thinking = is_thinking
+        self._opening, self._closing = marks_of(tokenizer)
         self._turn_rules = TurnRules.of(tokenizer)
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
@@ -117,7 +118,29 @@ class PromptBuilder:
     def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
         """Return True if the answer to a prompt begins within thoughts, as some chat templates have it."""
         end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
-        return end.rstrip().endswith(OPENING)
+        return end.rstrip().endswith(self._opening)
+
+    def num_thought_tokens(self, response_ids: Sequence[int], *, is_open: bool) -> int:
+        """Count the tokens of the thoughts before an answer, with their marks and blanks; all if they never end.
+
+        `is_open`: its prompt opens them.
+        """
+        begins = str(self._tokenizer.decode(list(response_ids[:_MARK_TOKENS]))).lstrip()
+        if not (is_open or begins.startswith(self._opening)):
+            return 0
+        count = bisect_left(
+            range(len(response_ids)),
+            True,
+            key=lambda n: self._closing in str(self._tokenizer.decode(list(response_ids[:n]))),
+        )
+        while count < len(response_ids) and self.token_text(response_ids[count]).isspace():
+            count += 1
+        return count
+
+    @property
+    def closing_token_ids(self) -> list[int]:
+        """The tokens that end thoughts which would go on for too long."""
+        return self._encoded(f"\n{self._closing}\n\n")
 
     def token_text(self, token_id: int) -> str:
         """Return the text of one token."""

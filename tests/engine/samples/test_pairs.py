@@ -85,3 +85,47 @@ def test_nothing_is_left_of_what_cannot_fit(prompts: PromptBuilder) -> None:
     sample = pairs.pair("correction", rollout(TALK, [4, 2]), views(TALK, "no " * LIMIT), prompts)
     assert sample.response_ids == []
     assert pairs.usable([sample]) == []
+
+
+THOUGHTS, ANSWER = "<think>\nwhy is that so?\n</think>\n\n", "Because."
+
+
+def test_nothing_is_trained_on_thoughts(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """They stand before the answer in both views; the answer alone is trained, with its own log-probabilities."""
+    said, thoughts, answer = TALK[-1:], *(prompts._encoded(text) for text in (THOUGHTS, ANSWER))
+    stored = Rollout(
+        said, prompts.prompt_token_ids(said), [*thoughts, *answer], [-1.0] * len(thoughts) + [-2.0] * len(answer)
+    )
+    sample = pairs.with_behaviour(pairs.pair("correction", stored, views(said), prompts), stored, prompts)
+    assert sample.response_ids == answer
+    assert sample.behaviour_logprobs == [-2.0] * len(answer)
+    for side in (sample.student_ids, sample.teacher_ids, sample.behaviour_ids or []):
+        assert pocket_tokenizer.decode(side).endswith(THOUGHTS)
+    assert "too long" in pocket_tokenizer.decode(sample.teacher_ids)
+
+
+def test_thoughts_that_never_end_teach_nothing(prompts: PromptBuilder) -> None:
+    """There is no answer behind them."""
+    endless = rollout(TALK[-1:], prompts._encoded("<think> and so on and on"))
+    sample = pairs.with_behaviour(pairs.pair("correction", endless, views(TALK[-1:]), prompts), endless, prompts)
+    assert pairs.usable([sample]) == []
+
+
+def test_long_thoughts_leave_room_for_the_answer(prompts: PromptBuilder) -> None:
+    """The end of the thoughts stays, and the whole sample fits."""
+    answer = prompts._encoded(ANSWER)
+    stored = rollout(TALK, [*prompts._encoded("<think>" + "why " * 2 * LIMIT + "</think>\n\n"), *answer])
+    sample = pairs.pair("correction", stored, views(TALK), prompts)
+    assert sample.response_ids == answer
+    assert sample.num_tokens <= LIMIT
+
+
+def test_thoughts_go_where_thinking_is_off_by_now(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """An answer that was thought about under another template is taught without its thoughts."""
+    answer, asked = prompts._encoded(ANSWER), prompts.prompt_token_ids(TALK[-1:])
+    stored = rollout(
+        TALK[-1:], [*prompts._encoded("why?</think>\n\n"), *answer], [*asked, *prompts._encoded("<think>\n")]
+    )
+    sample = pairs.pair("correction", stored, views(TALK[-1:]), prompts)
+    assert sample.response_ids == answer
+    assert sample.student_ids == asked
