@@ -42,7 +42,12 @@ class Parts:
         cls, config: EngineConfig, database: Database, host: VllmHost, adapters: AdapterStore, base_model: str
     ) -> "Parts":
         """Build everything over a running host; `base_model` is the model's fingerprint."""
-        prompts = PromptBuilder(host.tokenizer, host.max_model_len, is_thinking=config.is_thinking)
+        prompts = PromptBuilder(
+            host.tokenizer,
+            host.max_model_len,
+            is_thinking=config.is_thinking,
+            max_training_tokens=config.learn.max_sequence_tokens,
+        )
         bank = load_bank(host.model_folder)
         trainer = TrainerClient(host)
         context = LearningContext(

@@ -60,7 +60,7 @@ class LearnConfig:
     target_modules: tuple[str, ...] = LORA_TARGET_MODULES
     seed: int = 0  # of the fresh adapter's A matrices
     micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
-    max_sequence_tokens: int = 4096  # a longer sample is refused rather than cut
+    max_sequence_tokens: int = 4096  # of prompt and answer; longer conversations lose their oldest turns
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     teacher_temperature: float = 1.0  # of the teacher's own answers

@@ -24,6 +24,7 @@ from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import notes
 from engine.samples.context import LearningContext
+from engine.samples.pairs import Views, pair, usable
 from engine.samples.rollouts import Rollout, RolloutStore
 from storage.conversations import completions
 from storage.database import Session
@@ -131,7 +132,7 @@ class BetterAnswers:
         ids = self._host.tokenizer.encode(draft.text, add_special_tokens=False)
         rollout = Rollout(answer.messages, [], list(ids), [])
         pairs = [notes.beside_sample(note, live, rollout, self._prompts) for note in live]
-        if any(len(pair.teacher_ids) + len(ids) > self._config.learn.max_sequence_tokens for pair in pairs):
+        if any(len(pair.response_ids) < len(ids) for pair in pairs):  # cut to what the trainer reads
             return "it is too long"
         gains = await self._gains(pairs)
         against = (n.text for n, gain in zip(live, gains, strict=True) if gain < -self._config.curriculum.min_gain)
@@ -151,16 +152,13 @@ class BetterAnswers:
         return notes.fitting(live, self._config.note, self._host.max_model_len)
 
     def _pair(self, answer: Completion, said: Sequence[str]) -> Sample:
-        return Sample(
-            "counterfactual",
-            self._prompts.prompt_token_ids(answer.messages),
-            self._prompts.prompt_token_ids(with_notes(answer.messages, said)),
-            answer.completion_token_ids,
-        )
+        views = Views(answer.messages, with_notes(answer.messages, said))
+        return pair("counterfactual", Rollout.of(answer), views, self._prompts)
 
     async def _gains(self, pairs: Sequence[Sample]) -> list[float]:
         """Return log p(y | second context) - log p(y | first), in nats per answer, under the base model."""
-        return [score.gain for score in await self._trainer.score(pairs, ZERO_ADAPTER, _SCORED_AT_ONCE)]
+        scores = iter(await self._trainer.score(usable(pairs), ZERO_ADAPTER, _SCORED_AT_ONCE))
+        return [next(scores).gain if pair.response_ids else 0.0 for pair in pairs]
 
 
 def refusal(answer: str, draft: Draft, min_preserved: float) -> str:

@@ -16,9 +16,10 @@ from engine.gates import drift
 from engine.gates.drift import Audit, Rewritten, Scored
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.sample import Sample
 from engine.samples import notes
 from engine.samples.context import LearningContext
+from engine.samples.pairs import Views, pair, usable
+from engine.samples.rollouts import Rollout
 from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.learning import drift_audits, updates
@@ -80,15 +81,15 @@ class DriftAudit:
 
     async def _scored(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Scored]:
         samples = [
-            Sample(
+            pair(
                 "counterfactual",
-                self._prompts.prompt_token_ids(self._seen_now(c.messages, live, ref)),
-                self._prompts.prompt_token_ids(self._seen_by_base(c.messages, live)),
-                c.completion_token_ids,
+                Rollout.of(c),
+                Views(self._seen_now(c.messages, live, ref), self._seen_by_base(c.messages, live)),
+                self._prompts,
             )
             for c in answers
         ]
-        scores = await self._trainer.score(samples, ref, _SCORED_AT_ONCE)
+        scores = await self._trainer.score(usable(samples), ref, _SCORED_AT_ONCE)
         return [
             Scored(fmean(s.student_logprobs), fmean(s.teacher_logprobs), s.student_entropy, s.teacher_entropy)
             for s in scores

@@ -15,6 +15,7 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.sample import Sample
 from engine.samples.lessons import Lesson
+from engine.samples.pairs import Views, pair
 from engine.samples.rollouts import Rollout
 from engine.samples.spacing import mix
 from storage.conversations import completions
@@ -113,15 +114,10 @@ def steps_of(num_samples: int, num_facts: int, config: EngineConfig) -> int:
 
 def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[Sample]:
     """Return pairs that show what each weak signal changes in the teacher: (notes) against (notes and hindsight)."""
-    return [
-        Sample(
-            "counterfactual",
-            prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, Hindsight())),
-            prompts.prompt_token_ids(teacher_messages(w.completion.messages, notes, w.hindsight)),
-            w.completion.completion_token_ids,
-        )
-        for w in weak
-    ]
+    plain = [teacher_messages(w.completion.messages, notes, Hindsight()) for w in weak]
+    told = [teacher_messages(w.completion.messages, notes, w.hindsight) for w in weak]
+    views = [Views(*both) for both in zip(plain, told, strict=True)]
+    return [pair("counterfactual", w.rollout, seen, prompts) for w, seen in zip(weak, views, strict=True)]
 
 
 def _rehearsal(s: Session, row: Feedback) -> Signal | None:

@@ -1,8 +1,8 @@
 """The samples of a consolidation: corrections rehearsed, facts asked for, weak signals weighed, own prompts, anchors.
 
 Owns the way from a `Snapshot` to samples. Invariants: feedback and notes reach the teacher's prompts only; the teacher
-answers each corrected prompt, too, because the student is about to go there (ADR 5); a sample that is longer than the
-trainer takes is left out rather than ending the consolidation.
+answers each corrected prompt, too, because the student is about to go there (ADR 5); a conversation that is longer than
+the trainer reads is shortened, as in lessons (`engine.samples.pairs`).
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from engine.sample import Sample
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
+from engine.samples.pairs import usable
 from engine.samples.regression import regression_samples
 from storage.tables import Completion, Note
 
@@ -59,13 +60,15 @@ class Rehearsals:
         anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, num_anchors))
         samples += await self._facts.untold(view.live)
         held_out = regression_samples(snapshot.regression, view.notes, Hindsight(), self._prompts)
-        return [*self._fitting(samples), *anchors, *self._fitting(held_out)]
+        return [*usable(samples), *anchors, *held_out]
 
     async def weighed(self, weak: Sequence[Signal], notes: Sequence[str]) -> list[tuple[Signal, float]]:
         """Return the weak signals with their weights: those that move the teacher enough, or have one of their own."""
         found = []
-        scores = await self._trainer.score(material.gaps(weak, notes, self._prompts), ZERO_ADAPTER)
-        for signal, score in zip(weak, scores, strict=True):
+        gaps = zip(weak, material.gaps(weak, notes, self._prompts), strict=True)
+        fitting = [(signal, gap) for signal, gap in gaps if gap.response_ids]
+        scores = await self._trainer.score([gap for _, gap in fitting], ZERO_ADAPTER)
+        for (signal, _), score in zip(fitting, scores, strict=True):
             moved = material.weight_of(score.divergence, self._config.sleep, signal.most, signal.least)
             found.append((signal, moved if signal.weight is None else signal.weight))
         return [(signal, weight) for signal, weight in found if weight > 0]
@@ -94,7 +97,3 @@ class Rehearsals:
         ref = ZERO_ADAPTER if self._config.learn.is_teacher_bare else start
         answers = zip(asked, seen, await self._rollouts.by_teacher(ref, seen), strict=True)
         return [lessons.teacher_sample(a, t, response, self._prompts) for a, t, response in answers]
-
-    def _fitting(self, samples: Sequence[Sample]) -> list[Sample]:
-        longest = self._config.learn.max_sequence_tokens
-        return [sample for sample in samples if sample.response_ids and sample.num_tokens <= longest]

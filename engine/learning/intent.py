@@ -129,6 +129,8 @@ def is_standing(moved: Sequence[float], placebo: Sequence[float], share: float, 
     `moved` and `placebo` are in nats per token, the corrected prompt first. On the others feedback must move at least
     `share` of what it moves on the corrected one, more than a placebo by a factor, and more than `floor`.
     """
+    if not moved:  # the conversation does not fit: there is nothing to compare with
+        return False
     first, *others = moved
     if not others:
         return first > floor

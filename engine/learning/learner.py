@@ -20,6 +20,7 @@ from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
 from engine.learning.progress import ProgressEstimate
 from engine.learning.timer import PhaseTimer
 from engine.learning.update_log import Status
+from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import LearnOutcome
 from engine.sample import Sample
@@ -37,6 +38,7 @@ from storage.people import people
 from storage.tables import Completion, Feedback, Note, UpdateRun
 
 _NOTHING = "This did not tell me what to change."
+_TOO_LONG = "This is longer than I can learn from at once. Say it in fewer words."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
 
 
@@ -127,7 +129,7 @@ class Learner:
             await self._take_note(lesson, update)
         shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
         update.lap("teacher rollouts")
-        taught = lessons.samples(lesson, update.read, others, self._prompts)
+        taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
         return await self._finish(update, [*taught, *rehearsed, *shown, *held_out])
@@ -139,9 +141,10 @@ class Learner:
         update.lap("rollouts")
         shown = await self._teacher_rollouts(update, [lesson.corrected], lesson.hindsight)
         update.lap("teacher rollouts")
-        taught = lessons.samples(lesson, update.notes, [], self._prompts)
+        prompts = self._prompts_of(update)
+        taught = lessons.samples(lesson, update.notes, [], prompts)
         held_out = await self._held_out(lesson, update)
-        return await self._finish(update, [*taught, *shown, *lessons.steady_samples(others), *held_out])
+        return await self._finish(update, [*taught, *shown, *lessons.steady_samples(others, prompts), *held_out])
 
     async def _keep(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Train nothing: a fact becomes a note, thanks approve the answer."""
@@ -155,6 +158,8 @@ class Learner:
 
     async def _finish(self, update: _Update, taught: list[Sample]) -> LearnOutcome:
         """Train on the samples and make the result active, unless there was nothing to learn."""
+        if not any(sample.is_taught for sample in taught):
+            return await self._end(update, update.outcome("kept", update.parent.number, _TOO_LONG))
         samples = await self._with_anchors(update, taught)
         await self._train(update, samples)
         if update.trained.divergence_before < self._config.learn.min_divergence:
@@ -179,7 +184,7 @@ class Learner:
         found = await self._database.read(
             lambda s: regression.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
         )
-        return regression.regression_samples(found, update.notes, lesson.hindsight, self._prompts)
+        return regression.regression_samples(found, update.notes, lesson.hindsight, self._prompts_of(update))
 
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
@@ -189,7 +194,7 @@ class Learner:
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         responses = await self._rollouts.by_teacher(ref, seen)
-        return lessons.teacher_samples(asked, seen, responses, self._prompts)
+        return lessons.teacher_samples(asked, seen, responses, self._prompts_of(update))
 
     async def _lesson(self, row: Feedback) -> Lesson:
         if row.completion_id is None:
@@ -216,6 +221,10 @@ class Learner:
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
         return update
+
+    def _prompts_of(self, update: _Update) -> PromptBuilder:
+        """Return prompts cut to what this update reads: a request may set less than the configuration."""
+        return self._prompts.limited(update.learn.max_sequence_tokens)
 
     def _said(self, live: Sequence[Note]) -> list[str]:
         return notes.said(notes.showing(live), self._config.note, self._host.max_model_len)

@@ -135,8 +135,13 @@ class NoteProbe:
     async def _probe(self, view: NoteView, pairs: Sequence[GreedyPair], ref: AdapterRef) -> Placement:
         effects = []
         for pair in pairs:
-            by_adapter = await self._trainer.score_in_turn(notes.adapter_samples(view, pair, self._prompts), ref)
-            by_base = await self._trainer.score_in_turn(notes.base_samples(view, pair, self._prompts), ZERO_ADAPTER)
+            of_adapter, of_base = (
+                make(view, pair, self._prompts) for make in (notes.adapter_samples, notes.base_samples)
+            )
+            if not all(sample.response_ids for sample in (*of_adapter, *of_base)):
+                continue  # longer than the trainer reads
+            by_adapter = await self._trainer.score_in_turn(of_adapter, ref)
+            by_base = await self._trainer.score_in_turn(of_base, ZERO_ADAPTER)
             effects.append(notes.effect_of(by_adapter, by_base))
         if not effects:
             return Placement(NoteState.IN_PROMPT, None)

@@ -4,13 +4,15 @@ Invariants: text that a person wrote can never become a special token; the syste
 and the newest turns survive cutting; what was generated is never re-tokenised for training, only quoted as context.
 """
 
+import copy
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
-from engine.prompts.reasoning import OPENING, parted
+from engine.prompts.reasoning import marks_of, parted
+from engine.prompts.shortening import Views, shortened, without_turns
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
@@ -22,14 +24,18 @@ _ZERO_WIDTH_SPACE = "\u200b"
 class PromptBuilder:
     """The prompts of one tokenizer: messages as token ids."""
 
-    def __init__(self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Any, max_model_len: int, *, is_thinking: bool = False, max_training_tokens: int | None = None
+    ) -> None:
         """Build prompts for one tokenizer. `max_model_len`: tokens of prompt and answer together.
 
-        `is_thinking` is handed to the chat template.
+        `is_thinking` is handed to the chat template; training reads at most `max_training_tokens` of prompt and answer.
         """
         self._tokenizer = tokenizer
         self.max_model_len = max_model_len
+        self.max_training_tokens = min(max_training_tokens or max_model_len, max_model_len)
         self._is_thinking = is_thinking
+        self._opening, self._closing = marks_of(tokenizer)
         self._turn_rules = TurnRules.of(tokenizer)
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
@@ -48,12 +54,29 @@ class PromptBuilder:
         if len(ids) <= room:
             return ids
         num_turns = sum(m["role"] == "user" for m in messages)
-        fits = bisect_left(range(num_turns), True, key=lambda n: len(self._ids(_without(messages, n), tools)) <= room)
+        fits = bisect_left(
+            range(num_turns), True, key=lambda n: len(self._ids(without_turns(messages, n), tools)) <= room
+        )
         if fits == num_turns:
             raise PromptTooLongError(
                 f"The message has {len(ids)} tokens and the model reads {self.max_model_len}. Shorten it."
             )
-        return self._ids(_without(messages, fits), tools)
+        return self._ids(without_turns(messages, fits), tools)
+
+    def training_prompts(self, views: Views, num_answer_tokens: int, tools: Sequence[Tool] = ()) -> list[list[int]]:
+        """Return the prompts of several views of one conversation, shortened alike to what training reads.
+
+        `num_answer_tokens` are left for the answer. Empty if nothing of the newest message would remain.
+        """
+        room = self.max_training_tokens - num_answer_tokens
+        kept = shortened(views, lambda v: max(len(self._ids(m, tools)) for m in v) - room, self._num_chars)
+        return [] if kept is None else [self._ids(messages, tools) for messages in kept]
+
+    def limited(self, max_training_tokens: int) -> "PromptBuilder":
+        """Return the same prompts for an update that reads no more than `max_training_tokens` of each sample."""
+        limited = copy.copy(self)
+        limited.max_training_tokens = min(max_training_tokens, self.max_model_len)
+        return limited
 
     def turn(self, text: str, limit: int) -> tuple[list[int], int, int]:
         """Return a person's turn behind an answer, without the conversation before it, and where its text lies in it.
@@ -95,7 +118,29 @@ class PromptBuilder:
     def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
         """Return True if the answer to a prompt begins within thoughts, as some chat templates have it."""
         end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
-        return end.rstrip().endswith(OPENING)
+        return end.rstrip().endswith(self._opening)
+
+    def num_thought_tokens(self, response_ids: Sequence[int], *, is_open: bool) -> int:
+        """Count the tokens of the thoughts before an answer, with their marks and blanks; all if they never end.
+
+        `is_open`: its prompt opens them.
+        """
+        begins = str(self._tokenizer.decode(list(response_ids[:_MARK_TOKENS]))).lstrip()
+        if not (is_open or begins.startswith(self._opening)):
+            return 0
+        count = bisect_left(
+            range(len(response_ids)),
+            True,
+            key=lambda n: self._closing in str(self._tokenizer.decode(list(response_ids[:n]))),
+        )
+        while count < len(response_ids) and self.token_text(response_ids[count]).isspace():
+            count += 1
+        return count
+
+    @property
+    def closing_token_ids(self) -> list[int]:
+        """The tokens that end thoughts which would go on for too long."""
+        return self._encoded(f"\n{self._closing}\n\n")
 
     def token_text(self, token_id: int) -> str:
         """Return the text of one token."""
@@ -115,6 +160,11 @@ class PromptBuilder:
                 enable_thinking=self._is_thinking,
             )
         )
+
+    def _num_chars(self, text: str, num_tokens: int) -> int:
+        """Count the characters of the first tokens of a text; one that is cut in two belongs to them."""
+        rest = str(self._tokenizer.decode(self._encoded(text)[num_tokens:])).lstrip("\ufffd")
+        return max(1, len(text) - len(rest))
 
     def _encoded(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
@@ -138,9 +188,3 @@ def _special_tokens(tokenizer: Any) -> set[str]:
     """Return every token that is never text: a tokenizer names some by their role and only lists the others."""
     listed = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
     return listed | set(tokenizer.all_special_tokens)
-
-
-def _without(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatMessage]:
-    """Drop the `num_turns` oldest user messages and the answers to them; fewer than all user messages."""
-    users = [i for i, m in enumerate(messages) if m["role"] == "user"]
-    return [*messages[: users[0]], *messages[users[num_turns] :]] if num_turns else list(messages)

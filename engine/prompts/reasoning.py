@@ -6,9 +6,10 @@ ids are not touched: the record of an answer holds its thoughts, too.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 OPENING, CLOSING = "<think>", "</think>"
+_OTHER_MARKS = (("[THINK]", "[/THINK]"), ("<seed:think>", "</seed:think>"))  # of Mistral's and Seed's templates
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,15 @@ class Reasoning:
         said, self._held = self._held if self._has_said else self._held.lstrip(), ""
         self._has_said = self._has_said or bool(said)
         return said
+
+
+def marks_of(tokenizer: Any) -> tuple[str, str]:
+    """Return the marks around a model's thoughts: those that its chat template or its tokens name, else `<think>`."""
+    named = [
+        str(getattr(tokenizer, "chat_template", "") or ""),
+        *(str(t) for t in tokenizer.added_tokens_decoder.values()),
+    ]
+    return next((marks for marks in _OTHER_MARKS if any(marks[0] in text for text in named)), (OPENING, CLOSING))
 
 
 def parted(text: str) -> ReasoningParts:

@@ -17,6 +17,7 @@ from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import lessons, questions
 from engine.samples.context import LearningContext
+from engine.samples.pairs import usable
 from engine.samples.questions import NoteQuestion
 from engine.samples.rollouts import Rollout
 from engine.samples.spacing import spread
@@ -120,8 +121,8 @@ class Facts:
 
     async def _gap(self, messages: list[ChatMessage], note: Note, response_ids: list[int]) -> float:
         pair = lessons.teacher_sample(messages, with_notes(messages, [note.text]), response_ids, self._prompts)
-        (score,) = await self._trainer.score([pair], ZERO_ADAPTER)
-        return score.divergence
+        scores = await self._trainer.score(usable([pair]), ZERO_ADAPTER)
+        return scores[0].divergence if scores else 0.0
 
     async def _answers(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
         return await self._rollouts.greedy_answers(ref, conversations, self._config.learn.max_rollout_tokens)

@@ -11,6 +11,8 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
 from engine.requests import ChatMessage
 from engine.sample import Kind, Sample
+from engine.samples import pairs
+from engine.samples.pairs import Views
 from engine.samples.rollouts import Rollout
 from storage.kinds import FeedbackKind
 from storage.tables import Completion, Feedback
@@ -55,7 +57,8 @@ def samples(
 ) -> list[Sample]:
     """Return the corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
     first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
-    return [first, *(sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals)]
+    others = [sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals]
+    return pairs.usable([first, *others])
 
 
 def anchor_samples(anchors: Sequence[Rollout]) -> list[Sample]:
@@ -63,9 +66,10 @@ def anchor_samples(anchors: Sequence[Rollout]) -> list[Sample]:
     return [Sample("anchor", r.prompt_token_ids, r.prompt_token_ids, r.response_token_ids) for r in anchors]
 
 
-def steady_samples(others: Sequence[Rollout]) -> list[Sample]:
+def steady_samples(others: Sequence[Rollout], prompts: PromptBuilder) -> list[Sample]:
     """Return other prompts that stay as the version before answers them."""
-    return [replace(sample, teacher="current") for sample in anchor_samples(others)]
+    held = [pairs.pair("anchor", r, Views(r.messages, r.messages), prompts) for r in others]
+    return [replace(sample, teacher="current") for sample in pairs.usable(held)]
 
 
 def moves(
@@ -73,36 +77,23 @@ def moves(
 ) -> list[Sample]:
     """Return pairs that show how the feedback alone moves the teacher: (notes) against (notes and feedback).
 
-    The first is the corrected prompt, the others are the counterfactual ones.
+    The first is the corrected prompt, the others are the counterfactual ones; there are none if the first does not fit.
     """
-    return [
-        Sample(
-            "correction",
-            _prompt(r, notes, Hindsight(), prompts),
-            _prompt(r, notes, lesson.hindsight, prompts),
-            r.response_token_ids,
-        )
-        for r in (lesson.corrected, *counterfactuals)
-    ]
+    first, *others = [_move(r, notes, lesson.hindsight, prompts) for r in (lesson.corrected, *counterfactuals)]
+    return pairs.usable([first, *others]) if first.response_ids else []
 
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
     """Return one answer: the student sees the conversation, the teacher also the notes and the hindsight."""
-    return Sample(
-        kind,
-        prompts.prompt_token_ids(rollout.messages, tools=rollout.tools),
-        _prompt(rollout, notes, hindsight, prompts),
-        rollout.response_token_ids,
-        behaviour_logprobs=rollout.logprobs,
-        behaviour_ids=rollout.prompt_token_ids,
-    )
+    views = Views(rollout.messages, teacher_messages(rollout.messages, notes, hindsight))
+    return pairs.with_behaviour(pairs.pair(kind, rollout, views, prompts), rollout, prompts)
 
 
 def teacher_sample(
     asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
 ) -> Sample:
     """Return an answer of the teacher, without importance weight: off-policy on purpose (GKD, arXiv 2306.13649)."""
-    return Sample("counterfactual", prompts.prompt_token_ids(asked), prompts.prompt_token_ids(seen), response_ids)
+    return pairs.pair("counterfactual", Rollout(list(asked), [], response_ids, []), Views(asked, seen), prompts)
 
 
 def teacher_samples(
@@ -113,8 +104,11 @@ def teacher_samples(
 ) -> list[Sample]:
     """Return the teacher's answers to several conversations; empty ones are left out."""
     answers = zip(asked, seen, responses, strict=True)
-    return [teacher_sample(*answer, prompts) for answer in answers if answer[2]]
+    return pairs.usable([teacher_sample(*answer, prompts) for answer in answers])
 
 
-def _prompt(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> list[int]:
-    return prompts.prompt_token_ids(teacher_messages(rollout.messages, notes, hindsight), tools=rollout.tools)
+def _move(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
+    views = Views(
+        teacher_messages(rollout.messages, notes, Hindsight()), teacher_messages(rollout.messages, notes, hindsight)
+    )
+    return pairs.pair("correction", rollout, views, prompts)

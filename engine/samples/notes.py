@@ -18,7 +18,7 @@ notes' states.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.config import NoteConfig, Teacher
@@ -26,6 +26,8 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
 from engine.sample import Sample, Score
+from engine.samples import pairs
+from engine.samples.pairs import Views
 from engine.samples.rollouts import Rollout
 from storage.kinds import NoteState
 from storage.tables import Note
@@ -223,5 +225,5 @@ def _pair(
     prompts: PromptBuilder,
     teacher: Teacher | None = None,
 ) -> Sample:
-    student, seen = (prompts.prompt_token_ids(with_notes(messages, notes)) for notes in (first, second))
-    return Sample("counterfactual", student, seen, response, teacher=teacher)
+    views = Views(with_notes(messages, first), with_notes(messages, second))
+    return replace(pairs.pair("counterfactual", Rollout(messages, [], response, []), views, prompts), teacher=teacher)

@@ -5,13 +5,13 @@ configuration allows, so that measuring costs an update a few milliseconds; undo
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.config import GateConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.sample import Kind, Sample
-from engine.samples.lessons import teacher_sample
+from engine.samples.pairs import Views, pair, usable
+from engine.samples.rollouts import Rollout
 from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.database import Session
@@ -43,13 +43,9 @@ def regression_samples(
     watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> list[Sample]:
     """Return the answers as samples: the student without notes, the teacher with the notes and the new feedback."""
-    return [
-        replace(
-            teacher_sample(c.messages, teacher_messages(c.messages, notes, hindsight), c.completion_token_ids, prompts),
-            kind=kind,
-        )
-        for kind, c in watched
-    ]
+    views = [Views(c.messages, teacher_messages(c.messages, notes, hindsight)) for _, c in watched]
+    found = zip(watched, views, strict=True)
+    return usable([pair(kind, Rollout.of(c), seen, prompts) for (kind, c), seen in found])
 
 
 def _corrected(s: Session, user_id: str) -> list[str]:

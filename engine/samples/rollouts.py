@@ -11,11 +11,12 @@ import random
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
 from engine.host.vllm_host import VllmHost
+from engine.host.vllm_types import HostChunk
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
 from engine.requests import GIVEN, TOOLS, ChatMessage, Sampling, Tool
@@ -137,11 +138,36 @@ class RolloutStore:
         priority: int,
         longest: int | None = None,
     ) -> Rollout:
-        longest = longest or self._config.max_rollout_tokens
-        prompt = self._prompts.prompt_token_ids(messages, reserve_tokens=longest)
+        longest = min(longest or self._config.max_rollout_tokens, self._prompts.max_training_tokens // 2)
+        prompts = self._prompts.training_prompts([messages], longest)
+        if not prompts:
+            return Rollout(messages, [], [], [])
+        (prompt,) = prompts
         sampling = Sampling(temperature=temperature, max_tokens=longest)
         whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        if whole.finish_reason == "length" and self._is_all_thoughts(prompt, whole.token_ids):
+            whole = await self._closed(prompt, whole, sampling, ref, priority)
         return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
+
+    def _is_all_thoughts(self, prompt: list[int], token_ids: list[int]) -> bool:
+        is_open = self._prompts.opens_thoughts(prompt)
+        return len(token_ids) == self._prompts.num_thought_tokens(token_ids, is_open=is_open)
+
+    async def _closed(
+        self, prompt: list[int], whole: HostChunk, sampling: Sampling, ref: AdapterRef, priority: int
+    ) -> HostChunk:
+        """Return an answer whose thoughts went on for too long: they are ended, and what is said then is the answer."""
+        thoughts = [*whole.token_ids, *self._prompts.closing_token_ids]
+        read = [*prompt, *thoughts]
+        room = min(sampling.max_tokens or 0, self._prompts.room_for(read))
+        if room < 1:
+            return whole
+        sampling = replace(sampling, max_tokens=room)
+        said = await self._host.complete(read, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        unread = [0.0] * (len(thoughts) - len(whole.logprobs))  # of the mark: thoughts are compared with nothing
+        return replace(
+            said, token_ids=[*thoughts, *said.token_ids], logprobs=[*whole.logprobs, *unread, *said.logprobs]
+        )
 
 
 def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:

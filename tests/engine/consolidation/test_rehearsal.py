@@ -72,13 +72,14 @@ async def test_a_weak_signal_brings_its_weight(live: Live) -> None:
     assert [s.weight for s in found if s.kind == "counterfactual"] == [0.125, 0.125]
 
 
-async def test_what_is_too_long_for_the_trainer_is_left_out(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One endless answer does not end every consolidation of its person."""
+async def test_what_is_too_long_for_the_trainer_is_shortened(live: Live) -> None:
+    """One endless answer does not end every consolidation of its person: it is read as far as training reads."""
     one = await signal(live, await live.person())
     one.completion.completion_token_ids *= 1 + 4096 // len(one.completion.completion_token_ids)
     one.completion.logprobs *= 1 + 4096 // len(one.completion.logprobs)
     found = await samples(live, [], [one])
-    assert [sample.kind for sample in found].count("counterfactual") == 1  # the teacher's own answer
+    assert [sample.kind for sample in found].count("counterfactual") == 2  # as given, and the teacher's own
+    assert max(sample.num_tokens for sample in found) == live.parts.context.prompts.max_training_tokens
 
 
 async def test_only_what_moves_the_teacher_weighs_anything(live: Live) -> None:

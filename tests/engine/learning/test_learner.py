@@ -15,7 +15,6 @@ from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
 from tests.engine.live import Live
-from tests.engine.rows import completion
 from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
@@ -226,12 +225,10 @@ async def test_an_unknown_training_value_fails_the_update_and_nothing_else(live:
 
 
 async def test_an_update_that_cannot_finish_leaves_no_candidate(live: Live) -> None:
-    """A stored answer without tokens cannot be trained on: the update fails and its row says so."""
+    """A teacher that is not loaded: the update fails and its row says so."""
     user_id = await live.person()
-    empty = await live.database.write(
-        lambda s: completions.add(s, completion(user_id, completion_token_ids=[], logprobs=[]))
-    )
-    outcome = await live.teach(empty, "too long")
+    answer = await live.ask(user_id, QUESTION)
+    outcome = await live.teach(answer, "too long", training={"teacher": "external"})
     assert outcome.status == "rejected"
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.FAILED
     runs = await live.engine.update_log(user_id, 9)
@@ -321,3 +318,22 @@ async def test_an_adapter_has_its_persons_shape(live: Live) -> None:
         assert (config["r"], config["lora_alpha"]) == (32, 64)
         assert sorted(config["target_modules"]) == ["down_proj", "q_proj", "v_proj"]
     assert (await live.ask(user_id, "Tell me about the tiger")).adapter_version == numbers[-1]
+
+
+async def test_a_conversation_longer_than_training_reads_is_learned_from(live: Live) -> None:
+    """The corrected one, and the person's other one that is taught beside it: both lose their oldest turns."""
+    user_id, limit = await live.person(), 300
+    turns = [{"role": role, "content": f"{role} says {i}"} for i in range(40) for role in ("user", "assistant")]
+    other = await live.ask(user_id, "What is judo?", prior=tuple(turns), notes="off")
+    answer = await live.ask(user_id, QUESTION, prior=tuple(turns), notes="off")
+    assert min(len(other.prompt_token_ids), len(answer.prompt_token_ids)) > limit
+    training = {"max_sequence_tokens": limit, "num_counterfactuals": 2}
+    with live.open_gates():
+        outcome = await live.teach(answer, "no emoji please", training=training, scope="always")
+    assert outcome.status == "learned", outcome.reason
+    batch = (live.folder(user_id, outcome.adapter_version) / BATCH_FILE).read_text().splitlines()[1:]
+    samples = [json.loads(line) for line in batch]
+    assert max(len(s["teacher_ids"]) + len(s["response_ids"]) for s in samples) <= limit
+    shown = [live.host.tokenizer.decode(s["student_ids"]) for s in samples if s.get("behaviour_logprobs") is None]
+    assert any("user says 39" in text and "user says 0" not in text and QUESTION in text for text in shown)
+    assert any("user says 39" in text and "What is judo?" in text for text in shown)

@@ -218,3 +218,22 @@ def test_a_prompt_that_opens_thoughts_is_seen(with_tools: Any) -> None:
     with_tools.chat_template = TOOLS_TEMPLATE + "<think>\n"
     assert prompts.opens_thoughts(prompts.prompt_token_ids(user("hi")))
     assert prompts.text(with_tools.encode("<think>why</think>\n\nso", add_special_tokens=False)) == "so"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open", "answer"),
+    [
+        ("Because.", False, "Because."),
+        ("<think>why?</think>\n\nBecause.", False, "Because."),
+        ("why?\n</think>\n\nBecause.", True, "Because."),
+        ("why?\n</think>\n\nBecause.", False, "why?\n</think>\n\nBecause."),
+        ("<think>why? why?", False, ""),
+        ("why? why?", True, ""),
+        ("", True, ""),
+    ],
+)
+def test_thoughts_are_counted_in_tokens(prompts: PromptBuilder, text: str, is_open: bool, answer: str) -> None:
+    """What is left behind them is the answer; unfinished ones leave nothing."""
+    ids = prompts._encoded(text)
+    count = prompts.num_thought_tokens(ids, is_open=is_open)
+    assert prompts._tokenizer.decode(ids[count:]) == answer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.prompts.reasoning import Reasoning, ReasoningParts, parted, without_thoughts
+from engine.prompts.reasoning import Reasoning, ReasoningParts, marks_of, parted, without_thoughts
 from tests.engine.live import Live
 
 PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "why", "because", "</", ">"]
@@ -88,3 +88,17 @@ async def test_a_template_that_opens_the_thoughts_is_seen(
     assert result.text == ""
     assert result.reasoning.strip()
     assert len(result.completion_token_ids) == len(result.logprobs) > 1
+
+
+class Named:
+    """A tokenizer with a chat template and one token."""
+
+    def __init__(self, template: str | None, token: str = "") -> None:
+        self.chat_template = template
+        self.added_tokens_decoder = {7: token}
+
+
+def test_a_model_names_the_marks_of_its_thoughts() -> None:
+    """In its chat template or among its tokens; a model that names none has the usual ones."""
+    assert marks_of(Named("{{ bos }}[THINK]")) == marks_of(Named(None, "[THINK]")) == ("[THINK]", "[/THINK]")
+    assert marks_of(Named("{{ bos }}<think>")) == marks_of(Named(None)) == ("<think>", "</think>")

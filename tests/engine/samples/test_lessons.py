@@ -1,5 +1,6 @@
 """engine.samples.lessons: what an update trains on; feedback and notes reach the teacher only."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,11 +40,11 @@ def answer() -> Completion:
     )
 
 
-def test_other_prompts_are_held_to_the_version_before() -> None:
+def test_other_prompts_are_held_to_the_version_before(prompts: PromptBuilder) -> None:
     """A remark's steady samples: the same prompt for both, and the version that is trained as the teacher."""
-    (sample,) = lessons.steady_samples([other()])
+    (sample,) = lessons.steady_samples([other()], prompts)
     assert (sample.kind, sample.teacher) == ("anchor", "current")
-    assert sample.student_ids == sample.teacher_ids == [1, 2]
+    assert sample.student_ids == sample.teacher_ids == prompts.prompt_token_ids(other().messages)
 
 
 def test_a_lesson_knows_the_persons_own_choice() -> None:
@@ -150,3 +151,33 @@ def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, 
     assert "too long" in pocket_tokenizer.decode(sample.teacher_ids)
     assert sample.response_ids == [7, 2]
     assert sample.behaviour_logprobs is None
+
+
+def long_talk(turns: int) -> list[dict[str, str]]:
+    """A conversation of many turns with a system message."""
+    told = [[("user", f"question {i}"), ("assistant", f"answer {i}")] for i in range(turns)]
+    return [CHAT[0], *({"role": role, "content": text} for turn in told for role, text in turn), CHAT[1]]
+
+
+def test_a_conversation_longer_than_training_reads_is_still_a_lesson(prompts: PromptBuilder) -> None:
+    """The corrected one and a person's other ones alike; every sample fits, in every context."""
+    row = answer()
+    row.messages, row.prompt_token_ids = long_talk(40), [9] * 900
+    long_one = Lesson.of(Feedback(user_id="u", kind=FeedbackKind.CORRECTION, text="too long"), row)
+    short = prompts.limited(200)
+    others = [replace(other(), messages=long_talk(60))]
+    made = lessons.samples(long_one, NOTES, others, short)
+    assert [sample.kind for sample in made] == ["correction", "counterfactual"]
+    for sample in [*made, *lessons.moves(long_one, NOTES, others, short), *lessons.steady_samples(others, short)]:
+        assert sample.num_tokens <= 200
+        sample.check()
+
+
+def test_nothing_is_compared_if_the_corrected_prompt_does_not_fit(prompts: PromptBuilder) -> None:
+    """The first move is the corrected one's; another must not take its place."""
+    row = answer()
+    row.messages = [{"role": "system", "content": "be kind " * 100}, CHAT[1]]
+    endless = Lesson.of(Feedback(user_id="u", kind=FeedbackKind.CORRECTION, text="too long"), row)
+    short = prompts.limited(100)
+    assert lessons.moves(endless, [], [other()], short) == []
+    assert [sample.kind for sample in lessons.samples(endless, [], [other()], short)] == ["counterfactual"]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import GateConfig
+from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight
 from engine.samples.regression import find, regression_samples
 from storage.conversations import completions
@@ -79,20 +80,13 @@ async def test_never_more_nor_longer_than_allowed(tmp_path: Path) -> None:
     assert all(len(c.prompt_token_ids) <= 14 for _, c in found)
 
 
-def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not() -> None:
+def test_the_teacher_sees_notes_and_feedback_and_the_student_does_not(pocket_tokenizer: Any) -> None:
     """One sample per answer, of its kind, with its very tokens."""
-
-    class Words:
-        """A prompt builder whose ids are the words' lengths."""
-
-        def prompt_token_ids(self, messages: list[dict[str, str]]) -> list[int]:
-            """One id per message."""
-            return [len(m["content"]) for m in messages]
-
-    answer = completion("ana")
-    (made,) = regression_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), Words())  # type: ignore[arg-type]
+    answer, prompts = completion("ana"), PromptBuilder(pocket_tokenizer, 2048)
+    (made,) = regression_samples([("earlier", answer)], ["be brief"], Hindsight(feedback="no"), prompts)
     assert made.kind == "earlier"
     assert made.response_ids == answer.completion_token_ids
-    assert made.student_ids == [2]
-    assert len(made.teacher_ids) == 2
-    assert made.teacher_ids[1] > 2
+    assert made.student_ids == prompts.prompt_token_ids(answer.messages)
+    seen = pocket_tokenizer.decode(made.teacher_ids)
+    assert "be brief" in seen
+    assert "Feedback of this person" in seen

@@ -1,5 +1,6 @@
 """engine.samples.rollouts: answers of the adapter that is about to learn, made before they are needed."""
 
+import copy
 import random
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
 from engine.prompts.bank import Bank
+from engine.prompts.builder import PromptBuilder
 from engine.samples.rollouts import RolloutStore, own_rollouts
 from storage.tables import Completion
 from tests.engine.live import Live
@@ -157,3 +159,17 @@ async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
 async def test_the_draw_is_a_function_of_the_seed() -> None:
     """The same seed draws the same topics from a bank."""
     assert BANK.sample_topics(2, random.Random(4)) == BANK.sample_topics(2, random.Random(4))
+
+
+async def test_thoughts_of_a_rollout_come_to_an_end(live: Live) -> None:
+    """A template that opens thoughts, and a model that never ends them: they are ended, and the answer follows."""
+    tokenizer = copy.deepcopy(live.host.tokenizer)
+    tokenizer.chat_template += "{{ '<think>\\n' }}"
+    prompts = PromptBuilder(tokenizer, live.host.max_model_len)
+    store = RolloutStore(live.host, prompts, BANK, LearnConfig(max_rollout_tokens=4))
+    for rollout in await store.prepare(ZERO_ADAPTER, [], 2):
+        assert prompts.opens_thoughts(rollout.prompt_token_ids)
+        count = prompts.num_thought_tokens(rollout.response_token_ids, is_open=True)
+        assert count == 4 + len(prompts.closing_token_ids)
+        assert 0 < len(rollout.response_token_ids) - count <= 4
+        assert len(rollout.logprobs) == len(rollout.response_token_ids)
