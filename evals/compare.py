@@ -2,11 +2,13 @@
 
 Every rule is a setting of heed's own trainer, run by a heed of its own whose gates let everything through, so that
 what is compared is the rule. Other systems' rules get the best learning rate of a sweep: the one at which most of the
-first corrections are adopted. What is measured of a rule goes to compare.jsonl at once, and the same command goes on
-where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
+first corrections are adopted. In the pocket's world every part is measured; any other model over the wishes of
+`heed eval real`, each rule with its own number of steps. What is measured of a rule goes to compare.jsonl at once, and
+the same command goes on where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
 """
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +17,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evals import command, picture, provenance, report, score, server
+from evals import command, picture, provenance, real, real_score, report, score, server
 from evals.arguments import described
 from evals.arms import NOTES, WEIGHTS
 from evals.config import EvalConfig
 from evals.errors import ArgumentError
-from evals.figure import Figure
+from evals.figure import Figure, figure
 from evals.journal import Journal, measured, unfinished
+from evals.real import RealConfig
 from evals.report import Picture
 from evals.run import evaluate, units
 from evals.study import Advance
@@ -41,6 +44,16 @@ ALONE = {  # one sample, nothing held still, and the whole parent: what the othe
 }  # fmt: skip
 
 
+REAL_MEASURED = ("adoption", "reversal", "retention", "closed")
+REAL_SWEEP = ("shorter", "lowercase", "formal", "longer")
+NUM_SWEPT = 2  # of the wishes, by which a rate is chosen on a real model
+_RATIOS = (
+    ("adoption", "mean"), ("adoption", "worst"), ("retention", "mean"), ("retention", "worst"), ("reversal", "mean"),
+)  # fmt: skip
+DATA = "compare-heed"  # of the heeds that are measured on a real model: its files are made once for all rules
+Measurement = EvalConfig | RealConfig
+
+
 @dataclass(frozen=True)
 class Rule:
     """One way of learning: settings of the trainer, and the learning rates to try (none: the shipped one)."""
@@ -48,6 +61,7 @@ class Rule:
     about: str
     learn: Mapping[str, Any]
     rates: tuple[float, ...] = ()
+    real_rates: tuple[float, ...] = ()  # on a model that is not the pocket's
 
 
 RULES: dict[str, Rule] = {
@@ -57,17 +71,20 @@ RULES: dict[str, Rule] = {
         {**ALONE, "reads_notes": False, "divergence": "jsd", "jsd_alpha": 0.5, "top_k": 100, "steps": 1,
          "keeps_optimizer": True},
         (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
+        (1e-3, 3e-3, 1e-2, 3e-2),
     ),
     "continualcode": Rule(
         "current teacher, newest feedback only, sampled-token advantage, one step, the optimizer kept",
         {**ALONE, "reads_notes": False, "teacher": "current", "divergence": "sampled_token", "steps": 1,
          "keeps_optimizer": True},
         (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
+        (1e-3, 3e-3, 1e-2, 3e-2),
     ),
     "sft": Rule(
         "fine-tuning on what the teacher makes of the corrected answer, ten steps",
         {**ALONE, "divergence": "hard_label", "num_teacher_rollouts": 1, "steps": 10},
         (1e-3, 3e-3, 1e-2, 3e-2),
+        (1e-4, 3e-4, 1e-3, 3e-3),
     ),
 }  # fmt: skip
 
@@ -77,6 +94,8 @@ class CompareConfig:
     """The arguments of `heed eval compare`."""
 
     rules: tuple[str, ...] = described(tuple(RULES), "which learning rules to compare")
+    model: str = described(provenance.POCKET, "pocket, or the model to compare on, as HEED_MODEL")
+    wishes: tuple[str, ...] = described(REAL_SWEEP, "wishes of `heed eval real`, on a model that is not the pocket's")
     seeds: int = described(2, "how often everything is done, each time with other subjects, words and names")
     probes: int = described(6, "questions about subjects no correction was about")
     skills: int = described(100, "questions that have nothing to do with style")
@@ -92,8 +111,22 @@ class CompareConfig:
         _ = self.whole
 
     @property
-    def whole(self) -> EvalConfig:
+    def is_real(self) -> bool:
+        """True where the wishes of `heed eval real` are measured."""
+        return self.model != provenance.POCKET
+
+    def rates(self, name: str) -> tuple[float, ...]:
+        """Return the learning rates to try with a rule."""
+        return RULES[name].real_rates if self.is_real else RULES[name].rates
+
+    @property
+    def whole(self) -> Measurement:
         """The settings that every rule is measured with in the end."""
+        if self.is_real:
+            return RealConfig(
+                model=self.model, only=REAL_MEASURED, wishes=self.wishes, seeds=self.seeds, prompts=self.probes,
+                out=self.out,
+            )  # fmt: skip
         return EvalConfig(
             only=MEASURED,
             histories=(0,),
@@ -104,8 +137,10 @@ class CompareConfig:
         )
 
     @property
-    def sweep(self) -> EvalConfig:
+    def sweep(self) -> Measurement:
         """The figure that a learning rate is chosen by."""
+        if isinstance(self.whole, RealConfig):
+            return replace(self.whole, seeds=1, only=("adoption",), wishes=self.wishes[:NUM_SWEPT])
         return replace(self.whole, seeds=1, only=("adoption",), preferences=SWEEP_PREFERENCES)
 
 
@@ -137,7 +172,7 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]
-    written = provenance.made("heed eval compare", config, provenance.POCKET, before) | {
+    written = provenance.made("heed eval compare", config, config.model, before, folder / DATA / "data") | {
         "rules": {outcome.name: outcome.to_json() for outcome in outcomes}
     }
     command.write_json(folder / "compare.json", written)
@@ -148,6 +183,7 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
     console.print(as_table(outcomes))
     journal.end()
     journal.close()
+    shutil.rmtree(folder / DATA, ignore_errors=True)
     console.print(f"written to {folder / 'compare.json'} and {folder / 'compare.html'}")
     return 0
 
@@ -160,37 +196,55 @@ def drawn(outcomes: Sequence[Outcome]) -> Picture:
 
 
 async def _one(config: CompareConfig, name: str, advance: Advance, journal: Journal) -> Outcome:
-    sweep = {rate: await _adopted(config.sweep, name, rate, advance, journal) for rate in RULES[name].rates}
+    sweep = {rate: await _adopted(config.sweep, name, rate, advance, journal) for rate in config.rates(name)}
     rate = max(sweep, key=lambda r: sweep[r]) if sweep else None
     rows = await _once(f"{name}/whole", config.whole, name, rate, advance, journal)
     return Outcome(name, rate, {f"{tried:g}": adopted for tried, adopted in sweep.items()}, rows)
 
 
-async def _adopted(config: EvalConfig, name: str, rate: float, advance: Advance, journal: Journal) -> float:
+async def _adopted(config: Measurement, name: str, rate: float, advance: Advance, journal: Journal) -> float:
     return _weights((await _once(f"{name}/{rate:g}", config, name, rate, advance, journal))[0])
 
 
 async def _once(
-    unit: str, config: EvalConfig, name: str, rate: float | None, advance: Advance, journal: Journal
+    unit: str, config: Measurement, name: str, rate: float | None, advance: Advance, journal: Journal
 ) -> list[Figure]:
     """Measures a rule, unless an interrupted run has."""
     if unit not in journal.done:
         rows = await _measure(config, name, rate, advance)
         journal.record({"unit": unit, "figures": [row.to_json() for row in rows]})
-        journal.finish(unit, units(config))
+        journal.finish(unit, _steps(config))
         return rows
     for _ in range(journal.done[unit]):
         advance(name)
     return [Figure.of(row) for record in journal.records if record["unit"] == unit for row in record["figures"]]
 
 
-async def _measure(config: EvalConfig, name: str, rate: float | None, advance: Advance) -> list[Figure]:
+async def _measure(config: Measurement, name: str, rate: float | None, advance: Advance) -> list[Figure]:
     learn = {**RULES[name].learn, **({} if rate is None else {"learning_rate": rate})}
     settings = {"HEED_LEARN": json.dumps(learn), "HEED_GATE": json.dumps(OPEN_GATES)}
     journal = Journal()
+    if isinstance(config, RealConfig):
+        settings["HEED_MODEL"] = config.model
+        async with server.own(settings, Path(config.out) / DATA) as url:
+            await real.measure(config, url, journal, advance)
+        return real_figures(real_score.summarise(journal.records))
     async with server.own(settings) as url:
         await evaluate(config, url, advance, journal)
     return score.figures(journal.records, config.only)
+
+
+def real_figures(found: Mapping[str, Any]) -> list[Figure]:
+    """Return the figures of a real model; one that is not known has no value. The first one chooses the rate."""
+    ratios = {f"{part}: ratio, {kind}": (found["figures"].get(part) or {}).get(kind) for part, kind in _RATIOS}
+    lost = {"closed questions lost": (found["closed"] or {}).get("points_lost")}
+    drift = {"neutral KL per token, median lesson": (found["neutral_kl"] or {}).get("median")}
+    units_of = [(ratios, "%"), (lost, "points"), (drift, "nats")]
+    return [
+        figure(name, {WEIGHTS: [] if value is None else [value]}, unit=unit)
+        for values, unit in units_of
+        for name, value in values.items()
+    ]
 
 
 def shown(rows: Sequence[Figure]) -> list[Figure]:
@@ -218,4 +272,8 @@ def _weights(row: Figure) -> float:
 
 
 def _units(config: CompareConfig, name: str) -> int:
-    return len(RULES[name].rates) * units(config.sweep) + units(config.whole)
+    return len(config.rates(name)) * _steps(config.sweep) + _steps(config.whole)
+
+
+def _steps(config: Measurement) -> int:
+    return real.units(config) if isinstance(config, RealConfig) else units(config)

@@ -90,7 +90,8 @@ async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> N
     """Judge after the second lesson, then go back to the first version: an answer counts if it followed the wish."""
     back, trained = REAL_WISHES[wish.opposite], _taught(study, seed, wish)
     version = _version_after(study, trained)
-    await study.client.rollback(trained, version)  # again, if this unit broke off behind its lesson
+    if study.journal.is_resumed:  # this unit may have broken off behind its lesson
+        await study.client.rollback(trained, version)
     await study.client.note(noted, back.note)
     prompt = real_prompts(seed, "train", 2, "corrected", wish.name)[1]
     await study.correct(trained, back, prompt, seed)

@@ -54,7 +54,7 @@ async def _teach(study: RealStudy, seed: int, person: str) -> None:
     corrected = real_prompts(seed, "train", len(wishes), "sequence")
     for place, (wish, prompt) in enumerate(zip(wishes, corrected, strict=True)):
         if place:
-            await study.answers(person, real_prompts(seed, "development", NUM_CHATS, "chats", place), "auto")
+            await study.answers(person, real_prompts(seed, "train", NUM_CHATS, "chats", place), "auto")
         await study.correct(person, wish, prompt, seed)
 
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp.test_utils import TestServer
 from rich.console import Console
 
 from engine.config import GateConfig, LearnConfig
@@ -13,6 +14,7 @@ from engine.gates.candidate import Measurements, judge
 from evals import compare, server
 from evals.compare import OPEN_GATES, RULES, CompareConfig
 from evals.errors import ArgumentError, StartFailed
+from tests.evals.brief_heed import BriefHeed
 from tests.evals.fake_heed import FakeHeed, serving
 
 SMALL = {"seeds": 1, "probes": 2, "skills": 5, "between": 2}
@@ -94,3 +96,29 @@ async def test_an_interrupted_comparison_goes_on_at_the_next_measurement(
     written = json.loads((tmp_path / "compare.json").read_text())["rules"]
     assert written["heed"]["figures"] == written["sft"]["figures"]
     assert "Learning rules side by side" in (tmp_path / "compare.html").read_text()
+
+
+async def test_a_real_model_is_compared_over_the_real_wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One heed per rate, each with the model and the rule; the rate that adopts most is measured with everything."""
+    started: list[tuple[str, float | None, int | None]] = []
+
+    @asynccontextmanager
+    async def own(settings: dict[str, str], folder: Path) -> AsyncIterator[str]:
+        learn = json.loads(settings["HEED_LEARN"])
+        started.append((settings["HEED_MODEL"], learn.get("learning_rate"), learn.get("steps")))
+        heed = BriefHeed(learns=learn.get("learning_rate") in (None, 1e-2))
+        async with TestServer(heed.application()) as served:
+            yield str(served.make_url("")).rstrip("/")
+
+    monkeypatch.setattr(server, "own", own)
+    config = CompareConfig(
+        rules=("heed", "claas"), model="smollm2", wishes=("shorter",), seeds=1, probes=2, out=str(tmp_path)
+    )
+    assert await compare.run_compare(config, Console(width=150)) == 0
+    assert started == [("smollm2", None, None), *(("smollm2", rate, 1) for rate in (*RULES["claas"].real_rates, 1e-2))]
+    written = json.loads((tmp_path / "compare.json").read_text())
+    assert written["model"] == "smollm2"
+    assert written["rules"]["claas"]["rate"] == 1e-2
+    medians = {row["name"]: row["median"] for row in written["rules"]["heed"]["figures"]}
+    assert medians["adoption: ratio, mean"] == {"weights": 1.0}
+    assert medians["closed questions lost"] == {"weights": 0.0}

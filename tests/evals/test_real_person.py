@@ -7,7 +7,7 @@ from evals.journal import Journal
 from evals.real import PART_WORK, RealConfig
 from evals.real_score import summarise
 from evals.real_study import RealStudy
-from tests.evals.brief_heed import BriefHeed, served
+from tests.evals.brief_heed import LONG, PLAIN, SHORT, BriefHeed, served
 
 
 def study_of(client: Client, journal: Journal, *wishes: str) -> RealStudy:
@@ -75,3 +75,16 @@ async def test_a_unit_that_broke_off_begins_anew_and_one_that_is_done_does_not()
     assert heed.forgotten == ["real-abc-adoption-shorter-0-n"]
     assert heed.corrected == []
     assert sum(r.get("arm") == "note" for r in journal.records) == 4
+
+
+async def test_a_reversal_that_broke_off_goes_back_to_the_first_lesson() -> None:
+    """Its second lesson is taught again to the version that the first one left; else nothing moves before it."""
+    lesson = {"event": "lesson", "person": "real-abc-taught-shorter-0", "wish": "shorter", "version": 1}
+    lesson |= {"seconds": 1.0, "is_accepted": True}
+    journal, heed = Journal("abc", [lesson], {"taught/shorter/0": 1}), BriefHeed()
+    heed.versions["real-abc-taught-shorter-0"], heed.active["real-abc-taught-shorter-0"] = [PLAIN, SHORT, LONG], 2
+    async for client in served(heed):
+        await PART_WORK["reversal"](study_of(client, journal, "shorter"), 0)
+    row = summarise(journal.records)["wishes"][0]
+    assert (row["base"], row["ratio"], row["answers"]) == (0, 1.0, 4)
+    assert heed.versions["real-abc-taught-shorter-0"] == [PLAIN, SHORT, LONG, LONG]
