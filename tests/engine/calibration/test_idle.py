@@ -15,6 +15,7 @@ from engine.calibration.trials import Trials
 from engine.config import ConsolidationConfig, EngineConfig
 from engine.errors import TrainerError
 from tests.engine.calibration.test_calibrator import FIRST, World
+from tests.engine.live import Live
 from tests.patience import until
 
 MODEL = "f" * 16
@@ -129,3 +130,28 @@ async def test_a_model_that_cannot_be_measured_is_not_tried_for_ever(
         with pytest.raises(TrainerError):
             await idle.calibration.run("")
     assert idle.calibration.progress == ""
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_lesson_breaks_a_real_trial_off_and_it_is_given_again(live: Live, tmp_path: Path) -> None:
+    """The real engine learns while a trial runs; afterwards the trial runs to its end, and is kept."""
+    await live.alone()
+    engine, config = live.engine, replace(live.engine.config, data_dir=tmp_path)
+    trials = Trials(live.parts.context, live.parts.candidates)
+
+    async def fit(_: Callable[[str], None]) -> None:
+        pass
+
+    estimate = replace(engine.calibration, is_measured=False)
+    calibration = IdleCalibration(trials, config, estimate, lambda: True, fit)
+    await calibration.run("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(engine._scheduler._kinds, "calibrate", calibration.run)
+        user_id = await live.person()
+        answer = await live.ask(user_id, "Tell me about the koala")
+        engine._scheduler.submit_task("", "calibrate")
+        await asyncio.sleep(0.5)
+        outcome = await live.teach(answer, "no emoji please")
+        assert outcome.status == "learned", outcome
+        await engine.settled()
+    assert "1 trial so far" in calibration.progress
