@@ -8,6 +8,7 @@ only; what is acknowledged is in storage.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
 from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
-from engine.calibration import prior, record
-from engine.calibration.calibrator import Calibrator
+from engine.calibration import prior
+from engine.calibration.idle import IdleCalibration
 from engine.calibration.overview import overview
 from engine.calibration.trials import Trials
 from engine.config import EngineConfig
@@ -83,26 +84,32 @@ class Engine:
         consolidate = parts.consolidator.consolidate
         self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, self._is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
+        trials = Trials(parts.context, parts.candidates)
+        fit = partial(fitting.fit_and_keep, parts.context.reader, base_model, self.config.data_dir)
+        self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, self._is_idle, fit)
+        tasks |= {"calibrate": self._idle_calibration.run}
         tasks = tasks if self._host.trainability.can_learn else {}
         park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
         self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks, park, give_up)
         self._scheduler.start()
-        self._watcher = asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation")
+        submit = partial(self._scheduler.submit_task, task="calibrate")
+        self._watchers = [
+            asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation"),
+            asyncio.create_task(self._idle_calibration.watch(submit), name="heed-calibration"),
+        ]
 
     async def calibrate(self, progress: Progress) -> Path:
         """Measure the model's rate and gates for the next start, while no one learns. Return the file."""
+        self._idle_calibration.end()
         await self.settled()
-        context = self._started.context
-        trials = Trials(context, self._started.candidates)
-        await fitting.fit_and_keep(context.reader, self.calibration.fingerprint, self.config.data_dir, progress)
-        self.calibration = await Calibrator(trials, self.config, self.calibration).run(progress)
-        return await asyncio.to_thread(record.keep, self.calibration, self.config.data_dir)
+        return await self._idle_calibration.at_once(progress)
 
     async def stop(self) -> None:
         """End updates and vLLM; unfinished updates stay pending in storage."""
         if self._parts is not None:
-            self._watcher.cancel()
-            await asyncio.gather(self._watcher, return_exceptions=True)
+            for watcher in self._watchers:
+                watcher.cancel()
+            await asyncio.gather(*self._watchers, return_exceptions=True)
             await self._scheduler.stop()
             self._schedule.drop()
             self._rebuilds.drop()
@@ -359,7 +366,8 @@ class Engine:
         """How the model learns, or why it does not."""
         if self._parts is None:
             return ModelLearning("The model is starting.")
-        return overview(self.calibration, self.config, self._host.trainability)
+        found = overview(self.calibration, self.config, self._host.trainability)
+        return found if found.refusal else replace(found, progress=self._idle_calibration.progress)
 
     def health(self) -> dict[str, str]:
         """Part -> "ok", "starting" or "down: why"."""

@@ -123,6 +123,7 @@ class ModelLearning:
     steps: int = 0
     bounds: dict[str, float] = field(default_factory=dict)  # of the gates, by the names of their settings
     figures: dict[str, Any] = field(default_factory=dict)  # of the calibration, as `heed calibrate` keeps them
+    progress: str = ""  # of a calibration in idle time, as a sentence; empty if there is none
 
 
 @dataclass(frozen=True)

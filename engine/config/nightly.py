@@ -16,6 +16,9 @@ class ConsolidationConfig:
     min_new: int = 50  # pieces of new feedback that make one due by itself (mnemonic)
     idle_s: float = 60.0  # seconds without any answer before one begins by itself
     look_every_s: float = 30.0  # how often heed checks if one is due
+    calibrates: bool = (
+        True  # measure an unknown model by itself in idle time, at any hour; False: `heed calibrate` only
+    )
     cooldown_s: float = 24 * 3600.0  # after one that failed or was refused (mnemonic)
     max_failures: int = 3  # in a row, after which none begins until the oldest of them has aged (mnemonic)
     failure_age_s: float = 7 * 24 * 3600.0  # after which a failure counts no more (mnemonic)

@@ -25,7 +25,8 @@ MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
 Learn = Callable[[str], Awaitable[LearnOutcome]]
-TaskKind = Literal["rebuild", "settle", "consolidate"]
+TaskKind = Literal["rebuild", "settle", "consolidate", "calibrate"]
+LAST: tuple[TaskKind, ...] = ("consolidate", "calibrate")  # behind every other task, and not while learning is paused
 BackgroundTasks = dict[TaskKind, Callable[[str], Coroutine[None, None, None]]]
 Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]
@@ -132,7 +133,7 @@ class UpdateScheduler:
         """Queue a background task behind every lesson; settling comes after rebuilding and after consolidating."""
         if task not in self._kinds:
             return
-        if task == "consolidate":
+        if task in LAST:
             self._tasks.setdefault((user_id, task))
             self._rouse()
             return
@@ -141,9 +142,9 @@ class UpdateScheduler:
         self._rouse()
 
     def hold(self, is_held: bool) -> None:
-        """Begin no further consolidation and cancel the running one, or let them begin again."""
+        """Begin no further consolidation or calibration and cancel the running one, or let them begin again."""
         self._is_held = is_held
-        if is_held and self._running is not None and self._running.get_name() == _name("consolidate"):
+        if is_held and self._running is not None and self._running.get_name() in map(_name, LAST):
             self._running.cancel()
         self._rouse()
 
@@ -185,8 +186,8 @@ class UpdateScheduler:
                 await self._wake.wait()
 
     def _following(self) -> tuple[str, TaskKind] | None:
-        """Return the next task in order of submission; a consolidation only if nothing else waits."""
-        others = (key for key in self._tasks if key[1] != "consolidate")
+        """Return the next task in order of submission; one of the last kinds only if nothing else waits."""
+        others = (key for key in self._tasks if key[1] not in LAST)
         return next(others, None) or (None if self._is_held else next(iter(self._tasks), None))
 
     async def _first(self) -> None:

@@ -47,6 +47,10 @@ class Work:
         """The last task."""
         await self._do(f"consolidate {user_id}")
 
+    async def calibrate(self, owner: str) -> None:
+        """A task of no person."""
+        await self._do(f"calibrate {owner}")
+
     async def park(self, feedback_id: str, reason: str) -> LearnOutcome:
         """The end of an update that cannot be done."""
         await self._do(f"park {feedback_id}: {reason}")
@@ -87,6 +91,7 @@ def scheduler_of(work: Work) -> UpdateScheduler:
         "settle": work.settle,
         "rebuild": work.rebuild,
         "consolidate": work.consolidate,
+        "calibrate": work.calibrate,
     }
     return UpdateScheduler(work.prepare, work.learn, tasks, work.park, work.give_up, retry_after_s=0.0)  # type: ignore[arg-type]
 
@@ -498,3 +503,18 @@ async def test_the_place_in_the_queue_is_known(work: Work, scheduler: UpdateSche
     gate.set()
     await asyncio.gather(*futures)
     assert scheduler.place("f1") is None
+
+
+async def test_calibrating_comes_last_gives_way_and_is_held(work: Work, scheduler: UpdateScheduler) -> None:
+    """It is a task like a consolidation, with nothing to settle behind it."""
+    gate = work.gate("calibrate ")
+    scheduler.submit_task("", "calibrate")
+    await work.has_begun("calibrate ")
+    await scheduler.submit("ana", "f1")
+    scheduler.hold(True)
+    assert work.cancelled[0] == "calibrate "
+    assert "calibrate " not in work.done
+    gate.set()
+    scheduler.hold(False)
+    await scheduler.idle()
+    assert work.done[-1] == "calibrate "

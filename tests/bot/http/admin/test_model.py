@@ -37,6 +37,8 @@ async def test_an_estimate_says_so_and_names_the_command(operator: Operator) -> 
     page = await operator.text("/admin/model")
     assert "estimated</span>" in page
     assert "run <code>heed calibrate</code>" in page
+    operator.heed.engine.learning = ModelLearning(progress="heed measures it by itself: 3 trials so far.")
+    assert "heed measures it by itself: 3 trials so far." in await operator.text("/admin/model")
     operator.heed.engine.learning = replace(MEASURED, figures={})
     assert "The figures of this calibration were not kept." in await operator.text("/admin/model")
 
