@@ -64,7 +64,12 @@ class LearnConfig:
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
     teacher_temperature: float = 1.0  # of the teacher's own answers
-    max_rollout_tokens: int = 128  # of one counterfactual rollout: enough for a short answer
+    max_rollout_tokens: int = (
+        128  # of one rollout: enough for a short answer; people with longer answers get longer ones
+    )
+    rollout_quantile: float = 0.8  # of the lengths of the person's answers: a rollout may be as long as these
+    longest_rollout_tokens: int = 512  # that one rollout grows to, however long the person's answers are
+    lesson_rollout_tokens: int = 4096  # that all rollouts of a lesson may grow to together: what bounds its time
     num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
@@ -97,6 +102,9 @@ class LearnConfig:
         require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
         require_range("learn.max_sequence_tokens", self.max_sequence_tokens, 16, 1 << 20)
         require_range("learn.max_rollout_tokens", self.max_rollout_tokens, 1, 1 << 14)
+        require_range("learn.rollout_quantile", self.rollout_quantile, 0, 1)
+        for name in ("longest_rollout_tokens", "lesson_rollout_tokens"):
+            require_range(f"learn.{name}", getattr(self, name), 1, 1 << 20)
         require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
         require_range("learn.teacher_temperature", self.teacher_temperature, 0, 2)
         for name in ("num_counterfactuals", "num_teacher_rollouts", "num_anchors"):

@@ -50,7 +50,7 @@ class Rehearsals:
         found = snapshot.material
         taught = [*((signal, 1.0) for signal in (*found.new, *found.earlier)), *weak]
         samples = [replace(self._as_given(signal, view), weight=weight) for signal, weight in taught]
-        samples += await self._shown(view, taught)
+        samples += await self._shown(view, taught, self._rollouts.length_for(snapshot.recent))
         facts = await self._facts.samples(view.start, view.live, view.notes, self._config.fact.max_questions)
         samples += facts
         if view.notes or facts:  # without, a teacher sees nothing more than the student has, and has nothing to say
@@ -77,10 +77,10 @@ class Rehearsals:
         notes = signal.said(view.notes)
         return lessons.sample("counterfactual", signal.rollout, notes, signal.hindsight, self._prompts)
 
-    async def _shown(self, view: View, taught: Weighed) -> list[Sample]:
+    async def _shown(self, view: View, taught: Weighed, longest: int) -> list[Sample]:
         asked = [signal.completion.messages for signal, _ in taught]
         seen = [teacher_messages(s.completion.messages, s.said(view.notes), s.hindsight) for s, _ in taught]
-        shown = await self._by_teacher(view.start, asked, seen)
+        shown = await self._by_teacher(view.start, asked, seen, longest)
         return [replace(sample, weight=weight) for sample, (_, weight) in zip(shown, taught, strict=True)]
 
     async def _own(self, recent: Sequence[Completion], view: View, count: int) -> list[Sample]:
@@ -89,11 +89,11 @@ class Rehearsals:
         asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count)
         seen = [teacher_messages(messages, view.notes, Hindsight()) for messages in asked]
         own = [lessons.sample("counterfactual", r, view.notes, Hindsight(), self._prompts) for r in rollouts]
-        return [*own, *await self._by_teacher(view.start, asked, seen)]
+        return [*own, *await self._by_teacher(view.start, asked, seen, self._rollouts.length_for(recent))]
 
     async def _by_teacher(
-        self, start: AdapterRef, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]]
+        self, start: AdapterRef, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]], longest: int
     ) -> list[Sample]:
         ref = ZERO_ADAPTER if self._config.learn.is_teacher_bare else start
-        answers = zip(asked, seen, await self._rollouts.by_teacher(ref, seen), strict=True)
+        answers = zip(asked, seen, await self._rollouts.by_teacher(ref, seen, longest), strict=True)
         return [lessons.teacher_sample(a, t, response, self._prompts) for a, t, response in answers]

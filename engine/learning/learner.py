@@ -193,7 +193,8 @@ class Learner:
         asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
-        responses = await self._rollouts.by_teacher(ref, seen)
+        longest = self._rollouts.length_for(await self._recent(update.run.user_id))
+        responses = await self._rollouts.by_teacher(ref, seen, longest)
         return lessons.teacher_samples(asked, seen, responses, self._prompts_of(update))
 
     async def _lesson(self, row: Feedback) -> Lesson:

@@ -58,8 +58,10 @@ class PromptBuilder:
             range(num_turns), True, key=lambda n: len(self._ids(without_turns(messages, n), tools)) <= room
         )
         if fits == num_turns:
+            least = len(self._ids(without_turns(messages, num_turns - 1), tools)) if num_turns else len(ids)
             raise PromptTooLongError(
-                f"The message has {len(ids)} tokens and the model reads {self.max_model_len}. Shorten it."
+                f"The newest message, with its system message, has {least} tokens. "
+                f"The model reads {self.max_model_len}, {reserve_tokens} of them for the answer. Shorten the message."
             )
         return self._ids(without_turns(messages, fits), tools)
 

@@ -7,6 +7,7 @@ rollouts of the base model, which all share, come from the bank alone; making ro
 """
 
 import asyncio
+import math
 import random
 import uuid
 from collections import OrderedDict
@@ -91,7 +92,8 @@ class RolloutStore:
         count = max(count, self._config.num_counterfactuals)
         own = _distinct_prompts(recent)[: count // 2] if ref.number else []
         conversations = [*own, *self._bank.sample_topics(count, self._rng)]
-        self._ready[ref.name] = await self._answer(ref, conversations, self._config.rollout_temperature)
+        temperature, longest = self._config.rollout_temperature, self.length_for(recent)
+        self._ready[ref.name] = await self._answer(ref, conversations, temperature, longest)
         self._ready.move_to_end(ref.name)
         while len(self._ready) > _KEPT_PEOPLE:
             self._ready.popitem(last=False)
@@ -106,10 +108,15 @@ class RolloutStore:
         topics = self._bank.sample_topics(max(0, count - len(conversations)), self._rng)
         return [*conversations, *topics][:count]
 
-    async def by_teacher(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
-        """Return response token ids of the teacher, one for each of the conversations as the teacher sees them."""
+    async def by_teacher(
+        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int | None = None
+    ) -> list[list[int]]:
+        """Return response token ids of the teacher, one for each of the conversations as the teacher sees them.
+
+        Each has at most `longest` tokens (`length_for`); None: `max_rollout_tokens`.
+        """
         temperature = self._config.teacher_temperature
-        found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE) for c in conversations))
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE, longest) for c in conversations))
         return [r.response_token_ids for r in found]
 
     async def greedy_answers(
@@ -124,10 +131,24 @@ class RolloutStore:
         conversations = [[{"role": "user", "content": text}] for text in questions]
         return await self._answer(ref, conversations, self._config.rollout_temperature)
 
+    def length_for(self, recent: Sequence[Completion]) -> int:
+        """Return the tokens that a rollout for a person may have: as many as most of their own answers have."""
+        return rollout_tokens([self._said(Rollout.of(c)) for c in recent if c.completion_token_ids], self._config)
+
+    def _said(self, answer: Rollout) -> int:
+        """Count the tokens of an answer without its thoughts."""
+        is_open = self._prompts.opens_thoughts(answer.prompt_token_ids)
+        whole = answer.response_token_ids
+        return len(whole) - self._prompts.num_thought_tokens(whole, is_open=is_open)
+
     async def _answer(
-        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], temperature: float
+        self,
+        ref: AdapterRef,
+        conversations: Sequence[list[ChatMessage]],
+        temperature: float,
+        longest: int | None = None,
     ) -> list[Rollout]:
-        found = await asyncio.gather(*(self._one(ref, c, temperature, _BACKGROUND) for c in conversations))
+        found = await asyncio.gather(*(self._one(ref, c, temperature, _BACKGROUND, longest) for c in conversations))
         return [r for r in found if r.response_token_ids]
 
     async def _one(
@@ -168,6 +189,18 @@ class RolloutStore:
         return replace(
             said, token_ids=[*thoughts, *said.token_ids], logprobs=[*whole.logprobs, *unread, *said.logprobs]
         )
+
+
+def rollout_tokens(lengths: Sequence[int], config: LearnConfig) -> int:
+    """Return max(floor, min(quantile of the lengths of a person's answers, longest, each rollout's share of a lesson)).
+
+    A rollout that is cut teaches no ending; one that is needlessly long costs time.
+    """
+    if not lengths:
+        return config.max_rollout_tokens
+    wanted = sorted(lengths)[max(0, math.ceil(config.rollout_quantile * len(lengths)) - 1)]
+    share = config.lesson_rollout_tokens // max(1, config.num_counterfactuals + config.num_teacher_rollouts)
+    return max(config.max_rollout_tokens, min(wanted, config.longest_rollout_tokens, share))
 
 
 def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:

@@ -1,11 +1,13 @@
 """Log-probabilities of given responses under a student and a teacher context, without training.
 
-Invariant: uses a LoRA slot of its own role, so that an open update is never disturbed.
+Invariants: uses a LoRA slot of its own role, so that an open update is never disturbed; what is kept of a response is
+its hidden states, and the vocabulary is projected for a few positions at a time, however long it is.
 """
 
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from engine.sample import Context, Sample
 from engine.training import sdpo
@@ -15,6 +17,8 @@ from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.model import TrainingModel
 
 MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger than in training
+CHUNK_ELEMENTS = 1 << 24  # log-probabilities held at once of each side: 64 MB in float32
+_PER_TOKEN = ("student_logprobs", "teacher_logprobs", "preferred_logprobs", "is_preferred")
 
 
 def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None) -> list[dict[str, Any]]:
@@ -28,11 +32,11 @@ def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterT
     `teacher` is "current".
     """
     slot = _slot(model, adapter)
-    student = _logprobs(model, samples, "student", range(len(samples)), slot)
+    student = _hidden(model, samples, "student", range(len(samples)), slot)
     current = [i for i, s in enumerate(samples) if s.teacher == "current"]
     base = [i for i, s in enumerate(samples) if s.teacher != "current"]
-    teacher = _logprobs(model, samples, "teacher", base, None) | _logprobs(model, samples, "teacher", current, slot)
-    return [_record(samples[i], student[i], teacher[i]) for i in range(len(samples))]
+    teacher = _hidden(model, samples, "teacher", base, None) | _hidden(model, samples, "teacher", current, slot)
+    return [_record(model, samples[i], student[i], teacher[i]) for i in range(len(samples))]
 
 
 def _slot(model: TrainingModel, adapter: AdapterTensors | None) -> LoraSlot | None:
@@ -43,32 +47,47 @@ def _slot(model: TrainingModel, adapter: AdapterTensors | None) -> LoraSlot | No
     return slot
 
 
-def _logprobs(
+def _hidden(
     model: TrainingModel, samples: list[Sample], context: Context, indices: Any, slot: LoraSlot | None
-) -> dict[int, torch.Tensor]:
-    found: dict[int, torch.Tensor] = {}
+) -> dict[int, Tensor]:
+    """Return the last hidden states at the response positions of each sample, axes [R, H]."""
+    found: dict[int, Tensor] = {}
     for batch in plan_batches(samples, indices, context, MICRO_BATCH_TOKENS, model.device):
         with torch.no_grad():
-            logprobs = model.logits(model.hidden(slot, batch)).log_softmax(-1)
-        found |= {i: logprobs[batch.owners_N == i] for i in batch.samples}
+            hidden = model.hidden(slot, batch)
+        found |= {i: hidden[batch.owners_N == i] for i in batch.samples}
     return found
 
 
-def _record(sample: Sample, student: torch.Tensor, teacher: torch.Tensor) -> dict[str, Any]:
-    tokens = torch.tensor(sample.response_ids, device=student.device)
-    preferred = teacher.argmax(-1)
+def _record(model: TrainingModel, sample: Sample, student_RH: Tensor, teacher_RH: Tensor) -> dict[str, Any]:
+    tokens = torch.tensor(sample.response_ids, device=student_RH.device)
+    size = max(1, CHUNK_ELEMENTS // model.vocab_size)
+    sides = zip(student_RH.split(size), teacher_RH.split(size), tokens.split(size), strict=True)
+    chunks = [_figures(_logprobs(model, own), _logprobs(model, its), said) for own, its, said in sides]
+    whole = {name: torch.cat([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    return {name: values.tolist() if name in _PER_TOKEN else float(values.mean()) for name, values in whole.items()}
+
+
+def _logprobs(model: TrainingModel, hidden_NH: Tensor) -> Tensor:
+    with torch.no_grad():
+        return model.logits(hidden_NH).log_softmax(-1)
+
+
+def _figures(student_NV: Tensor, teacher_NV: Tensor, tokens_N: Tensor) -> dict[str, Tensor]:
+    """Return each figure of a record at some positions, axis [N]."""
+    preferred = teacher_NV.argmax(-1)
     return {
-        "student_logprobs": sdpo.token_logprobs(student, tokens).tolist(),
-        "teacher_logprobs": sdpo.token_logprobs(teacher, tokens).tolist(),
-        "student_entropy": _entropy(student),
-        "teacher_entropy": _entropy(teacher),
-        "divergence": float(sdpo.forward_kl(student, teacher).mean()),
-        "preferred_logprobs": sdpo.token_logprobs(student, preferred).tolist(),
-        "is_preferred": (preferred == tokens).tolist(),
+        "student_logprobs": sdpo.token_logprobs(student_NV, tokens_N),
+        "teacher_logprobs": sdpo.token_logprobs(teacher_NV, tokens_N),
+        "student_entropy": _entropy(student_NV),
+        "teacher_entropy": _entropy(teacher_NV),
+        "divergence": sdpo.forward_kl(student_NV, teacher_NV),
+        "preferred_logprobs": sdpo.token_logprobs(student_NV, preferred),
+        "is_preferred": preferred == tokens_N,
     }
 
 
-def _entropy(logprobs_RV: torch.Tensor) -> float:
-    """Return the mean over the positions of -sum_v p(v) log p(v); an impossible token counts zero."""
-    terms = logprobs_RV.exp() * logprobs_RV
-    return -float(torch.where(logprobs_RV == -torch.inf, torch.zeros_like(terms), terms).sum(-1).mean())
+def _entropy(logprobs_NV: Tensor) -> Tensor:
+    """Return -sum_v p(v) log p(v) at each position; an impossible token counts zero."""
+    terms = logprobs_NV.exp() * logprobs_NV
+    return -torch.where(logprobs_NV == -torch.inf, torch.zeros_like(terms), terms).sum(-1)

@@ -126,10 +126,12 @@ def test_a_prompt_leaves_the_room_it_was_asked_for(
         assert len(prompts.prompt_token_ids(turns(count)[2 * (dropped - 1) :])) + reserve > TINY_LEN
 
 
-def test_a_message_longer_than_the_model_reads_is_refused(small: PromptBuilder) -> None:
-    """If nothing is left to drop the error says how many tokens there are and how many fit."""
-    with pytest.raises(PromptTooLongError, match=rf"has \d+ tokens and the model reads {TINY_LEN}"):
-        small.prompt_token_ids([*turns(3)[:-1], *user("long " * 300)])
+def test_a_message_longer_than_the_model_reads_is_refused(small: PromptBuilder, prompts: PromptBuilder) -> None:
+    """If nothing is left to drop the error says how many tokens the message alone has, and how many fit."""
+    newest = user("long " * 300)
+    told = rf"has {len(prompts.prompt_token_ids(newest))} tokens. The model reads {TINY_LEN}, 9 of them for the answer"
+    with pytest.raises(PromptTooLongError, match=told):
+        small.prompt_token_ids([*turns(3)[:-1], *newest], reserve_tokens=9)
 
 
 def test_cutting_changes_nothing_that_was_handed_in(small: PromptBuilder) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
-from engine.samples.rollouts import RolloutStore, own_rollouts
+from engine.samples.rollouts import RolloutStore, own_rollouts, rollout_tokens
 from storage.tables import Completion
 from tests.engine.live import Live
 from tests.engine.rows import completion
@@ -66,6 +67,7 @@ async def test_a_finished_rollout_ends_with_the_end_of_its_turn(live: Live) -> N
     assert all(r.response_token_ids[-1] == end for r in anchors)
     cut = await store_of(live, max_rollout_tokens=3).prepare(ZERO_ADAPTER, [])
     assert all(len(r.response_token_ids) <= 3 for r in cut)
+    assert all(end not in r.response_token_ids for r in cut)  # it did not end, so no ending is taught
 
 
 async def test_anchors_are_the_base_models_own_greedy_answers(live: Live) -> None:
@@ -161,9 +163,9 @@ async def test_the_draw_is_a_function_of_the_seed() -> None:
     assert BANK.sample_topics(2, random.Random(4)) == BANK.sample_topics(2, random.Random(4))
 
 
-async def test_thoughts_of_a_rollout_come_to_an_end(live: Live) -> None:
+async def test_thoughts_of_a_rollout_come_to_an_end(live: Live, pocket_tokenizer: Any) -> None:
     """A template that opens thoughts, and a model that never ends them: they are ended, and the answer follows."""
-    tokenizer = copy.deepcopy(live.host.tokenizer)
+    tokenizer = copy.deepcopy(pocket_tokenizer)
     tokenizer.chat_template += "{{ '<think>\\n' }}"
     prompts = PromptBuilder(tokenizer, live.host.max_model_len)
     store = RolloutStore(live.host, prompts, BANK, LearnConfig(max_rollout_tokens=4))
@@ -173,3 +175,31 @@ async def test_thoughts_of_a_rollout_come_to_an_end(live: Live) -> None:
         assert count == 4 + len(prompts.closing_token_ids)
         assert 0 < len(rollout.response_token_ids) - count <= 4
         assert len(rollout.logprobs) == len(rollout.response_token_ids)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "tokens"),
+    [([], 100), ([20, 30], 100), ([200] * 9, 200), ([150, 150, 150, 150, 400], 150), ([900] * 3, 300)],
+)
+async def test_rollouts_are_as_long_as_most_of_a_persons_answers(lengths: list[int], tokens: int) -> None:
+    """Never below the floor, never above the longest; one endless answer does not set the length."""
+    assert rollout_tokens(lengths, LearnConfig(max_rollout_tokens=100, longest_rollout_tokens=300)) == tokens
+
+
+async def test_the_rollouts_of_a_lesson_share_its_time() -> None:
+    """Many rollouts are shorter than few, down to the floor."""
+    few, many = (LearnConfig(num_teacher_rollouts=n, lesson_rollout_tokens=4096) for n in (9, 200))
+    assert rollout_tokens([500], few) == 409
+    assert rollout_tokens([500], many) == many.max_rollout_tokens
+
+
+async def test_longer_answers_make_longer_rollouts(live: Live) -> None:
+    """Of a person whose answers are long; a person without answers has the floor. Thoughts do not count."""
+    store = store_of(live, max_rollout_tokens=3)
+    thoughts = live.host.tokenizer.encode("<think>" + "why " * 50 + "</think>", add_special_tokens=False)
+    told = [asked("Where is Oslo?", completion_token_ids=[*thoughts, *range(40, 50)])]
+    assert (store.length_for([]), store.length_for(told)) == (3, 10)
+    long = await store.prepare(ZERO_ADAPTER, told)
+    assert max(len(r.response_token_ids) for r in long) > 3
+    by_teacher = await store.by_teacher(ZERO_ADAPTER, [r.messages for r in long], store.length_for(told))
+    assert 3 < max(map(len, by_teacher)) <= 10
