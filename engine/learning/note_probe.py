@@ -137,12 +137,16 @@ class NoteProbe:
         for pair in pairs:
             by_adapter = await self._trainer.score_in_turn(notes.adapter_samples(view, pair, self._prompts), ref)
             by_base = await self._trainer.score_in_turn(notes.base_samples(view, pair, self._prompts), ZERO_ADAPTER)
-            effects.append(notes.effect_of(by_adapter, by_base))
+            effects.append(notes.effect_of(by_adapter, by_base, says_as_much=self._says_as_much(view.note, pair)))
         if not effects:
             return Placement(NoteState.IN_PROMPT, None)
         return Placement(
             notes.next_state(view, effects, self._config.note), notes.held_share(effects, self._config.note)
         )
+
+    def _says_as_much(self, note: Note, pair: GreedyPair) -> bool:
+        without, beside = self._prompts.text(pair.without), self._prompts.text(pair.beside)
+        return notes.carries(note.text, pair.messages[-1]["content"], without, beside)
 
     def _fitting(self, live: Sequence[Note]) -> list[Note]:
         return notes.fitting(live, self._config.note, self._host.max_model_len)
