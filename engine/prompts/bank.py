@@ -18,6 +18,7 @@ from engine.requests import ChatMessage
 
 FILE_NAME = "heed_bank.json"
 _LEAST_KNOWN = 0.5  # of a text's trigrams; English ones have .6 to .95 of the shipped bank's, others 0 to .5
+_TELLING = 20  # prompts that show the trigrams of a language
 _SHIPPED = Path(__file__).parent / "bank.json"
 
 
@@ -43,7 +44,12 @@ class Bank:
         return [_asked(t) for t in rng.sample(drawn, count)]
 
     def is_foreign_to(self, prompts: Sequence[str]) -> bool:
-        """Return True if a person's prompts seem to be in another language: few of their trigrams are the bank's."""
+        """Return True if a person's prompts seem to be in another language: few of their trigrams are the bank's.
+
+        A bank of a few prompts cannot tell.
+        """
+        if len(self.topics) + len(self.anchors) < _TELLING:
+            return False
         found = _trigrams(prompts)
         known = _trigrams((*self.topics, *self.anchors))
         return bool(found) and len(found & known) < _LEAST_KNOWN * len(found)

@@ -157,3 +157,18 @@ async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
 async def test_the_draw_is_a_function_of_the_seed() -> None:
     """The same seed draws the same topics from a bank."""
     assert BANK.sample_topics(2, random.Random(4)) == BANK.sample_topics(2, random.Random(4))
+
+
+@pytest.mark.parametrize(
+    ("question", "is_own"), [("Wie koche ich einen guten Kaffee?", True), ("Tell me about the koala", False)]
+)
+async def test_to_a_person_of_another_language_their_own_prompts_are_topics(
+    live: Live, question: str, is_own: bool
+) -> None:
+    """The bank is English: a lesson in German would be taught on questions that are never asked."""
+    store = live.parts.context.rollouts
+    recent = [asked(question)]
+    given = [[{"role": "user", "content": "Und jetzt?"}]]
+    found = [messages[-1]["content"] for messages in store.with_topics(given, 4, recent)]
+    assert (len(found), found[0]) == (4, "Und jetzt?")
+    assert (question in found) is is_own
