@@ -77,7 +77,12 @@ def approved(s: Session, user_id: str, count: int, gate: GateConfig) -> list[Com
 
 def with_texts(verdict: Verdict, texts: TextVerdict) -> Verdict:
     """Return the verdict of the other gates with that of the texts."""
-    figures = {"preserved": texts.preserved, "fabricated": texts.fabricated, "compliant": texts.compliant}
+    figures: dict[str, float | None] = {
+        "preserved": texts.preserved,
+        "fabricated": texts.fabricated,
+        "compliant": texts.compliant,
+        "names_unjudged": texts.unjudged or None,
+    }
     return verdict.and_checks(texts.checks, REASONS, figures)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from engine.config import ConsolidationConfig
 from engine.consolidation.material import Material, Signal
-from engine.gates.texts import entities
+from engine.gates.texts import can_tell_names, entities
 from engine.prompts.hindsight import Hindsight
 from engine.samples.spacing import spread
 from storage.database import Session
@@ -39,4 +39,5 @@ def with_follow_ups(s: Session, user_id: str, material: Material, config: Consol
 
 def is_about(answer: Completion, text: str) -> bool:
     """Return True if a next message can be about the answer. One with names or numbers of its own is a new question."""
-    return entities(text) <= entities(answer.text)
+    has_names = can_tell_names(answer.text) and can_tell_names(text)
+    return entities(text, has_names=has_names) <= entities(answer.text, has_names=has_names)

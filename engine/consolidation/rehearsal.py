@@ -86,7 +86,7 @@ class Rehearsals:
     async def _own(self, recent: Sequence[Completion], view: View, count: int) -> list[Sample]:
         """Return the person's recent prompts and some of the bank, answered by the student and by the teacher."""
         rollouts = await self._rollouts.take(view.start, recent, count)
-        asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count)
+        asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count, recent)
         seen = [teacher_messages(messages, view.notes, Hindsight()) for messages in asked]
         own = [lessons.sample("counterfactual", r, view.notes, Hindsight(), self._prompts) for r in rollouts]
         return [*own, *await self._by_teacher(view.start, asked, seen, self._rollouts.length_for(recent))]

@@ -1,25 +1,29 @@
 """Gates on whole texts, for consolidations: entities kept, entities invented, form kept; and how alike answers are.
 
-Pure. No function generates a text. The definitions are those of the earlier
-systems: entity preservation (EPR), fabrication (FR) and compliance with the expected form (SC) of mnemonic,
-self-ROUGE-L of CLaaS; here a gold answer takes the place of mnemonic's raw input, and its form that of the schema.
+Pure. No function generates a text. Where capitals do not tell the names of a text (`can_tell_names`) the shares are
+those of its numbers, paths and mentions alone, and the verdict has the share of such answers. The definitions are those
+of the earlier systems: entity preservation (EPR), fabrication (FR) and compliance with the expected form (SC) of
+mnemonic, self-ROUGE-L of CLaaS; here a gold answer takes the place of raw input, and its form that of the schema.
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from engine.config import GateConfig
 
-_ENTITY = re.compile(
+_MARKED = re.compile(
     r"@\w+"  # mentions
     r"|(?:/[\w.-]+){2,}"  # paths
-    r"|\bv?\d+(?:[.,:]\d+)*\b"  # numbers, times and versions
-    r"|\b[A-Z]?[a-z]+(?:[A-Z][a-z0-9]+)+\b"  # CamelCase
-    r"|(?<=[a-z,;:] )[A-Z][a-z]+\b"  # proper nouns: capitals within a sentence
 )
+_NUMBER = re.compile(r"\bv?\d+(?:[.,:]\d+)*\b")  # numbers, times and versions
+_LETTERS = re.compile(r"[^\W\d_]+")
+_INNER = re.compile(r"(?<=[^\W\d_] |[,;:] )[^\W\d_]+\b")  # words within a sentence
+_MOST_CAPITALS = 0.2  # of the words within sentences; beyond it capitals mark more than names, as in German
+_FEW_WORDS = 5  # of which no share is told
 _WORD = re.compile(r"\w+")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s", re.MULTILINE)
 _ECHO = re.compile(r"<\|[a-z_]+\|>|Notes about this person|\[Feedback of this person")  # parts of a prompt
@@ -42,6 +46,7 @@ class TextVerdict:
     fabricated: float  # FR
     compliant: float  # SC
     checks: dict[str, bool]
+    unjudged: float = 0.0  # share of the answers whose names could not be told, so that nothing was said about them
 
     @property
     def is_accepted(self) -> bool:
@@ -49,9 +54,26 @@ class TextVerdict:
         return all(self.checks.values())
 
 
-def entities(text: str) -> set[str]:
-    """Return the numbers, versions, paths, mentions, CamelCase and proper nouns of a text, in lower case."""
-    return {found.lower() for found in _ENTITY.findall(text)}
+def entities(text: str, *, has_names: bool = True) -> set[str]:
+    """Return the numbers, versions, paths, mentions, CamelCase and, if wanted, proper nouns of a text, in lower case.
+
+    A proper noun is a word that begins with a capital within a sentence, in any script that has capitals.
+    """
+    spaced = apart(text)
+    found = {*_MARKED.findall(text), *_NUMBER.findall(_MARKED.sub(" ", spaced))}
+    found |= {word for word in _LETTERS.findall(text) if _is_camel(word)}
+    if has_names:
+        found |= {word for word in _INNER.findall(text) if _is_capitalised(word)}
+    return {entity.lower() for entity in found}
+
+
+def can_tell_names(text: str) -> bool:
+    """Return True if capitals tell the names of a text: not in scripts without them, nor where nouns have them."""
+    letters = [char for char in text if char.isalpha()]
+    if 2 * sum(char.lower() == char.upper() for char in letters) > len(letters):
+        return False
+    inner = _INNER.findall(text)
+    return len(inner) < _FEW_WORDS or sum(map(_is_capitalised, inner)) <= _MOST_CAPITALS * len(inner)
 
 
 def preserved_share(gold: str, text: str) -> float:
@@ -59,7 +81,7 @@ def preserved_share(gold: str, text: str) -> float:
 
     A number must stand by itself: the 4 of "14" is not kept.
     """
-    wanted = entities(gold)
+    wanted = entities(gold, has_names=can_tell_names(gold))
     return sum(_contains(text.lower(), entity) for entity in wanted) / len(wanted) if wanted else 1.0
 
 
@@ -68,7 +90,7 @@ def fabricated_share(gold: str, text: str) -> float:
 
     A word counts as contained in any capitals: mnemonic's own measure took a sentence's first word for an invention.
     """
-    found = entities(text)
+    found = entities(text, has_names=can_tell_names(gold) and can_tell_names(text))
     return sum(not _contains(gold.lower(), entity) for entity in found) / len(found) if found else 0.0
 
 
@@ -101,7 +123,8 @@ def judge_texts(written: Sequence[Written], config: GateConfig) -> TextVerdict:
         "nothing invented": fabricated <= config.max_fabricated,
         "form kept": compliant >= config.min_compliant,
     }
-    return TextVerdict(preserved, fabricated, compliant, checks)
+    unjudged = _mean([float(not (can_tell_names(w.gold) and can_tell_names(w.text))) for w in written])
+    return TextVerdict(preserved, fabricated, compliant, checks, unjudged)
 
 
 def rouge_l(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
@@ -127,8 +150,22 @@ def self_rouge_l(texts: Sequence[Sequence[Hashable]]) -> float | None:
 
 def _contains(text: str, entity: str) -> bool:
     if _WORD.fullmatch(entity):
-        return re.search(rf"(?<![\w]){re.escape(entity)}(?![\w])", text) is not None
+        return re.search(rf"(?<![\w]){re.escape(entity)}(?![\w])", apart(text)) is not None
     return entity in text
+
+
+def apart(text: str) -> str:
+    """Put blanks around letters that know no capitals: their scripts write words and numbers without any between."""
+    return "".join(f" {char} " if unicodedata.category(char) == "Lo" else char for char in text)
+
+
+def _is_capitalised(word: str) -> bool:
+    return len(word) > 1 and word[0].isupper() and word[1:].islower()
+
+
+def _is_camel(word: str) -> bool:
+    """Return True for a word with a capital behind a small letter."""
+    return any(first.islower() and second.isupper() for first, second in pairwise(word))
 
 
 def _is_json(text: str) -> bool:

@@ -52,6 +52,7 @@ class _Update(PhaseTimer):
     notes: list[str]  # that the teacher sees besides the new feedback
     facts: list[Note]  # that the weights hold
     note: Note | None = None  # that the feedback became
+    recent: list[Completion] = field(default_factory=list)  # answers to the person
     intent: Intent = field(default_factory=lambda: Intent(Meaning.WISH, was_read=False))
     is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
     trained: Trained = field(default_factory=Trained)
@@ -190,7 +191,8 @@ class Learner:
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
     ) -> list[Sample]:
         """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer."""
-        asked = self._rollouts.with_topics([r.messages for r in rollouts], update.learn.num_teacher_rollouts)
+        count = update.learn.num_teacher_rollouts
+        asked = self._rollouts.with_topics([r.messages for r in rollouts], count, update.recent)
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         longest = self._rollouts.length_for(await self._recent(update.run.user_id))
@@ -231,9 +233,9 @@ class Learner:
         return notes.said(notes.showing(live), self._config.note, self._host.max_model_len)
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
-        recent = await self._recent(lesson.user_id)
+        update.recent = await self._recent(lesson.user_id)
         count, asked = update.learn.num_counterfactuals, lesson.completion.messages
-        return await self._rollouts.take(update.parent, recent, count, without=asked)
+        return await self._rollouts.take(update.parent, update.recent, count, without=asked)
 
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))

@@ -135,19 +135,22 @@ class NoteProbe:
     async def _probe(self, view: NoteView, pairs: Sequence[GreedyPair], ref: AdapterRef) -> Placement:
         effects = []
         for pair in pairs:
-            of_adapter, of_base = (
-                make(view, pair, self._prompts) for make in (notes.adapter_samples, notes.base_samples)
-            )
+            of_adapter = notes.adapter_samples(view, pair, self._prompts)
+            of_base = notes.base_samples(view, pair, self._prompts)
             if not all(sample.response_ids for sample in (*of_adapter, *of_base)):
                 continue  # longer than the trainer reads
             by_adapter = await self._trainer.score_in_turn(of_adapter, ref)
             by_base = await self._trainer.score_in_turn(of_base, ZERO_ADAPTER)
-            effects.append(notes.effect_of(by_adapter, by_base))
+            effects.append(notes.effect_of(by_adapter, by_base, says_as_much=self._says_as_much(view.note, pair)))
         if not effects:
             return Placement(NoteState.IN_PROMPT, None)
         return Placement(
             notes.next_state(view, effects, self._config.note), notes.held_share(effects, self._config.note)
         )
+
+    def _says_as_much(self, note: Note, pair: GreedyPair) -> bool:
+        without, beside = self._prompts.text(pair.without), self._prompts.text(pair.beside)
+        return notes.carries(note.text, pair.messages[-1]["content"], without, beside)
 
     def _fitting(self, live: Sequence[Note]) -> list[Note]:
         return notes.fitting(live, self._config.note, self._host.max_model_len)

@@ -10,13 +10,16 @@ only; the questions of a note are kept with it, so that each note is examined on
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.config import NoteConfig
 from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
 from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import lessons, questions
 from engine.samples.context import LearningContext
+from engine.samples.notes import placebo
 from engine.samples.pairs import usable
 from engine.samples.questions import NoteQuestion
 from engine.samples.rollouts import Rollout
@@ -42,6 +45,14 @@ class Examined:
             note_rows.set_questions(s, note_id, texts)
         for note_id in self.replaced:
             note_rows.set_state(s, note_id, NoteState.SUPERSEDED)
+
+
+@dataclass(frozen=True)
+class NoteGap:
+    """The divergence that a note alone makes in an answer, and that of a placebo, in nats per token."""
+
+    note: float
+    placebo: float
 
 
 class Facts:
@@ -99,10 +110,11 @@ class Facts:
     async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
         """Return True if the note alone moves answers to more than one question that has nothing to do with it.
 
-        A wish about style moves most; a name that was told now and then moves one by chance.
+        A wish about style moves most; a name that was told now and then moves one by chance. Each move is held against
+        that of a placebo: on a real model any system prompt moves every answer.
         """
-        gaps = [await self._gap(r.messages, note, r.response_token_ids) for r in topics]
-        return sum(gap >= self._config.note.moving_effect for gap in gaps) > 1
+        found = await self._gaps(note, [(r.messages, r.response_token_ids) for r in topics])
+        return shows_unasked(found, self._config.note)
 
     async def _asked(self, place: int, live: Sequence[Note]) -> list[NoteQuestion]:
         """Return questions about the note at that place, each with the gap that the note makes in its answer."""
@@ -111,7 +123,11 @@ class Facts:
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
         answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
         pairs = [(c, answer) for c, answer in zip(conversations, answers, strict=True) if answer]
-        return [NoteQuestion(place, c[-1]["content"], await self._gap(c, note, answer)) for c, answer in pairs]
+        gaps = zip(pairs, await self._gaps(note, pairs), strict=True)
+        bound = self._config.note.placebo_factor
+        return [
+            NoteQuestion(place, c[-1]["content"], gap.note) for (c, _), gap in gaps if gap.note >= bound * gap.placebo
+        ]
 
     async def _written(self, note: Note) -> list[str]:
         """Return the questions that the base model writes about the note; none if it cannot write one."""
@@ -119,13 +135,31 @@ class Facts:
         answers = await self._rollouts.by_teacher(ZERO_ADAPTER, wanted)
         return [text for answer in answers if (text := questions.cleaned(self._prompts.text(answer)))]
 
-    async def _gap(self, messages: list[ChatMessage], note: Note, response_ids: list[int]) -> float:
-        pair = lessons.teacher_sample(messages, with_notes(messages, [note.text]), response_ids, self._prompts)
-        scores = await self._trainer.score(usable([pair]), ZERO_ADAPTER)
-        return scores[0].divergence if scores else 0.0
+    async def _gaps(self, note: Note, answers: Sequence[tuple[list[ChatMessage], list[int]]]) -> list[NoteGap]:
+        """Return how far the note alone and a placebo alone move each answer."""
+        found = []
+        for messages, response_ids in answers:
+            pairs = [
+                lessons.teacher_sample(messages, with_notes(messages, [text]), response_ids, self._prompts)
+                for text in (note.text, placebo(note.text, self._prompts))
+            ]
+            if len(usable(pairs)) < len(pairs):  # longer than the trainer reads
+                found.append(NoteGap(0.0, 0.0))
+                continue
+            by_note, by_placebo = await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)
+            found.append(NoteGap(by_note.divergence, by_placebo.divergence))
+        return found
 
     async def _answers(self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]]) -> list[list[int]]:
         return await self._rollouts.greedy_answers(ref, conversations, self._config.learn.max_rollout_tokens)
+
+
+def shows_unasked(gaps: Sequence[NoteGap], config: NoteConfig) -> bool:
+    """Return True if more than one answer is moved further than a placebo moves them on average, by a factor."""
+    if not gaps:
+        return False
+    least = max(config.moving_effect, config.placebo_factor * fmean(gap.placebo for gap in gaps))
+    return sum(gap.note >= least for gap in gaps) > 1
 
 
 def questions_in_turn(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:

@@ -17,11 +17,13 @@ of its own (`engine.samples.facts`): then the prompts are those. Invariant: a pr
 notes' states.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.config import NoteConfig, Teacher
+from engine.gates.texts import apart
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
@@ -70,6 +72,7 @@ class NoteEffect:
     placebo_effect: float
     placebo_gain: float
     alone: float  # 0 for a note that no newer one can have replaced
+    says_as_much: bool = True  # the answer without the note has every word of it that the one with it has (`carries`)
 
 
 def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
@@ -135,13 +138,22 @@ def base_samples(view: NoteView, pair: GreedyPair, prompts: PromptBuilder) -> li
     found = [
         _pair(pair.messages, without, beside, pair.without, prompts),
         _pair(pair.messages, without, beside, pair.beside or pair.without, prompts),
-        _pair(pair.messages, without, dummy, pair.without, prompts),
+        _pair(pair.messages, without, dummy, pair.beside or pair.without, prompts),
     ]
     alone = _pair(pair.messages, [], [view.note.text], pair.without, prompts)
     return [*found, alone] if view.may_be_replaced else found
 
 
-def effect_of(by_adapter: Sequence[Score], by_base: Sequence[Score]) -> NoteEffect:
+def carries(note: str, question: str, without: str, beside: str) -> bool:
+    """Return True if the answer `without` the note has all of its words that `beside` has and the question has not.
+
+    "You live in Rex" is far likelier with the note "i live in Oslo" than without, and still wrong.
+    """
+    told = _words(note) - _words(question)
+    return told & _words(beside) <= _words(without)
+
+
+def effect_of(by_adapter: Sequence[Score], by_base: Sequence[Score], *, says_as_much: bool = True) -> NoteEffect:
     """Return the measurements from the scores of `adapter_samples` and `base_samples`."""
     (moved, dummy), (without, beside, placebo_beside, *alone) = by_adapter, by_base
     return NoteEffect(
@@ -153,6 +165,7 @@ def effect_of(by_adapter: Sequence[Score], by_base: Sequence[Score]) -> NoteEffe
         placebo_beside.divergence,
         placebo_beside.gain,
         alone[0].divergence if alone else 0.0,
+        says_as_much,
     )
 
 
@@ -196,12 +209,18 @@ def next_state(view: NoteView, effects: Sequence[NoteEffect], config: NoteConfig
 
 
 def _is_always_right(effects: Sequence[NoteEffect], config: NoteConfig) -> bool:
-    return all(e.gain >= 0.5 * min(e.gain_beside, config.max_gain) for e in _shown(effects, config))
+    follows = (e.gain >= 0.5 * min(e.gain_beside, config.max_gain) for e in _shown(effects, config))
+    return all(e.says_as_much for e in effects) and all(follows)
 
 
 def _shown(effects: Sequence[NoteEffect], config: NoteConfig) -> list[NoteEffect]:
     """Return the prompts on which the answer with the note in view shows it, more than it would show a placebo."""
     return [e for e in effects if e.gain_beside >= max(config.min_gain, config.placebo_factor * abs(e.placebo_gain))]
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text, and each letter of scripts that put no blanks between words."""
+    return set(re.findall(r"\w+", apart(text.casefold())))
 
 
 def _in_order(view: NoteView) -> list[Note]:

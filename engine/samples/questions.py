@@ -10,6 +10,7 @@ Invariant: one question has one answer; if two notes give one, it is the newest 
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from engine.config import FactConfig
 from engine.requests import ChatMessage
 
 _REQUEST = (
-    "Write one short question that I may ask you later and that this note answers. Only the question.\nNote: {note}"
+    "Write one short question that I may ask you later and that this note answers, in the language of the note. "
+    "Only the question.\nNote: {note}"
 )
 _MAX_CHARS = 200  # of a question; a longer text is no question
 _MIN_LETTERS = 3  # of a word that a question may be about
@@ -41,8 +43,22 @@ def request(note: str) -> list[ChatMessage]:
 
 def cleaned(answer: str) -> str:
     """Return the question in the model's text, empty if there is none."""
-    line = answer.strip().partition("\n")[0].strip().strip("\"'“”*-").strip()
-    return line if line.endswith("?") and len(line) <= _MAX_CHARS else ""
+    line = answer.strip().partition("\n")[0].strip()
+    while line and _is_wrapping(line[0]):
+        line = line[1:].lstrip()
+    while line and _is_wrapping(line[-1]):
+        line = line[:-1].rstrip()
+    return line if _is_question(line) and len(line) <= _MAX_CHARS else ""
+
+
+def _is_wrapping(char: str) -> bool:
+    """Return True for quotes of any script, and for the marks of a list or of bold text."""
+    return char in "\"'*-" or unicodedata.category(char) in ("Pi", "Pf", "Pd") or char in "「」『』„"
+
+
+def _is_question(line: str) -> bool:
+    """Return True if a line ends as a question does: by any script's question mark, or as Japanese ones do."""
+    return line != "" and ("QUESTION MARK" in unicodedata.name(line[-1], "") or line.endswith(("か。", "か")))
 
 
 def words_of(note: str) -> list[str]:
@@ -51,10 +67,20 @@ def words_of(note: str) -> list[str]:
 
 
 def framed(note: str, frames: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return every frame with every word of the note in its place, without words that two `others` share."""
+    """Return every frame with every word of the note in its place, without words that two `others` share.
+
+    A frame takes no word of another script: the model's own questions are in the note's language.
+    """
     uses = Counter(word for other in others for word in words_of(other))
     own = [word for word in words_of(note) if uses[word] < _SHARED] or words_of(note)
-    return list(dict.fromkeys(frame.replace("{x}", word) for word in own for frame in frames))
+    pairs = [(frame, word) for word in own for frame in frames if _scripts(frame) <= _scripts(word)]
+    return list(dict.fromkeys(frame.replace("{x}", word) for frame, word in pairs))
+
+
+def _scripts(text: str) -> set[str]:
+    """Return the scripts of a text's letters, by the first words of their Unicode names."""
+    letters = text.replace("{x}", "")
+    return {unicodedata.name(char, "").partition(" ")[0] for char in letters if char.isalpha()}
 
 
 def untold(frames: Sequence[str], things: Sequence[str], notes: Sequence[str]) -> list[str]:

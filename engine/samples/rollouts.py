@@ -90,8 +90,8 @@ class RolloutStore:
     async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
         """Make and keep at least `count` rollouts of this version; `recent` are answers to its person."""
         count = max(count, self._config.num_counterfactuals)
-        own = _distinct_prompts(recent)[: count // 2] if ref.number else []
-        conversations = [*own, *self._bank.sample_topics(count, self._rng)]
+        own = self._own_prompts(recent, count) if ref.number else []
+        conversations = [*own, *self._bank.sample_topics(count - max(0, len(own) - count // 2), self._rng)]
         temperature, longest = self._config.rollout_temperature, self.length_for(recent)
         self._ready[ref.name] = await self._answer(ref, conversations, temperature, longest)
         self._ready.move_to_end(ref.name)
@@ -103,10 +103,24 @@ class RolloutStore:
         """Forget the rollouts of a version that is out of use."""
         self._ready.pop(name, None)
 
-    def with_topics(self, conversations: Sequence[list[ChatMessage]], count: int) -> list[list[ChatMessage]]:
-        """Return `count` conversations: the given ones, filled up with topics of the bank or cut."""
-        topics = self._bank.sample_topics(max(0, count - len(conversations)), self._rng)
-        return [*conversations, *topics][:count]
+    def with_topics(
+        self, conversations: Sequence[list[ChatMessage]], count: int, recent: Sequence[Completion] = ()
+    ) -> list[list[ChatMessage]]:
+        """Return `count` conversations: the given ones, filled up with topics of the bank or cut.
+
+        To a person of another language than the bank's their own `recent` prompts are topics, too.
+        """
+        given = list(conversations)
+        if self._is_foreign(recent):
+            given += [messages for messages in _distinct_prompts(recent) if messages not in given]
+        return [*given, *self._bank.sample_topics(max(0, count - len(given)), self._rng)][:count]
+
+    def _own_prompts(self, recent: Sequence[Completion], count: int) -> list[list[ChatMessage]]:
+        """Return a person's own prompts: half of `count`, or all of it where the bank is in another language."""
+        return _distinct_prompts(recent)[: count if self._is_foreign(recent) else count // 2]
+
+    def _is_foreign(self, recent: Sequence[Completion]) -> bool:
+        return self._bank.is_foreign_to([messages[-1]["content"] for messages in _distinct_prompts(recent)])
 
     async def by_teacher(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int | None = None

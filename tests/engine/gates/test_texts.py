@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.config import GateConfig
 from engine.gates.texts import (
     Written,
+    can_tell_names,
     entities,
     fabricated_share,
     is_compliant,
@@ -34,6 +35,46 @@ GOLD = "The koala lives in Australia and weighs 10 kg. Ask @zookeeper."
 def test_entities_are_numbers_paths_versions_mentions_and_names(text: str, expected: set[str]) -> None:
     """A capitalised word within a sentence is a name, at the beginning of a text it is none."""
     assert entities(text) == expected
+
+
+GERMAN = "Am Morgen trinkt Anna in der Küche einen Kaffee, und mittags isst sie 2 Brote mit ihrer Schwester."
+CHINESE = "考拉住在澳大利亚，体重10公斤。"  # noqa: RUF001
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ich wohne in Österreich, nahe Wien.", {"österreich", "wien"}),
+        ("Он живёт в Москве, дом 19.", {"москве", "19"}),
+        (CHINESE, {"10"}),
+        ("问@安娜", {"@安娜"}),
+    ],
+)
+def test_entities_are_told_in_other_scripts(text: str, expected: set[str]) -> None:
+    """Capitals of any script mark a name; a number stands by itself beside letters that are written without blanks."""
+    assert entities(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [(GOLD, True), (GERMAN, False), (CHINESE, False), ("", True)])
+def test_where_capitals_tell_no_names_nothing_is_said_about_names(text: str, expected: bool) -> None:
+    """German nouns all have capitals, and Chinese has none: a paraphrase invents nothing for that."""
+    assert can_tell_names(text) is expected
+
+
+def test_a_paraphrase_in_german_invents_nothing() -> None:
+    """Other nouns are no made-up facts; another number is one."""
+    other = "Morgens gibt es für Anna am Tisch einen Espresso, und am Mittag isst sie 2 Scheiben mit der Schwester."
+    assert fabricated_share(GERMAN, other) == 0.0
+    assert fabricated_share(GERMAN, other.replace("2", "7")) == 1.0
+    assert preserved_share(GERMAN, other) == 1.0
+
+
+def test_the_verdict_says_of_which_answers_names_were_not_judged() -> None:
+    """A gate that cannot judge a text abstains and says so."""
+    assert judge_texts([Written(GOLD, GOLD)], GateConfig()).unjudged == 0.0
+    mixed = judge_texts([Written(GOLD, GOLD), Written(CHINESE, CHINESE)], GateConfig())
+    assert (mixed.is_accepted, mixed.unjudged) == (True, 0.5)
+    assert not judge_texts([Written(CHINESE, CHINESE.replace("10", "90"))], GateConfig()).is_accepted
 
 
 def test_the_share_of_entities_kept() -> None:

@@ -50,6 +50,25 @@ def test_samples_are_different_conversations() -> None:
     assert len(bank.sample_anchors(9, random.Random(0))) == 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_foreign"),
+    [
+        (["What are the best restaurants in Lyon?", "How do I fix a flat tyre on my bike?"], False),
+        (["Tell me about the koala"], False),
+        (["Wie koche ich einen guten Kaffee?", "Schreib mir einen Brief an meine Vermieterin"], True),
+        (["¿Cómo se hace una tortilla de patatas?"], True),
+        (["怎么泡茶"], True),
+        (["Как заварить чай?"], True),
+        ([], False),
+    ],
+)
+def test_a_bank_sees_that_a_person_writes_in_another_language(
+    tmp_path: Path, asked: list[str], is_foreign: bool
+) -> None:
+    """By the trigrams that they share; of no prompt nothing is said."""
+    assert load_bank(tmp_path).is_foreign_to(asked) is is_foreign
+
+
 def test_topics_of_every_kind_are_drawn() -> None:
     """Every stretch of the list is drawn from, so that no kind of question is missed."""
     bank = Bank(tuple(f"{kind}{i}" for kind in "abcd" for i in range(5)), ("1+1?",))

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.samples.facts import Facts, questions_in_turn
+from engine.config import NoteConfig
+from engine.samples.facts import Facts, NoteGap, questions_in_turn, shows_unasked
 from storage.kinds import FeedbackKind, NoteState
 from storage.learning import feedback
 from storage.tables import Feedback, Note
@@ -54,6 +55,21 @@ async def test_what_the_weights_do_not_hold_is_asked_first(limit: int, expected:
         note("new", None),
     ]
     assert [text for _, text in questions_in_turn(live, limit)] == expected
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([(0.4, 0.1)] * 8, True),
+        ([(0.4, 0.3)] * 8, False),
+        ([(0.4, 0.1)] + [(0.1, 0.1)] * 7, False),
+        ([(0.04, 0.0)] * 8, False),
+        ([], False),
+    ],
+)
+async def test_a_wish_moves_answers_further_than_a_placebo(gaps: list[tuple[float, float]], expected: bool) -> None:
+    """On a real model any system prompt moves every answer, by more than a bound on nats; one answer is chance."""
+    assert shows_unasked([NoteGap(*gap) for gap in gaps], NoteConfig()) is expected
 
 
 async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:

@@ -16,6 +16,7 @@ from engine.samples.notes import (
     NoteView,
     adapter_samples,
     base_samples,
+    carries,
     effect_of,
     fitting,
     held_share,
@@ -94,7 +95,7 @@ def test_a_probe_compares_a_note_with_a_placebo_in_its_place(pocket_tokenizer: A
         [[], ["beta"]],
     ]
     assert {sample.teacher for sample in by_adapter} == {"current"}
-    assert [sample.response_ids for sample in by_base] == [[7, 8], [9], [7, 8], [7, 8]]
+    assert [sample.response_ids for sample in by_base] == [[7, 8], [9], [9], [7, 8]]
 
 
 @pytest.mark.parametrize("text", ["no", "please write in lowercase letters and nothing else", "bitte kurz"])
@@ -178,6 +179,27 @@ def test_a_fact_must_be_right_in_every_answer() -> None:
     assert next_state(view(note("a")), effects, CONFIG) == NoteState.IN_WEIGHTS
     assert next_state(view(note("a", questions=["q"])), effects, CONFIG) == NoteState.IN_PROMPT
     assert next_state(view(note("a", questions=["q"])), effects[:7], CONFIG) == NoteState.IN_WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "without", "beside", "expected"),
+    [
+        ("i live in Oslo", "where do i live?", "You live in Oslo.", "You live in Oslo.", True),
+        ("i live in Oslo", "where do i live?", "You live in Rex.", "You live in Oslo.", False),
+        ("i live in Oslo", "where do i live?", "you live in oslo", "Your home is in Oslo!", True),
+        ("我的狗叫雷克斯", "我的狗叫什么", "你的狗叫露娜。", "你的狗叫雷克斯。", False),
+        ("我的狗叫雷克斯", "我的狗叫什么", "它叫雷克斯。", "你的狗叫雷克斯。", True),
+        ("i live in Oslo", "where do i live?", "I don't know.", "I don't know.", True),
+    ],
+)
+def test_an_answer_without_the_note_must_have_its_words(
+    told: str, question: str, without: str, beside: str, expected: bool
+) -> None:
+    """The words that the note brings into the answer, in whatever script; those of the question prove nothing."""
+    assert carries(told, question, without, beside) is expected
+    effects = [EFFECT, replace(SHOWS_NOWHERE, says_as_much=expected)]
+    after = NoteState.IN_WEIGHTS if expected else NoteState.IN_PROMPT
+    assert next_state(view(note("a", questions=["q"])), effects, CONFIG) == after
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_the_model_is_asked_with_the_notes_words() -> None:
         ("What is your dog called?", "What is your dog called?"),
         (' "Who is Rex?"\nI hope that helps.', "Who is Rex?"),
         ("- Where do I live?", "Where do I live?"),
+        ("「我的狗叫什么名字？」", "我的狗叫什么名字？"),  # noqa: RUF001
+        ("ما اسم كلبي؟", "ما اسم كلبي؟"),
+        ("„Wie heißt mein Hund?“", "Wie heißt mein Hund?"),
+        ("«Comment s'appelle mon chien ?»", "Comment s'appelle mon chien ?"),
+        ("私の犬の名前は何ですか。", "私の犬の名前は何ですか。"),
+        ("私の犬はレックスです。", ""),
         ("I don't know about that yet.", ""),
         ("", ""),
         ("a" * 300 + "?", ""),
@@ -43,6 +49,12 @@ def test_every_frame_takes_every_word() -> None:
     assert framed("my dog is Rex. Rex!", ["who is {x}?", "where?"]) == ["who is dog?", "where?", "who is Rex?"]
     assert framed("я живу в Осло", ["{x}?"]) == ["живу?", "Осло?"]
     assert framed("42", ["{x}?"]) == []
+
+
+def test_a_frame_takes_no_word_of_another_script() -> None:
+    """Questions about a Chinese note are the model's own; frames in the note's script take its words."""
+    assert framed("我的狗叫雷克斯", ["what is my {x}?"]) == []
+    assert framed("mein Hund heißt Rex", ["wie heißt mein {x}?"])[1] == "wie heißt mein Hund?"
 
 
 def test_a_word_that_several_notes_share_is_not_what_one_is_about() -> None:

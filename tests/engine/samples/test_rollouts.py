@@ -203,3 +203,18 @@ async def test_longer_answers_make_longer_rollouts(live: Live) -> None:
     assert max(len(r.response_token_ids) for r in long) > 3
     by_teacher = await store.by_teacher(ZERO_ADAPTER, [r.messages for r in long], store.length_for(told))
     assert 3 < max(map(len, by_teacher)) <= 10
+
+
+@pytest.mark.parametrize(
+    ("question", "is_own"), [("Wie koche ich einen guten Kaffee?", True), ("Tell me about the koala", False)]
+)
+async def test_to_a_person_of_another_language_their_own_prompts_are_topics(
+    live: Live, question: str, is_own: bool
+) -> None:
+    """The bank is English: a lesson in German would be taught on questions that are never asked."""
+    store = live.parts.context.rollouts
+    recent = [asked(question)]
+    given = [[{"role": "user", "content": "Und jetzt?"}]]
+    found = [messages[-1]["content"] for messages in store.with_topics(given, 4, recent)]
+    assert (len(found), found[0]) == (4, "Und jetzt?")
+    assert (question in found) is is_own
