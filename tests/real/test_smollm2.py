@@ -52,6 +52,16 @@ def test_what_was_fetched_is_whole_and_names_its_licence(folder: Path) -> None:
     assert smollm2.LICENCE in (folder / smollm2.MANIFEST).read_text()
 
 
+async def test_its_calibration_and_its_reading_probe_are_shipped(live: Live) -> None:
+    """Rate and gates were measured on it; a correction is read by its own hidden states."""
+    assert live.engine.calibration.is_measured
+    assert live.engine.config.is_calibrated
+    assert live.engine.config.learn.learning_rate == live.engine.calibration.learn["learning_rate"]
+    probe = live.parts.context.reader.probe
+    assert probe is not None
+    assert probe.is_usable
+
+
 async def words(live: Live, user_id: str) -> list[int]:
     """Return the lengths of the person's answers by the weights alone."""
     answers = [await live.result(user_id, text, notes="off", sampling=SHORT_ANSWERS) for text in QUESTIONS]
