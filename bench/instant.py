@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Inbound, MessageReceived, Place
-from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, ModelLearning
 from storage.conversations.inbox import Kept
 from storage.tables import Completion, Feedback, Inbox
 
@@ -29,6 +29,11 @@ class InstantEngine:
     def teacher_view(self, given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage]:
         """Return the conversation with the feedback behind it."""
         return [*answer.messages, {"role": "user", "content": " ".join([given.text, *standing])}]
+
+    @property
+    def learning(self) -> ModelLearning:
+        """Nothing: no model is behind it."""
+        return ModelLearning("")
 
     def health(self) -> dict[str, str]:
         """All well."""

@@ -20,10 +20,9 @@ _MARKED = re.compile(
     r"|(?:/[\w.-]+){2,}"  # paths
 )
 _NUMBER = re.compile(r"\bv?\d+(?:[.,:]\d+)*\b")  # numbers, times and versions
-_LETTERS = re.compile(r"[^\W\d_]+")
 _INNER = re.compile(r"(?<=[^\W\d_] |[,;:] )[^\W\d_]+\b")  # words within a sentence
 _MOST_CAPITALS = 0.2  # of the words within sentences; beyond it capitals mark more than names, as in German
-_FEW_WORDS = 5  # of which no share is told
+_FEW_WORDS = 8  # of which no share is told
 _WORD = re.compile(r"\w+")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s", re.MULTILINE)
 _ECHO = re.compile(r"<\|[a-z_]+\|>|Notes about this person|\[Feedback of this person")  # parts of a prompt
@@ -61,7 +60,7 @@ def entities(text: str, *, has_names: bool = True) -> set[str]:
     """
     spaced = apart(text)
     found = {*_MARKED.findall(text), *_NUMBER.findall(_MARKED.sub(" ", spaced))}
-    found |= {word for word in _LETTERS.findall(text) if _is_camel(word)}
+    found |= {word for word in _WORD.findall(spaced) if _is_camel(word)}
     if has_names:
         found |= {word for word in _INNER.findall(text) if _is_capitalised(word)}
     return {entity.lower() for entity in found}

@@ -1,7 +1,8 @@
 """Attention over short rows by plain matrix products, as a function that Hugging Face's models call.
 
 On a CPU the fused kernel's backward pass takes six times as long as these products where rows have a hundred tokens.
-Longer rows go to the fused kernel, which keeps no weights. Invariant: both give the same numbers to rounding.
+Longer rows go to the fused kernel, which keeps no weights, and so do those with a cache of keys. Invariant: both give
+the same numbers to rounding.
 """
 
 from functools import cache
@@ -32,7 +33,7 @@ def attention(
 
     H query heads share K key heads. `mask` is True where a position may look; None means at itself and before.
     """
-    if query_BHLD.shape[2] > LONGEST_ROW:
+    if query_BHLD.shape[2] > LONGEST_ROW or query_BHLD.shape[2] != key_BKLD.shape[2]:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         attended, _ = sdpa_attention_forward(module, query_BHLD, key_BKLD, value_BKLD, mask, **settings)
@@ -48,7 +49,7 @@ def attention(
 
 
 def _penalty(mask: Tensor | None, scores: Tensor) -> Tensor:
-    """Return what is added to the scores: minus infinity where a position may not look."""
+    """Return what is added to the scores: the least number where a position may not look, so that padding is finite."""
     length = scores.shape[-1]
     allowed = torch.ones(length, length, dtype=torch.bool, device=scores.device).tril() if mask is None else mask
-    return torch.zeros_like(allowed, dtype=scores.dtype).masked_fill(~allowed, -torch.inf)
+    return torch.zeros_like(allowed, dtype=scores.dtype).masked_fill(~allowed, torch.finfo(scores.dtype).min)

@@ -22,7 +22,7 @@ _BUSY_FIELDS = (1, 2, 3, 6, 7, 8)  # of a line of /proc/stat: user, nice, system
 
 
 @dataclass(frozen=True)
-class Usage:
+class CoreUsage:
     """Seconds that the cores were busy, that of it with this process, and when."""
 
     all_s: float
@@ -68,10 +68,10 @@ class SpareCores:
         self._num_free = max(0, int(free + 1 - IDLE_SHARE))
         self._before = now
 
-    def _usage(self) -> Usage:
+    def _usage(self) -> CoreUsage:
         ticks = 0
         for line in self._stat.read_text().splitlines():
             name, *_ = fields = line.split()
             if name[:3] == "cpu" and name[3:].isdigit() and int(name[3:]) in self._allowed:
                 ticks += sum(int(fields[place]) for place in _BUSY_FIELDS)
-        return Usage(ticks / _TICKS_PER_S, time.process_time(), time.monotonic())
+        return CoreUsage(ticks / _TICKS_PER_S, time.process_time(), time.monotonic())

@@ -94,7 +94,7 @@ async def test_a_conversation_is_context(live: Live) -> None:
 
 async def test_a_message_longer_than_the_context_is_refused(live: Live) -> None:
     """The error says so before anything is generated."""
-    with pytest.raises(PromptTooLongError, match="Shorten it"):
+    with pytest.raises(PromptTooLongError, match="Shorten the message"):
         await live.result(await live.person(), "word " * 3000)
 
 

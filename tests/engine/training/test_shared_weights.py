@@ -62,6 +62,7 @@ def test_the_shared_model_computes_what_a_copy_computes(tiny_model: Path) -> Non
     shared = share_weights(tiny_model, Served(base))
     ids = torch.tensor([token_ids(20, 1)])
     with torch.no_grad():
+        base.set_attn_implementation(shared.config._attn_implementation)
         assert torch.equal(shared(input_ids=ids).logits, base(input_ids=ids).logits)
 
 
@@ -90,6 +91,7 @@ def test_every_architecture_computes_the_same_on_shared_weights(name: str, tmp_p
     shared = share_weights(tmp_path, served)
     ids = torch.tensor([token_ids(60, 1)])
     with torch.no_grad():
+        base.set_attn_implementation(shared.config._attn_implementation)
         assert torch.equal(shared(input_ids=ids).logits, base(input_ids=ids).logits)
     assert all(torch.equal(value, before[key]) for key, value in shared.named_parameters())
 

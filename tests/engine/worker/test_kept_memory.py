@@ -30,6 +30,6 @@ def faults(how: str) -> int:
 
 
 def test_freed_blocks_are_used_again() -> None:
-    """By default each block is taken anew; afterwards the first few are."""
+    """By default each block is taken anew; afterwards most are not."""
     assert faults("default") > 15 * BLOCK_PAGES
-    assert faults("kept") < 5 * BLOCK_PAGES
+    assert faults("kept") < 10 * BLOCK_PAGES
