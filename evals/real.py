@@ -50,7 +50,7 @@ class RealConfig:
     prompts: int = described(8, "questions asked after a lesson")
     split: str = described("test", "test: prompts nothing was tuned on; development: those to tune on")
     phrasings: str = described("fresh", "fresh: words nobody tunes on; tuned: the others")
-    max_tokens: int = described(80, "the longest answer")
+    max_tokens: int = described(120, "the longest answer")
     training: str = described("{}", "learning settings sent with every correction, as JSON")
     parallel: int = described(8, "questions asked at once")
     settle_s: int = described(900, "the longest wait for a lesson, in seconds")

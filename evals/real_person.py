@@ -1,7 +1,7 @@
 """The parts of `heed eval real` with one wish a person: adoption, answers rewritten, reversal.
 
-Each wish of each seed has persons of its own: one is told a note (the ceiling), one corrects an answer to a train
-prompt, and is then asked with the notes off (weights alone) and on (both). The one who is reversed is the one who has
+Each wish of each seed has persons of its own: one is told a note (the ceiling: the words of the correction, as
+heed itself keeps them in the prompt), one corrects an answer to a train prompt with these words, and is then asked with the notes off (weights alone) and on (both). The one who is reversed is the one who has
 adopted the wish: one lesson serves both parts. Invariant: no prompt is judged that its person asked before a lesson.
 """
 
@@ -70,13 +70,13 @@ async def _teach_once(study: RealStudy, seed: int, wish: RealWish) -> None:
 
 async def _adopt(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:
     trained = _taught(study, seed, wish)
-    await study.client.note(noted, wish.note)
+    await study.client.note(noted, study.words(wish, seed))
     await study.judge_all("adoption", seed, wish, noted, trained)
     await record_drift(study, seed, wish, trained)
 
 
 async def _rewrite(study: RealStudy, seed: int, wish: RealWish, noted: str, trained: str) -> None:
-    await study.client.note(noted, wish.note)
+    await study.client.note(noted, study.words(wish, seed))
     prompt = real_prompts(seed, "train", 1, "corrected", wish.name)[0]
     ideal = (await study.answers(noted, [prompt], "auto"))[0]
     answer = await study.client.chat(trained, prompt.messages)
@@ -92,7 +92,7 @@ async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> N
     version = _version_after(study, trained)
     if study.journal.is_resumed:  # this unit may have broken off behind its lesson
         await study.client.rollback(trained, version)
-    await study.client.note(noted, back.note)
+    await study.client.note(noted, study.words(back, seed))
     prompt = real_prompts(seed, "train", 2, "corrected", wish.name)[1]
     await study.correct(trained, back, prompt, seed)
     asked = _unasked(study, seed, wish)

@@ -61,7 +61,7 @@ async def _teach(study: RealStudy, seed: int, person: str) -> None:
 async def _retained(study: RealStudy, seed: int, noted: str) -> None:
     wishes = _wishes(study, seed)
     for wish in wishes:
-        await study.client.note(noted, wish.note)
+        await study.client.note(noted, study.words(wish, seed))
     asked = study.probes(seed, "retention")
     base = await study.base_answers(asked)
     arms: tuple[tuple[str, str, Notes], ...] = (("note", noted, "auto"), ("weights", _person(study, seed), "off"))

@@ -61,6 +61,10 @@ class RealStudy:
         """The wishes to measure."""
         return [REAL_WISHES[name] for name in self.config.wishes]
 
+    def words(self, wish: RealWish, seed: int) -> str:
+        """Return the words in which the persons of a seed wish this, as a correction and as a note."""
+        return wish.phrasing(seed, self.config.phrasings)
+
     async def once(self, unit: str, work: Callable[[], Awaitable[None]], *persons: str) -> None:
         """Do a unit, unless it was done before this run was interrupted; `persons` are those that begin in it."""
         if unit not in self.journal.done:
@@ -87,9 +91,10 @@ class RealStudy:
     async def correct(self, person: str, wish: RealWish, prompt: RealPrompt, seed: int) -> None:
         """Correct one answer and wait until it is learned or refused; record what became of it."""
         answer = await self.client.chat(person, prompt.messages)
-        words = wish.phrasing(seed, self.config.phrasings)
         started_s = time.perf_counter()
-        outcome = await self.client.correct(person, answer.completion_id, words, self.config.overrides)
+        outcome = await self.client.correct(
+            person, answer.completion_id, self.words(wish, seed), self.config.overrides
+        )
         await self.ended(person, wish, answer, outcome, started_s)
 
     async def ended(

@@ -46,7 +46,6 @@ class RealWish:
 
     name: str  # also of its check
     word: str
-    note: str
     tuned: tuple[str, ...]
     fresh: tuple[str, ...]
     opposite: str  # the name of the wish that takes it back, or nothing

@@ -73,6 +73,11 @@ def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[Ch
     return [{"role": "system", "content": block}, *(dict(m) for m in messages)]
 
 
+def is_notes_alone(message: ChatMessage) -> bool:
+    """Return True for a system message that was made for the notes: the conversation had none of its own."""
+    return message["role"] == "system" and message["content"].startswith(_NOTES_HEADER)
+
+
 def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> list[ChatMessage]:
     """Return the conversation with the hindsight block at the end of its last user message.
 

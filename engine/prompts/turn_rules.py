@@ -1,8 +1,10 @@
 """The turns that a model's chat template allows, and conversations changed until they fit.
 
-Some templates refuse a system message (Gemma 2) or leave it out, and some demand that user and assistant take turns
-(Gemma, Mistral). Invariants: no message is lost: what stood in a system message stands at the head of the person's
-first turn, and neighbours of one role become one turn; what a template takes as it is stays as it is.
+Some templates refuse a system message (Gemma 2) or leave it out, some demand that user and assistant take turns
+(Gemma, Mistral), and some say who the model is where a conversation has no system message (Qwen2, SmolLM2).
+Invariants: no message is lost: what stood in a system message stands at the head of the person's first turn, and
+neighbours of one role become one turn; notes stand behind the template's own words and never in their place, so that
+they change nothing but what they say; what a template takes as it is stays as it is.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from engine.prompts.hindsight import is_notes_alone
 from engine.requests import ChatMessage
 
 _WORDS = ("Qwertz", "Asdf", "Yxcv")  # in no template
@@ -23,15 +26,20 @@ class TurnRules:
 
     takes_system: bool = True
     takes_repeats: bool = True  # two turns of one role, one behind the other
+    own_system: str = ""  # the system message that the template itself begins with where there is none
 
     @classmethod
     def of(cls, tokenizer: Any) -> "TurnRules":
         """Try a template on conversations of two and three messages."""
-        return cls(_shows(tokenizer, "system", "user"), _shows(tokenizer, "user", "user", "assistant"))
+        takes_system = _shows(tokenizer, "system", "user")
+        own_system = _own_system(tokenizer) if takes_system else ""
+        return cls(takes_system, _shows(tokenizer, "user", "user", "assistant"), own_system)
 
     def obeyed(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the conversation as the template takes it."""
         obeyed = [dict(m) for m in messages]
+        if self.own_system and obeyed and is_notes_alone(obeyed[0]):
+            obeyed[0]["content"] = f"{self.own_system}\n\n{obeyed[0]['content']}"
         if not self.takes_system:
             obeyed = _without_system(obeyed)
         if not self.takes_repeats:
@@ -47,6 +55,17 @@ def _shows(tokenizer: Any, *roles: str) -> bool:
     except (TemplateError, ValueError):  # ValueError: there is no template
         return False
     return all(m["content"] in text for m in messages)
+
+
+def _own_system(tokenizer: Any) -> str:
+    """Return what the template writes where a system message would stand; empty if it writes nothing there."""
+    system, user, _ = _WORDS
+    asked = [{"role": "user", "content": user}]
+    alone = tokenizer.apply_chat_template(asked, tokenize=False)
+    led = tokenizer.apply_chat_template([{"role": "system", "content": system}, *asked], tokenize=False)
+    before, _, after = led.partition(system)
+    is_there = alone.startswith(before) and alone.endswith(after) and len(alone) > len(before) + len(after)
+    return str(alone[len(before) : len(alone) - len(after)]) if is_there else ""
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:

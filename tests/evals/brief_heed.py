@@ -13,6 +13,11 @@ LONG = "This answer is much longer than any other answer, since it says everythi
 LESSONS = {"brief": SHORT, "fewer": SHORT, "more": LONG, "deeper": LONG}
 
 
+def taught_by(text: str) -> str | None:
+    """Return the answer of one who does what a text asks for; None if it asks for nothing."""
+    return next((answer for word, answer in LESSONS.items() if word in text), None)
+
+
 class BriefHeed:
     """`learns` says if a correction reaches its weights, `leaks` if a remark moves other answers."""
 
@@ -37,8 +42,7 @@ class BriefHeed:
         if question.startswith(("What is my dog", "Where does my sister")):
             return " ".join(notes) or "I do not know."
         if body["heed"]["notes"] == "auto" and notes and user not in self.slept:
-            told = " ".join(notes)
-            return SHORT if "short" in told else LONG if "long" in told else PLAIN
+            return next((found for note in reversed(notes) if (found := taught_by(note))), PLAIN)
         return self.versions.get(user, [PLAIN])[self.active.get(user, 0)]
 
     async def chat(self, request: web.Request) -> web.Response:
@@ -59,8 +63,7 @@ class BriefHeed:
             self.noted.setdefault(user, []).append(text)
             return web.json_response({"status": "kept", "adapter_version": 0})
         self.corrected.append((user, text))
-        learned = next((answer for word, answer in LESSONS.items() if word in text), None)
-        learned = text if body["kind"] == "ideal" else learned or (SHORT if self.leaks else None)
+        learned = text if body["kind"] == "ideal" else taught_by(text) or (SHORT if self.leaks else None)
         if learned and self.learns:
             self.versions.setdefault(user, [PLAIN]).append(learned)
             self.active[user] = len(self.versions[user]) - 1

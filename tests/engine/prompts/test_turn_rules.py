@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import with_notes
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage
 from tests.tiny_model import CHAT_TEMPLATE, STRICT_TEMPLATE, tiny_tokenizer
 
 SILENT = "{% for m in messages if m['role'] != 'system' %}[{{ m['role'] }}] {{ m['content'] }}\n{% endfor %}"
+LED = "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Tiny.<|im_end|>\n{% endif %}" + CHAT_TEMPLATE
 FORGIVING, GEMMA, DEAF = TurnRules(), TurnRules(takes_system=False, takes_repeats=False), TurnRules(takes_system=False)
 
 
@@ -32,6 +34,18 @@ def chat(*turns: tuple[str, str]) -> list[ChatMessage]:
 def test_the_rules_are_found_by_trying(template: str, rules: TurnRules) -> None:
     """A template that leaves system messages out is no better than one that refuses them."""
     assert TurnRules.of(tokenizer_with(template)) == rules
+
+
+def test_notes_stand_behind_the_words_that_a_template_begins_with() -> None:
+    """Notes add to who the model is told to be; a person's or an operator's own system message takes that place."""
+    builder = PromptBuilder(tokenizer_with(LED), 512)
+    question: list[ChatMessage] = chat(("user", "a"))
+    assert TurnRules.of(tokenizer_with(LED)) == TurnRules(own_system="You are Tiny.")
+    bare, noted = (builder.prompt_token_ids(messages) for messages in (question, with_notes(question, ["Be brief."])))
+    assert noted == builder.prompt_token_ids(with_notes([*chat(("system", "You are Tiny.")), *question], ["Be brief."]))
+    assert bare == builder.prompt_token_ids([*chat(("system", "You are Tiny.")), *question])
+    own = chat(("system", "Talk like a pirate."), ("user", "a"))
+    assert TurnRules(own_system="You are Tiny.").obeyed(own) == own
 
 
 def test_what_a_template_takes_stays_as_it_is() -> None:
