@@ -1,8 +1,9 @@
 """The parts of `heed eval real` with one wish a person: adoption, answers rewritten, reversal.
 
-Each wish of each seed has persons of its own: one is told a note (the ceiling: the words of the correction, as
-heed itself keeps them in the prompt), one corrects an answer to a train prompt with these words, and is then asked with the notes off (weights alone) and on (both). The one who is reversed is the one who has
-adopted the wish: one lesson serves both parts. Invariant: no prompt is judged that its person asked before a lesson.
+Each wish of each seed has persons of its own: one is told a note (the ceiling: the words of the correction, as heed
+itself keeps them in the prompt), one corrects an answer to a train prompt with the same words, and is then asked with
+the notes off (weights alone) and on (both). The one who is reversed is the one who has adopted the wish: one lesson
+serves both parts. Invariant: no prompt is judged that its person asked before a lesson.
 """
 
 import time

@@ -92,9 +92,7 @@ class RealStudy:
         """Correct one answer and wait until it is learned or refused; record what became of it."""
         answer = await self.client.chat(person, prompt.messages)
         started_s = time.perf_counter()
-        outcome = await self.client.correct(
-            person, answer.completion_id, self.words(wish, seed), self.config.overrides
-        )
+        outcome = await self.client.correct(person, answer.completion_id, self.words(wish, seed), self.config.overrides)
         await self.ended(person, wish, answer, outcome, started_s)
 
     async def ended(
