@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import PromptTooLongError
 from engine.prompts.reasoning import marks_of, parted
-from engine.prompts.shortening import Views, shortened, without_turns
+from engine.prompts.shortening import ConversationViews, shortened, without_turns
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
@@ -65,7 +65,9 @@ class PromptBuilder:
             )
         return self._ids(without_turns(messages, fits), tools)
 
-    def training_prompts(self, views: Views, num_answer_tokens: int, tools: Sequence[Tool] = ()) -> list[list[int]]:
+    def training_prompts(
+        self, views: ConversationViews, num_answer_tokens: int, tools: Sequence[Tool] = ()
+    ) -> list[list[int]]:
         """Return the prompts of several views of one conversation, shortened alike to what training reads.
 
         `num_answer_tokens` are left for the answer. Empty if nothing of the newest message would remain.

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 
 from engine.requests import ChatMessage
 
-Views = Sequence[Sequence[ChatMessage]]
+ConversationViews = Sequence[Sequence[ChatMessage]]
 
 
-def shortened(views: Views, excess: Callable[[Views], int], num_chars: Callable[[str, int], int]) -> Views | None:
+def shortened(
+    views: ConversationViews, excess: Callable[[ConversationViews], int], num_chars: Callable[[str, int], int]
+) -> ConversationViews | None:
     """Return the views without what does not fit; None if nothing of the newest message would remain.
 
     `excess` counts the tokens that are too many in the longest view, `num_chars` the characters of a text's first ones.
@@ -38,7 +40,7 @@ def without_turns(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatM
     return [*messages[: users[0]], *messages[users[num_turns] :]] if num_turns else list(messages)
 
 
-def _without_turns(views: Views, num_turns: int) -> Views:
+def _without_turns(views: ConversationViews, num_turns: int) -> ConversationViews:
     return [without_turns(view, num_turns) for view in views]
 
 

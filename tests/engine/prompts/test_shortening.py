@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.prompts.shortening import Views, shortened, without_turns
+from engine.prompts.shortening import ConversationViews, shortened, without_turns
 from engine.requests import ChatMessage
 
 SYSTEM = {"role": "system", "content": "be kind"}
@@ -20,12 +20,12 @@ def talk(num_turns: int, newest: str = "the newest question") -> list[ChatMessag
     return [SYSTEM, *(message for turn in turns for message in turn), {"role": "user", "content": newest}]
 
 
-def over(room: int) -> Callable[[Views], int]:
+def over(room: int) -> Callable[[ConversationViews], int]:
     """Count a token for every character."""
     return lambda views: max(sum(len(m["content"]) for m in view) for view in views) - room
 
 
-def cut(views: Views, room: int) -> Views | None:
+def cut(views: ConversationViews, room: int) -> ConversationViews | None:
     """Shorten with tokens of one character."""
     return shortened(views, over(room), lambda _text, count: count)
 
