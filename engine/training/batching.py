@@ -1,4 +1,4 @@
-"""Micro-batches: samples of similar length, padded to one width.
+"""Micro-batches: samples of similar length, padded to one width, and the pieces their vocabulary is projected in.
 
 Owns the padding. Invariants: token ids are used exactly as given; a response token is predicted from the position
 before it, so the last prompt token's row belongs to the response and the last response token's does not;
@@ -15,6 +15,7 @@ from engine.config import LearnConfig
 from engine.sample import Context, Sample
 
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
+CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,15 @@ def plan_batches(
         else:
             groups.append([i])
     return [_make_batch(samples, group, context, device) for group in groups]
+
+
+def row_chunks(num_rows: int, vocab_size: int, num_sides: int = 1) -> list[slice]:
+    """Split response positions into pieces: the logits of one, for `num_sides` models, are CHUNK_ELEMENTS at most.
+
+    A piece is never empty but for no positions at all, which are one piece.
+    """
+    size = max(1, CHUNK_ELEMENTS // (num_sides * vocab_size))
+    return [slice(start, start + size) for start in range(0, max(1, num_rows), size)]
 
 
 def _padded(length: int) -> int:

@@ -63,23 +63,23 @@ class PositionMetrics:
         self._before = _Pass()
         self._after = _Pass()
 
-    def before(self, owners_N: Tensor, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor) -> None:
-        """Add positions of the version before and of the teacher, as log-probabilities."""
-        self._before.divergence.append(sdpo.forward_kl(student_NV, teacher_NV))
+    def before(self, owners_N: Tensor, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor, kl_N: Tensor) -> None:
+        """Add positions of the version before and of the teacher, as log-probabilities, and KL(q || p) of each."""
+        self._before.divergence.append(kl_N)
         preferred_N = teacher_NV.argmax(-1)
         self._before.owners.append(owners_N)
         self._before.tokens.append(tokens_N)
         self._before.preferred.append(preferred_N)
         _student(self._before, student_NV, tokens_N, preferred_N)
 
-    def after(self, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor) -> None:
+    def after(self, tokens_N: Tensor, student_NV: Tensor, teacher_NV: Tensor, kl_N: Tensor) -> None:
         """Add the same positions of the candidate, in the same order."""
         seen = sum(map(len, self._after.choice))
         preferred_N = torch.cat(self._before.preferred)[seen : seen + len(tokens_N)]
         _student(self._after, student_NV, tokens_N, preferred_N)
-        self._after.divergence.append(sdpo.forward_kl(student_NV, teacher_NV))
-        self._after.entropy.append(_entropy(student_NV))
-        self._after.teacher_entropy.append(_entropy(teacher_NV))
+        self._after.divergence.append(kl_N)
+        self._after.entropy.append(sdpo.entropy(student_NV))
+        self._after.teacher_entropy.append(sdpo.entropy(teacher_NV))
         self._after.teacher_logp_token.append(sdpo.token_logprobs(teacher_NV, tokens_N))
 
     def figures(self) -> dict[str, float | None]:
@@ -106,11 +106,6 @@ def _student(seen: _Pass, student_NV: Tensor, tokens_N: Tensor, preferred_N: Ten
     seen.choice.append(student_NV.argmax(-1))
     seen.logp_token.append(sdpo.token_logprobs(student_NV, tokens_N))
     seen.logp_preferred.append(sdpo.token_logprobs(student_NV, preferred_N))
-
-
-def _entropy(logprobs_NV: Tensor) -> Tensor:
-    """Return H = -sum_v p log p in nats, axis [N]."""
-    return torch.special.entr(logprobs_NV.exp()).sum(-1)
 
 
 def _joined(seen: _Pass) -> dict[str, Tensor]:

@@ -12,12 +12,11 @@ from torch import Tensor
 from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import plan_batches
+from engine.training.batching import plan_batches, row_chunks
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.model import TrainingModel
 
 MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger than in training
-CHUNK_ELEMENTS = 1 << 24  # log-probabilities held at once of each side: 64 MB in float32
 _PER_TOKEN = ("student_logprobs", "teacher_logprobs", "preferred_logprobs", "is_preferred")
 
 
@@ -61,9 +60,10 @@ def _hidden(
 
 def _record(model: TrainingModel, sample: Sample, student_RH: Tensor, teacher_RH: Tensor) -> dict[str, Any]:
     tokens = torch.tensor(sample.response_ids, device=student_RH.device)
-    size = max(1, CHUNK_ELEMENTS // model.vocab_size)
-    sides = zip(student_RH.split(size), teacher_RH.split(size), tokens.split(size), strict=True)
-    chunks = [_figures(_logprobs(model, own), _logprobs(model, its), said) for own, its, said in sides]
+    chunks = [
+        _figures(_logprobs(model, student_RH[rows]), _logprobs(model, teacher_RH[rows]), tokens[rows])
+        for rows in row_chunks(len(tokens), model.vocab_size, num_sides=2)
+    ]
     whole = {name: torch.cat([chunk[name] for chunk in chunks]) for name in chunks[0]}
     return {name: values.tolist() if name in _PER_TOKEN else float(values.mean()) for name, values in whole.items()}
 
@@ -79,15 +79,9 @@ def _figures(student_NV: Tensor, teacher_NV: Tensor, tokens_N: Tensor) -> dict[s
     return {
         "student_logprobs": sdpo.token_logprobs(student_NV, tokens_N),
         "teacher_logprobs": sdpo.token_logprobs(teacher_NV, tokens_N),
-        "student_entropy": _entropy(student_NV),
-        "teacher_entropy": _entropy(teacher_NV),
+        "student_entropy": sdpo.entropy(student_NV),
+        "teacher_entropy": sdpo.entropy(teacher_NV),
         "divergence": sdpo.forward_kl(student_NV, teacher_NV),
         "preferred_logprobs": sdpo.token_logprobs(student_NV, preferred),
         "is_preferred": preferred == tokens_N,
     }
-
-
-def _entropy(logprobs_NV: Tensor) -> Tensor:
-    """Return -sum_v p(v) log p(v) at each position; an impossible token counts zero."""
-    terms = logprobs_NV.exp() * logprobs_NV
-    return -torch.where(logprobs_NV == -torch.inf, torch.zeros_like(terms), terms).sum(-1)

@@ -110,6 +110,11 @@ def token_logprobs(logprobs_NV: Tensor, token_ids_N: Tensor) -> Tensor:
     return logprobs_NV.gather(-1, token_ids_N.unsqueeze(-1)).squeeze(-1)
 
 
+def entropy(logprobs_NV: Tensor) -> Tensor:
+    """Return H = -sum_v p(v) log p(v), axis [N]; an impossible token counts zero."""
+    return torch.special.entr(logprobs_NV.exp()).sum(-1)
+
+
 def at_temperature(logprobs_NV: Tensor, temperature_N: Tensor) -> Tensor:
     """Divide the logits by a temperature per position and return log-probabilities; 0 is greedy and counts as 1."""
     divisor = torch.where(temperature_N > 0, temperature_N, torch.ones_like(temperature_N))

@@ -29,7 +29,7 @@ from engine.config import LearnConfig
 from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import Batch, check_samples, plan_batches
+from engine.training.batching import Batch, check_samples, plan_batches, row_chunks
 from engine.training.lora_slot import LoraSlot
 from engine.training.measuring import Measured, PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
@@ -38,8 +38,6 @@ from engine.training.targets import Targets
 
 OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]
-
-CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
 
 
 class TrainingUpdate:
@@ -211,7 +209,9 @@ class TrainingUpdate:
         """Measure the version before on samples that are not trained; the others are measured in the first step."""
         for batch in self._held_out:
             for tokens, logprobs, teacher, chunk in self._pairs(batch):
-                self._metrics.before(batch.owners_N[chunk], tokens, logprobs, teacher)
+                self._metrics.before(
+                    batch.owners_N[chunk], tokens, logprobs, teacher, sdpo.forward_kl(logprobs, teacher)
+                )
             yield "teacher"
 
     def _step(self, batches: list[StudentBatch]) -> Iterator[Phase]:
@@ -252,7 +252,7 @@ class TrainingUpdate:
             hidden = self.model.hidden(self.slot, student.batch)
             leaf = hidden.detach().requires_grad_()
             loss = torch.zeros((), device=leaf.device)
-            for chunk in self._chunks(len(leaf)):
+            for chunk in row_chunks(len(leaf), self.model.vocab_size):
                 part = self._chunk_loss(student, leaf[chunk], chunk)
                 part.backward()
                 loss += part.detach()
@@ -267,7 +267,8 @@ class TrainingUpdate:
         self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence.detach())
         self._divergences.append(divergence.detach()[student.kl_weights_N[chunk] > 0])
         if self.measured.divergence_before is None:
-            self._measure_first(student, chunk, logprobs.detach(), teacher)
+            kl = self._forward_kl(logprobs, teacher, divergence)
+            self._measure_first(student, chunk, logprobs.detach(), teacher, kl.detach())
         per_token = self._per_token(divergence, logprobs, teacher, tokens)
         loss = (per_token * student.importance_N[chunk] * student.weights_N[chunk]).sum()
         return loss + self._kl_penalty(student, logprobs, chunk)
@@ -288,10 +289,12 @@ class TrainingUpdate:
                 penalty = penalty + weight * (kl * student.kl_weights_N[chunk]).sum()
         return penalty
 
-    def _measure_first(self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor) -> None:
+    def _measure_first(
+        self, student: StudentBatch, chunk: slice, logprobs: Tensor, teacher: Tensor, kl: Tensor
+    ) -> None:
         """Compute the importance weights of these positions and the correction's heat, before anything is trained."""
         tokens = student.batch.token_ids_N[chunk]
-        self._metrics.before(student.batch.owners_N[chunk], tokens, logprobs, teacher)
+        self._metrics.before(student.batch.owners_N[chunk], tokens, logprobs, teacher, kl)
         chosen = sdpo.token_logprobs(logprobs, tokens)
         at_sampling = sdpo.token_logprobs(sdpo.at_temperature(logprobs, student.temperature_N[chunk]), tokens)
         self._student.weigh(student, chunk, at_sampling, self._own_behaviour)
@@ -330,14 +333,15 @@ class TrainingUpdate:
 
     def _measure(self, batch: Batch) -> None:
         for tokens, logprobs, teacher, chunk in self._pairs(batch):
-            self._divergence_S.index_add_(0, batch.owners_N[chunk], self._divergence(logprobs, teacher))
-            self._metrics.after(tokens, logprobs, teacher)
+            divergence = self._divergence(logprobs, teacher)
+            self._divergence_S.index_add_(0, batch.owners_N[chunk], divergence)
+            self._metrics.after(tokens, logprobs, teacher, self._forward_kl(logprobs, teacher, divergence))
 
     def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
         """Yield tokens, student's and teacher's log-probabilities of a batch, chunk by chunk, without gradients."""
         hidden = self._hidden(batch, self.slot)
         rows = self._targets["teacher"].rows(batch.samples)
-        for chunk in self._chunks(len(hidden)):
+        for chunk in row_chunks(len(hidden), self.model.vocab_size):
             with torch.no_grad():
                 logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
                 teacher = self._targets["teacher"].logprobs(rows[chunk])
@@ -374,10 +378,10 @@ class TrainingUpdate:
             has_tail=learn.has_tail,
         )
 
-    def _chunks(self, num_rows: int) -> Iterator[slice]:
-        size = max(1, CHUNK_ELEMENTS // self.model.vocab_size)
-        for start in range(0, num_rows, size):
-            yield slice(start, start + size)
+    def _forward_kl(self, logprobs: Tensor, teacher: Tensor, divergence: Tensor) -> Tensor:
+        """Return KL(q || p), which the configured divergence may already be."""
+        is_it = self.learn.divergence in ("forward_kl", "hard_label") and self.learn.top_k is None
+        return divergence if is_it else sdpo.forward_kl(logprobs, teacher)
 
     @property
     def _corrected(self) -> int:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from engine.config import LearnConfig
 from engine.sample import Sample
-from engine.training.batching import check_samples, plan_batches
+from engine.training import batching
+from engine.training.batching import check_samples, plan_batches, row_chunks
 from tests.engine.updates_of import sample
 
 CPU = torch.device("cpu")
@@ -74,3 +75,14 @@ def test_held_out_answers_alone_are_no_update() -> None:
     """Held-out samples alone leave nothing to train on, and are refused."""
     with pytest.raises(ValueError, match="needs a correction"):
         check_samples([sample("gold"), sample("earlier")], LearnConfig())
+
+
+@given(st.integers(0, 40), st.integers(1, 30), st.integers(1, 2))
+def test_every_row_is_in_one_chunk_whose_logits_fit(num_rows: int, vocab_size: int, num_sides: int) -> None:
+    """Chunks follow one another; each holds as many rows as fit, at least one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batching, "CHUNK_ELEMENTS", 50)
+        rows = [list(range(num_rows))[chunk] for chunk in row_chunks(num_rows, vocab_size, num_sides)]
+    assert [row for chunk in rows for row in chunk] == list(range(num_rows))
+    assert len(rows) == max(1, -(-num_rows // max(1, 50 // (num_sides * vocab_size))))
+    assert all(len(chunk) <= 1 or len(chunk) * num_sides * vocab_size <= 50 for chunk in rows)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.sample import Sample
+from engine.training import sdpo
 from engine.training.measuring import MARGIN_LIMIT, PositionMetrics
 
 A, B, C, END = range(4)
@@ -28,8 +29,8 @@ def figures(samples: list[Sample], before: Tensor, teacher: Tensor, after: Tenso
     readings = PositionMetrics(samples)
     owners = torch.tensor([i for i, s in enumerate(samples) for _ in s.response_ids])
     tokens = torch.tensor([t for s in samples for t in s.response_ids])
-    readings.before(owners, tokens, before, teacher)
-    readings.after(tokens, after, teacher)
+    readings.before(owners, tokens, before, teacher, sdpo.forward_kl(before, teacher))
+    readings.after(tokens, after, teacher, sdpo.forward_kl(after, teacher))
     return readings.figures()
 
 
@@ -128,7 +129,7 @@ def test_the_drift_is_on_neutral_prompts_alone() -> None:
 def test_what_was_not_looked_at_has_no_figures() -> None:
     """An update that broke off has no figures of its candidate."""
     readings = PositionMetrics([sample("correction", [A])])
-    readings.before(torch.tensor([0]), torch.tensor([A]), says(A), says(B))
+    readings.before(torch.tensor([0]), torch.tensor([A]), says(A), says(B), torch.tensor([1.0]))
     assert readings.figures() == {}
 
 
@@ -138,8 +139,10 @@ def test_pieces_make_no_difference() -> None:
     before, teacher, after = says(A, A, B), says(B, A, B), says(B, C, B)
     owners, tokens = torch.tensor([0, 0, 1]), torch.tensor([A, A, B])
     readings = PositionMetrics(samples)
-    for i in range(3):
-        readings.before(owners[i : i + 1], tokens[i : i + 1], before[i : i + 1], teacher[i : i + 1])
-    for i in range(3):
-        readings.after(tokens[i : i + 1], after[i : i + 1], teacher[i : i + 1])
+    places = [slice(i, i + 1) for i in range(3)]
+    kl_before, kl_after = (sdpo.forward_kl(student, teacher) for student in (before, after))
+    for at in places:
+        readings.before(owners[at], tokens[at], before[at], teacher[at], kl_before[at])
+    for at in places:
+        readings.after(tokens[at], after[at], teacher[at], kl_after[at])
     assert readings.figures() == pytest.approx(figures(samples, before, teacher, after), nan_ok=True)

@@ -185,6 +185,17 @@ def test_impossible_tokens_do_not_make_the_loss_infinite_or_nan() -> None:
     assert sdpo.forward_kl(student, student).item() == 0.0
 
 
+def test_the_entropy_is_zero_if_sure_and_log_v_if_even() -> None:
+    """Impossible tokens count nothing; in between it is torch's own."""
+    certain = torch.tensor([[0.0, -torch.inf, -torch.inf]])
+    assert sdpo.entropy(certain).tolist() == [0.0]
+    assert sdpo.entropy(torch.full((2, 4), -math.log(4))).tolist() == pytest.approx([math.log(4)] * 2)
+    logits = random_logits(2)
+    assert torch.allclose(
+        sdpo.entropy(logits.log_softmax(-1)), torch.distributions.Categorical(logits=logits).entropy(), atol=1e-5
+    )
+
+
 def test_a_hard_label_is_the_cross_entropy_of_the_teachers_likeliest_token() -> None:
     """The loss is torch's cross-entropy, without a gradient to the teacher, and zero if the student is sure."""
     torch.manual_seed(0)

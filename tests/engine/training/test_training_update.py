@@ -2,13 +2,14 @@
 
 import time
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 import torch
 
 from engine.config import LearnConfig
-from engine.training import training_update
+from engine.training import batching
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
@@ -160,7 +161,7 @@ def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
     losses = []
     for tokens, elements in ((16, 1 << 25), (4096, 1 << 25), (4096, 5 * 413)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(training_update, "CHUNK_ELEMENTS", elements)
+            patch.setattr(batching, "CHUNK_ELEMENTS", elements)
             losses.append(run_update(model, correction_with_company(), micro_batch_tokens=tokens).measured.losses)
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
     assert losses[2] == pytest.approx(losses[1], rel=1e-3)
@@ -360,6 +361,19 @@ def test_the_figures_are_those_of_separate_scores(model: LeanModel) -> None:
     before, after = (torch.cat([torch.tensor(r["student_logprobs"]) for r in scores]) for scores in (base, now))
     assert run.measured.figures["drift"] == pytest.approx(abs(float((after - before).mean())), abs=1e-4)
     assert run.measured.figures["margin_after"] > run.measured.figures["margin_before"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("divergence", "top_k"), [("forward_kl", None), ("forward_kl", 5), ("jsd", None)])
+def test_the_gates_measure_the_forward_kl_whatever_is_trained(
+    model: LeanModel, divergence: Any, top_k: int | None
+) -> None:
+    """Before and after are those of separate scores, also where the loss is another divergence."""
+    samples = correction_with_company()
+    run = run_update(model, samples, divergence=divergence, top_k=top_k, steps=3)
+    sizes = [len(s.response_ids) for s in samples]
+    for adapter, seen in ((None, run._metrics._before), (run.slot.export(), run._metrics._after)):
+        expected = fmean([score["divergence"] for score in score_samples(model, samples, adapter)], sizes)
+        assert float(torch.cat(seen.divergence).mean()) == pytest.approx(expected, rel=1e-3)
 
 
 def test_an_update_that_breaks_off_has_no_figures(model: LeanModel, monkeypatch: pytest.MonkeyPatch) -> None:
