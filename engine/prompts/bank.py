@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,12 +52,15 @@ class Bank:
         if len(self.topics) + len(self.anchors) < _TELLING:
             return False
         found = _trigrams(prompts)
-        known = _trigrams((*self.topics, *self.anchors))
-        return bool(found) and len(found & known) < _LEAST_KNOWN * len(found)
+        return bool(found) and len(found & self._known_trigrams) < _LEAST_KNOWN * len(found)
 
     def sample_anchors(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
         """Draw `count` different anchors, fewer if the bank is smaller."""
         return [_asked(t) for t in rng.sample(self.anchors, min(count, len(self.anchors)))]
+
+    @cached_property
+    def _known_trigrams(self) -> set[str]:
+        return _trigrams((*self.topics, *self.anchors))
 
 
 def _trigrams(texts: Iterable[str]) -> set[str]:

@@ -111,16 +111,17 @@ class RolloutStore:
         To a person of another language than the bank's their own `recent` prompts are topics, too.
         """
         given = list(conversations)
-        if self._is_foreign(recent):
-            given += [messages for messages in _distinct_prompts(recent) if messages not in given]
+        if self._is_foreign(own := _distinct_prompts(recent)):
+            given += [messages for messages in own if messages not in given]
         return [*given, *self._bank.sample_topics(max(0, count - len(given)), self._rng)][:count]
 
     def _own_prompts(self, recent: Sequence[Completion], count: int) -> list[list[ChatMessage]]:
         """Return a person's own prompts: half of `count`, or all of it where the bank is in another language."""
-        return _distinct_prompts(recent)[: count if self._is_foreign(recent) else count // 2]
+        own = _distinct_prompts(recent)
+        return own[: count if self._is_foreign(own) else count // 2]
 
-    def _is_foreign(self, recent: Sequence[Completion]) -> bool:
-        return self._bank.is_foreign_to([messages[-1]["content"] for messages in _distinct_prompts(recent)])
+    def _is_foreign(self, conversations: Sequence[list[ChatMessage]]) -> bool:
+        return self._bank.is_foreign_to([messages[-1]["content"] for messages in conversations])
 
     async def by_teacher(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int | None = None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.prompts import bank as bank_module
 from engine.prompts.bank import FILE_NAME, Bank, load_bank
 
 
@@ -67,6 +68,17 @@ def test_a_bank_sees_that_a_person_writes_in_another_language(
 ) -> None:
     """By the trigrams that they share; of no prompt nothing is said."""
     assert load_bank(tmp_path).is_foreign_to(asked) is is_foreign
+
+
+def test_the_banks_own_trigrams_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every lesson asks; a bank that has answered is still equal to one that has not."""
+    counted: list[int] = []
+    count = bank_module._trigrams
+    monkeypatch.setattr(bank_module, "_trigrams", lambda texts: (counted.append(len(texts)), count(texts))[1])
+    bank = load_bank(tmp_path)
+    assert [bank.is_foreign_to(["Wie koche ich einen guten Kaffee?"]) for _ in range(3)] == [True] * 3
+    assert sorted(counted) == [1, 1, 1, len(bank.topics) + len(bank.anchors)]
+    assert bank == load_bank(tmp_path)
 
 
 def test_topics_of_every_kind_are_drawn() -> None:
