@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine.calibration import choices, record
 from engine.calibration.record import Calibration
-from engine.calibration.trials import PLACEBOS, WISHES, Trial, Trials
+from engine.calibration.trials import PLACEBOS, WISHES, GivesTrials, Trial
 from engine.config import EngineConfig
 
 Progress = Callable[[str], None]
@@ -17,7 +17,7 @@ _NUM_TRIED = 3  # wishes at every rate; the others at the chosen one only
 class Calibrator:
     """Calibrates the model that runs."""
 
-    def __init__(self, trials: Trials, config: EngineConfig, before: Calibration) -> None:
+    def __init__(self, trials: GivesTrials, config: EngineConfig, before: Calibration) -> None:
         """`before` is the estimate, or the calibration that is replaced."""
         self._trials = trials
         self._learn = config.learn
@@ -28,7 +28,8 @@ class Calibrator:
         first = self._before.learn.get("learning_rate", self._learn.learning_rate)
         tried = {rate: await self._at(rate, progress) for rate in (_rounded(first * f) for f in FIRST_FACTORS)}
         while len(tried) < MAX_RATES and (further := choices.beyond(tried)) is not None:
-            tried[_rounded(further)] = await self._at(_rounded(further), progress)
+            rate = _rounded(further)
+            tried[rate] = await self._at(rate, progress)
         rate = choices.best_rate(tried)
         progress(f"the rate is {rate:g}")
         learn = replace(self._learn, learning_rate=rate)

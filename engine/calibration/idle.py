@@ -16,7 +16,7 @@ from pathlib import Path
 from engine.calibration import record
 from engine.calibration.calibrator import Calibrator
 from engine.calibration.record import Calibration
-from engine.calibration.trials import Trial, Trials
+from engine.calibration.trials import GivesTrials, Trial
 from engine.config import EngineConfig, LearnConfig
 from storage.files import atomic
 
@@ -32,10 +32,10 @@ class _TrialGiven(Exception):
     """One new trial was given, which is enough for now."""
 
 
-class KeptTrials(Trials):
+class KeptTrials:
     """Trials that are given once: those that are done are read from their file, and one new one is given."""
 
-    def __init__(self, trials: Trials, path: Path) -> None:
+    def __init__(self, trials: GivesTrials, path: Path) -> None:
         """Read the trials that are done. Blocking."""
         self._trials = trials
         self._path = path
@@ -69,7 +69,7 @@ class IdleCalibration:
     """Measures the model that runs, a trial whenever heed has been idle for a while."""
 
     def __init__(
-        self, trials: Trials, config: EngineConfig, before: Calibration, is_idle: Callable[[], bool], fit: Fit
+        self, trials: GivesTrials, config: EngineConfig, before: Calibration, is_idle: Callable[[], bool], fit: Fit
     ) -> None:
         """`before` is the estimate, `fit` makes and keeps the probe that reads reactions. Blocking: a small file."""
         self._config = config

@@ -7,6 +7,7 @@ a trial leaves no version and no file behind; what is measured at the end is ans
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Protocol
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
@@ -51,6 +52,13 @@ class Trial:
     def closed(self) -> float:
         """The share of the held-out divergence that the lesson closed; negative if it went the other way."""
         return 1 - self.after / self.before if self.before > 0 else 0.0
+
+
+class GivesTrials(Protocol):
+    """The part of trials that a calibration asks for."""
+
+    async def give(self, feedback: str, learn: LearnConfig) -> Trial:
+        """Give one lesson and measure it."""
 
 
 class Trials:

@@ -3,12 +3,11 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 from engine.calibration import record
 from engine.calibration.calibrator import Calibrator
 from engine.calibration.record import Calibration
-from engine.calibration.trials import PLACEBOS, WISHES, Trial, Trials
+from engine.calibration.trials import PLACEBOS, WISHES, Trial
 from engine.config import EngineConfig, LearnConfig
 
 FIRST = 1e-3
@@ -36,7 +35,7 @@ async def test_the_best_rate_is_kept_and_gates_are_set_around_its_lessons(tmp_pa
         "m", "f" * 16, record.settings_hash(config.learn), False, {"learning_rate": FIRST, "steps": 20}
     )
     world, lines = World(), list[str]()
-    found = await Calibrator(cast(Trials, cast(Any, world)), config, estimate).run(lines.append)
+    found = await Calibrator(world, config, estimate).run(lines.append)
     assert found.is_measured
     assert found.learn == {"learning_rate": 2 * FIRST, "steps": 20}
     assert {rate for _, rate in world.given} == {FIRST / 2, FIRST, 2 * FIRST, 4 * FIRST}

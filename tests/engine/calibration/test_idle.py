@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -35,8 +35,7 @@ class Idle:
 
     def again(self, before: Calibration) -> IdleCalibration:
         """Return what the next start would have."""
-        trials = cast(Trials, cast(Any, self.world))
-        return IdleCalibration(trials, self.config, before, lambda: self.is_idle, self._fit)
+        return IdleCalibration(self.world, self.config, before, lambda: self.is_idle, self._fit)
 
     async def _fit(self, progress: Callable[[str], None]) -> None:
         self.num_fits += 1
