@@ -14,7 +14,7 @@ from engine.calibration.trials import Trial
 NEUTRAL_PRICE = 3.0  # share of the divergence closed that one nat per token on neutral answers is worth
 LEAST_MOVE = 0.02  # nats per token: a wish that moves the teacher less on other prompts cannot be followed
 _FACTORS = {  # of the bound, over the worst good lesson; and the least bound
-    "max_value_change": ("norm", 3.0, 0.002),
+    "max_value_change": ("value_change", 3.0, 0.002),
     "max_anchor_divergence": ("anchor", 4.0, 0.1),
     "max_unasked": ("unasked", 4.0, 0.05),
     "max_unasked_worst": ("unasked_worst", 3.0, 0.2),

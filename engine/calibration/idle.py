@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from engine.calibration import record
 from engine.calibration.calibrator import Calibrator
@@ -147,9 +148,14 @@ def _key(feedback: str, learn: LearnConfig) -> str:
 def _read(path: Path) -> dict[str, Trial]:
     """Return the trials in a file; one that cannot be read counts as none, and they are given again."""
     try:
-        return {key: Trial(**values) for key, values in json.loads(path.read_text(encoding="utf-8")).items()}
+        return {key: _trial(values) for key, values in json.loads(path.read_text(encoding="utf-8")).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         logger.warning("the trials in %s cannot be read and are given again: %s", path.name, error)
         return {}
+
+
+def _trial(values: dict[str, Any]) -> Trial:
+    """Return a stored trial. Raises TypeError if it is none; `norm` is an earlier name of `value_change`."""
+    return Trial(**{"value_change" if name == "norm" else name: value for name, value in values.items()})

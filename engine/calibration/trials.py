@@ -5,14 +5,13 @@ a trial leaves no version and no file behind; what is measured at the end is ans
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
 from engine.config.learning import OPENING_TOKENS
-from engine.host.trainer_client import Trained
 from engine.learning.candidates import Candidates
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import ChatMessage
@@ -35,7 +34,7 @@ _TRIAL = AdapterRef("calibration", 1, 1_999_999_999, "/heed/calibration")  # kno
 
 @dataclass(frozen=True)
 class Trial:
-    """The figures of one lesson; all but `norm` in nats per token."""
+    """The figures of one lesson; all but `left`, `value_change` and `opened` in nats per token."""
 
     feedback: str
     before: float  # teacher against student on held-out answers, before the lesson
@@ -45,8 +44,8 @@ class Trial:
     anchor: float  # the same on the neutral answers that were trained on
     unasked: float
     unasked_worst: float
-    norm: float = 0.0  # root mean square of the change of the LoRA values
-    opened: float = 0.0  # share closed of what lies between teacher and student on the held-out answers' first tokens
+    value_change: float  # root mean square of the change of the LoRA values
+    opened: float  # share closed of what lies between teacher and student on the held-out answers' first tokens
 
     @property
     def closed(self) -> float:
@@ -87,8 +86,18 @@ class Trials:
         finally:
             await self._candidates.close(update)
             await self._trainer.drop(_TRIAL)
-        found = _trial(feedback, trained, _mean(held_out, before), _mean(held_out, after), _mean(neutral, moved))
-        return replace(found, norm=published.value_change, opened=_opened(before, after))
+        return Trial(
+            feedback,
+            _mean(held_out, before),
+            _mean(held_out, after),
+            left=trained.divergence_after / trained.divergence_before if trained.divergence_before > 0 else 1.0,
+            neutral=_mean(neutral, moved),
+            anchor=trained.anchor_divergence or 0.0,
+            unasked=trained.figures.get("unasked") or 0.0,
+            unasked_worst=trained.figures.get("unasked_worst") or 0.0,
+            value_change=published.value_change,
+            opened=_opened(before, after),
+        )
 
     async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
         """Return what a lesson would train on, and further answers of the teacher."""
@@ -124,16 +133,3 @@ def _opened(before: Sequence[Score], after: Sequence[Score]) -> float:
 
 def _opening_gap(score: Score) -> float:
     return sum(score.teacher_logprobs[:OPENING_TOKENS]) - sum(score.student_logprobs[:OPENING_TOKENS])
-
-
-def _trial(feedback: str, trained: Trained, before: float, after: float, neutral: float) -> Trial:
-    return Trial(
-        feedback,
-        before,
-        after,
-        left=trained.divergence_after / trained.divergence_before if trained.divergence_before > 0 else 1.0,
-        neutral=neutral,
-        anchor=trained.anchor_divergence or 0.0,
-        unasked=trained.figures.get("unasked") or 0.0,
-        unasked_worst=trained.figures.get("unasked_worst") or 0.0,
-    )

@@ -12,7 +12,16 @@ from engine.config import EngineConfig, LearnConfig
 
 FIRST = 1e-3
 GOOD = Trial(
-    "", before=0.3, after=0.1, left=0.2, neutral=0.02, anchor=0.01, unasked=0.01, unasked_worst=0.1, norm=0.003
+    "",
+    before=0.3,
+    after=0.1,
+    left=0.2,
+    neutral=0.02,
+    anchor=0.01,
+    unasked=0.01,
+    unasked_worst=0.1,
+    value_change=0.003,
+    opened=0.0,
 )
 
 

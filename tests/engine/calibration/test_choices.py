@@ -11,9 +11,18 @@ from engine.config import GateConfig
 from engine.gates.candidate import Measurements, judge
 
 GOOD = Trial(
-    "short", before=0.3, after=0.1, left=0.2, neutral=0.02, anchor=0.01, unasked=0.01, unasked_worst=0.1, norm=0.003
+    "short",
+    before=0.3,
+    after=0.1,
+    left=0.2,
+    neutral=0.02,
+    anchor=0.01,
+    unasked=0.01,
+    unasked_worst=0.1,
+    value_change=0.003,
+    opened=0.0,
 )
-BROKEN = replace(GOOD, after=0.6, left=1.8, neutral=0.5, anchor=0.4, unasked=0.3, unasked_worst=1.5, norm=0.03)
+BROKEN = replace(GOOD, after=0.6, left=1.8, neutral=0.5, anchor=0.4, unasked=0.3, unasked_worst=1.5, value_change=0.03)
 
 
 def test_the_share_closed_is_of_held_out_answers() -> None:
@@ -41,7 +50,7 @@ def test_a_rate_beyond_is_tried_until_the_best_one_lies_between_two_others() -> 
 
 def test_the_bounds_let_good_lessons_pass_and_stop_broken_ones() -> None:
     """Through the gates themselves."""
-    varied = [GOOD, replace(GOOD, left=0.35, anchor=0.03, unasked=0.02, unasked_worst=0.2, norm=0.004)]
+    varied = [GOOD, replace(GOOD, left=0.35, anchor=0.03, unasked=0.02, unasked_worst=0.2, value_change=0.004)]
     bounds: dict[str, Any] = dict(choices.bounds(varied))
     gate = GateConfig(**bounds)
     for trial in varied:
@@ -70,7 +79,7 @@ def measured(trial: Trial) -> Measurements:
     return Measurements(
         is_finite=True,
         update_norm=7.0,
-        value_change=trial.norm,
+        value_change=trial.value_change,
         steps=20,
         divergence_before=trial.before,
         divergence_after=trial.left * trial.before,
