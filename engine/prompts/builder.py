@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import PromptTooLongError
 from engine.prompts.reasoning import marks_of, parted
-from engine.prompts.shortening import ConversationViews, shortened, without_turns
+from engine.prompts.shortening import ConversationViews, newest_turns, shortened
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
@@ -53,17 +53,14 @@ class PromptBuilder:
         ids = self._ids(messages, tools)
         if len(ids) <= room:
             return ids
-        num_turns = sum(m["role"] == "user" for m in messages)
-        fits = bisect_left(
-            range(num_turns), True, key=lambda n: len(self._ids(without_turns(messages, n), tools)) <= room
-        )
-        if fits == num_turns:
-            least = len(self._ids(without_turns(messages, num_turns - 1), tools)) if num_turns else len(ids)
+        (kept,) = newest_turns([messages], lambda views: len(self._ids(views[0], tools)) - room)
+        ids = self._ids(kept, tools)
+        if len(ids) > room:
             raise PromptTooLongError(
-                f"The newest message, with its system message, has {least} tokens. "
+                f"The newest message, with its system message, has {len(ids)} tokens. "
                 f"The model reads {self.max_model_len}, {reserve_tokens} of them for the answer. Shorten the message."
             )
-        return self._ids(without_turns(messages, fits), tools)
+        return ids
 
     def training_prompts(
         self, views: ConversationViews, num_answer_tokens: int, tools: Sequence[Tool] = ()

@@ -22,9 +22,7 @@ def shortened(
     """
     if excess(views) <= 0:
         return views
-    num_turns = len(_users(views[0]))
-    fits = bisect_left(range(num_turns), True, key=lambda n: excess(_without_turns(views, n)) <= 0)
-    views = _without_turns(views, min(fits, num_turns - 1)) if num_turns else views
+    views = newest_turns(views, excess)
     while (over := excess(views)) > 0:
         newest = [_newest(view) for view in views]
         count = num_chars(newest[0], over)
@@ -32,6 +30,13 @@ def shortened(
             return None
         views = [_cut(view, count) for view in views]
     return views
+
+
+def newest_turns(views: ConversationViews, excess: Callable[[ConversationViews], int]) -> ConversationViews:
+    """Return the views without as many of the oldest turns as have to go; the newest user message stays in any case."""
+    num_turns = len(_users(views[0]))
+    fits = bisect_left(range(num_turns), True, key=lambda n: excess(_without_turns(views, n)) <= 0)
+    return _without_turns(views, min(fits, num_turns - 1)) if num_turns else views
 
 
 def without_turns(messages: Sequence[ChatMessage], num_turns: int) -> list[ChatMessage]:

@@ -134,6 +134,13 @@ def test_a_message_longer_than_the_model_reads_is_refused(small: PromptBuilder, 
         small.prompt_token_ids([*turns(3)[:-1], *newest], reserve_tokens=9)
 
 
+def test_a_system_message_alone_may_be_too_long(small: PromptBuilder, prompts: PromptBuilder) -> None:
+    """Without a question there is no turn to drop: the error says how many tokens there are."""
+    alone: list[ChatMessage] = [{"role": "system", "content": "long " * 300}]
+    with pytest.raises(PromptTooLongError, match=rf"has {len(prompts.prompt_token_ids(alone))} tokens"):
+        small.prompt_token_ids(alone)
+
+
 def test_cutting_changes_nothing_that_was_handed_in(small: PromptBuilder) -> None:
     """The caller's messages stay as they were: they are stored."""
     chat = turns(30)
