@@ -69,6 +69,11 @@ class EvalConfig:
         """The learning settings sent with every correction. Raises ArgumentError where no trainer takes them."""
         return learning_settings(self.training)
 
+    @property
+    def seeded_preferences(self) -> list[tuple[int, str]]:
+        """Every seed with every preference."""
+        return [(seed, preference) for seed in range(self.seeds) for preference in self.preferences]
+
     def wants(self, *parts: str) -> bool:
         """Return True if any of the parts is to be measured."""
         return any(part in self.only for part in parts)

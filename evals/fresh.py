@@ -21,14 +21,12 @@ WORDINGS: dict[str, list[str]] = json.loads(Path(__file__).with_name("fresh_wish
 
 def units(config: EvalConfig) -> int:
     """Return steps of the progress bar."""
-    return config.seeds * len(config.preferences)
+    return len(config.seeded_preferences)
 
 
 async def run(study: Study) -> None:
     """Record every probe of every person who corrects once in fresh words."""
-    for seed in range(study.config.seeds):
-        for preference in study.config.preferences:
-            await study.once(f"fresh/{seed}/{preference}", partial(_one, study, seed, preference))
+    await study.once_each("fresh", partial(_one, study))
 
 
 def fresh_wish(seed: int, preference: str) -> Wish:

@@ -7,10 +7,11 @@ serves both parts. Invariant: no prompt is judged that its person asked before a
 """
 
 import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-from evals.client import Notes
 from evals.real_neutral import record_drift
-from evals.real_study import RealStudy
+from evals.real_study import RealStudy, arms_of
 from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 
 
@@ -18,35 +19,20 @@ async def adoption(study: RealStudy, seed: int) -> None:
     """One correction per wish, each by a new person; and what it moved on neutral answers."""
     for wish in study.chosen:
         await _teach_once(study, seed, wish)
-        noted = study.name("adoption", wish.name, seed, "n")
-        await study.once(
-            f"adoption/{wish.name}/{seed}",
-            lambda wish=wish, noted=noted: _adopt(study, seed, wish, noted),  # type: ignore[misc]
-            noted,
-        )
+        await _once(study, "adoption", seed, wish, _adopt)
 
 
 async def rewritten(study: RealStudy, seed: int) -> None:
     """Give the answer as it should have been: the model's own, made with the note in its prompt."""
     for wish in study.chosen:
-        persons = [study.name("rewritten", wish.name, seed, role) for role in ("n", "t")]
-        await study.once(
-            f"rewritten/{wish.name}/{seed}",
-            lambda wish=wish, persons=persons: _rewrite(study, seed, wish, *persons),  # type: ignore[misc]
-            *persons,
-        )
+        await _once(study, "rewritten", seed, wish, _rewrite, ("n", "t"))
 
 
 async def reversal(study: RealStudy, seed: int) -> None:
     """Correct, once and by its opposite, a person who has adopted the wish; judged by the opposite."""
     for wish in (wish for wish in study.chosen if wish.opposite):
         await _teach_once(study, seed, wish)
-        noted = study.name("reversal", wish.name, seed, "n")
-        await study.once(
-            f"reversal/{wish.name}/{seed}",
-            lambda wish=wish, noted=noted: _reverse(study, seed, wish, noted),  # type: ignore[misc]
-            noted,
-        )
+        await _once(study, "reversal", seed, wish, _reverse)
 
 
 def lessons_of(part: str, wishes: tuple[str, ...]) -> int:
@@ -64,9 +50,20 @@ async def _teach_once(study: RealStudy, seed: int, wish: RealWish) -> None:
     """Teach the wish to the person that adoption and reversal share."""
     person = _taught(study, seed, wish)
     prompt = real_prompts(seed, "train", 1, "corrected", wish.name)[0]
-    await study.once(
-        f"taught/{wish.name}/{seed}", lambda: study.correct(person, wish, prompt, seed), person
-    )  # fmt: skip
+    await study.once(f"taught/{wish.name}/{seed}", partial(study.correct, person, wish, prompt, seed), person)
+
+
+async def _once(
+    study: RealStudy,
+    part: str,
+    seed: int,
+    wish: RealWish,
+    work: Callable[..., Awaitable[None]],
+    roles: Sequence[str] = ("n",),
+) -> None:
+    """Do a part's unit of one wish with new persons, one in each role: `work(study, seed, wish, *persons)`."""
+    persons = [study.name(part, wish.name, seed, role) for role in roles]
+    await study.once(f"{part}/{wish.name}/{seed}", partial(work, study, seed, wish, *persons), *persons)
 
 
 async def _adopt(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:
@@ -98,10 +95,7 @@ async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> N
     await study.correct(trained, back, prompt, seed)
     asked = _unasked(study, seed, wish)
     base = await study.base_answers(asked)
-    arms: tuple[tuple[str, str, Notes], ...] = (
-        ("note", noted, "auto"), ("weights", trained, "off"), ("both", trained, "auto"),
-    )  # fmt: skip
-    texts = {arm: await study.answers(person, asked, notes) for arm, person, notes in arms}
+    texts = {arm: await study.answers(person, asked, notes) for arm, person, notes in arms_of(noted, trained)}
     await study.client.rollback(trained, version)
     texts = {"base": await study.answers(trained, asked, "off"), **texts}
     was_away = [wish.is_followed(text, before) for text, before in zip(texts["base"], base, strict=True)]

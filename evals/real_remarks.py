@@ -8,6 +8,7 @@ vary with the batch; an answer that differs is asked for once more, and the base
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from evals.client import Notes
 from evals.real_study import RealStudy
@@ -34,7 +35,7 @@ async def remarks(study: RealStudy, seed: int) -> None:
     """Let the persons of this seed make their remarks: each kind belongs to one seed."""
     for kind in kinds_of(seed, study.config.seeds):
         person = study.name("remarks", KINDS.index(kind))
-        await study.once(f"remarks/{kind}", lambda kind=kind, person=person: _remark(study, seed, kind, person), person)  # type: ignore[misc]
+        await study.once(f"remarks/{kind}", partial(_remark, study, seed, kind, person), person)
 
 
 def kinds_of(seed: int, seeds: int) -> tuple[str, ...]:

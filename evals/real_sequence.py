@@ -8,8 +8,8 @@ lesson; a closed question counts if one of its accepted answers is in the answer
 
 import asyncio
 
-from evals.client import Client, Notes
-from evals.real_study import RealStudy
+from evals.client import Client
+from evals.real_study import RealStudy, arms_of
 from evals.real_world import RealWish, compatible, read_rows, real_prompts, says
 from evals.study import BASE_MODEL
 
@@ -64,7 +64,7 @@ async def _retained(study: RealStudy, seed: int, noted: str) -> None:
         await study.client.note(noted, study.words(wish, seed))
     asked = study.probes(seed, "retention")
     base = await study.base_answers(asked)
-    arms: tuple[tuple[str, str, Notes], ...] = (("note", noted, "auto"), ("weights", _person(study, seed), "off"))
+    arms = arms_of(noted, _person(study, seed))[:2]
     texts = {"base": base} | {arm: await study.answers(person, asked, notes) for arm, person, notes in arms}
     for arm, found in texts.items():
         for wish in wishes:

@@ -17,6 +17,11 @@ from evals.study import BASE_MODEL, Advance
 POLL_S = 0.5
 
 
+def arms_of(noted: str, trained: str) -> tuple[tuple[str, str, Notes], ...]:
+    """Return what is compared, arm by arm: its name, who is asked, and if their notes are in the prompt."""
+    return ("note", noted, "auto"), ("weights", trained, "off"), ("both", trained, "auto")
+
+
 class RealArguments(Protocol):
     """The arguments that the parts read."""
 
@@ -139,10 +144,7 @@ class RealStudy:
         asked = self.probes(seed, wish)
         base = await self.base_answers(asked)
         self.judge({"part": part, "seed": seed, "arm": "base"}, wish, base, base)
-        arms: tuple[tuple[str, str, Notes], ...] = (
-            ("note", noted, "auto"), ("weights", trained, "off"), ("both", trained, "auto"),
-        )  # fmt: skip
-        for arm, person, notes in arms:
+        for arm, person, notes in arms_of(noted, trained):
             texts = await self.answers(person, asked, notes)
             self.judge({"part": part, "seed": seed, "arm": arm}, wish, texts, base)
 

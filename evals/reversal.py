@@ -15,14 +15,12 @@ from evals.verdict import follows
 
 def units(config: EvalConfig) -> int:
     """Return steps of the progress bar."""
-    return config.seeds * len(config.preferences)
+    return len(config.seeded_preferences)
 
 
 async def run(study: Study) -> None:
     """Record, for every probe, whether it followed the first correction and whether it is back after the second."""
-    for seed in range(study.config.seeds):
-        for preference in study.config.preferences:
-            await study.once(f"reversal/{seed}/{preference}", partial(_one, study, seed, preference))
+    await study.once_each("reversal", partial(_one, study))
 
 
 async def _one(study: Study, seed: int, preference: str) -> None:

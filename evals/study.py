@@ -7,6 +7,7 @@ is, are asked once per question.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from engine.prompts.bank import load_bank
@@ -62,6 +63,11 @@ class Study:
         before = self._num_steps
         await work()
         self._journal.finish(unit, self._num_steps - before)
+
+    async def once_each(self, part: str, work: Callable[[int, str], Awaitable[None]]) -> None:
+        """Do a part's piece of work for every seed and preference."""
+        for seed, preference in self.config.seeded_preferences:
+            await self.once(f"{part}/{seed}/{preference}", partial(work, seed, preference))
 
     def record(self, part: str, seed: int, **fields: Any) -> None:
         """Keep one observation."""

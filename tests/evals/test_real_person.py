@@ -28,6 +28,19 @@ async def test_what_is_learned_is_adopted_and_nothing_else(part: str, learns: bo
     assert found["wishes"][0]["answers"] == 4
 
 
+@pytest.mark.parametrize("part", ["adoption", "rewritten", "reversal"])
+async def test_each_wish_has_persons_of_its_own(part: str) -> None:
+    """No wish is measured on the persons of another."""
+    journal, heed = Journal(), BriefHeed()
+    async for client in served(heed):
+        await PART_WORK[part](study_of(client, journal, "shorter", "longer"), 0)
+    taught = {r["person"]: r["wish"] for r in journal.records if r["event"] == "lesson"}
+    assert {f"{part}/{wish}/0" for wish in ("shorter", "longer")} <= set(journal.done)
+    assert len(taught) == 2
+    noted = {user for user, _ in heed.asked if user.endswith("-n")}
+    assert {user.split("-")[3] for user in noted} == {"shorter", "longer"}
+
+
 async def test_a_reversal_takes_back_what_was_adopted() -> None:
     """The one who has adopted the wish is corrected once by its opposite: two lessons for both parts."""
     journal, heed = Journal(), BriefHeed()

@@ -52,6 +52,21 @@ async def test_a_unit_that_is_done_is_not_done_again() -> None:
     assert (len(journal.records), bar) == (1, ["notes"] * 4)
 
 
+async def test_a_part_may_have_a_unit_for_each_seed_and_preference() -> None:
+    """Each is given its own seed and preference, under a name of its own; one that is done is left out."""
+    journal, given = Journal(), list[tuple[int, str]]()
+    journal.done["fresh/1/name"] = 1
+    config = EvalConfig(seeds=2, preferences=("units", "name"))
+    study = Study(config, None, journal, lambda _: None)  # type: ignore[arg-type]  # asks nothing
+
+    async def work(seed: int, preference: str) -> None:
+        given.append((seed, preference))
+
+    await study.once_each("fresh", work)
+    assert given == [(0, "units"), (0, "name"), (1, "units")]
+    assert set(journal.done) == {f"fresh/{seed}/{name}" for seed, name in config.seeded_preferences}
+
+
 @pytest.mark.parametrize(("goes_on", "notes"), [(True, 2), (False, 1)])
 async def test_after_an_interruption_people_begin_anew_unless_they_go_on(goes_on: bool, notes: int) -> None:
     """The interrupted run's lessons are forgotten with its people."""
