@@ -29,7 +29,7 @@ def made(command: str, config: Any, model: str, before: dict[str, Any], data: Pa
     `data` is heed's data directory, in which a model may lie. A secret among heed's variables is left out. Blocking.
     """
     return {
-        "command": command, "model": model, "weights_sha256": weights_sha256(folder_of(model, data)),
+        "command": command, "model": model, "weights_sha256": weights_sha256(folder_of(model, data, _given(config))),
         "config": asdict(config),
         "settings": {key: value for key, value in os.environ.items() if is_told(key)},
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -37,11 +37,24 @@ def made(command: str, config: Any, model: str, before: dict[str, Any], data: Pa
     }  # fmt: skip
 
 
-def folder_of(model: str, data: Path = _DATA) -> Path:
-    """Return the folder of a model that is named as in HEED_MODEL."""
-    if model == smollm2.NAME:
-        return smollm2.folder_in(data)
-    return POCKET_WEIGHTS if model == POCKET else Path(model)
+def folder_of(model: str, data: Path = _DATA, given: str = "") -> Path:
+    """Return the folder of a model that is named as in HEED_MODEL, or as heed tells it: without the way to its folder.
+
+    `given` is the HEED_MODEL that heed was started with; a relative folder is one of this checkout, as for heed.
+    """
+    if model == POCKET:
+        return POCKET_WEIGHTS
+    folder, own = _ROOT / Path(given).expanduser(), smollm2.folder_in(data)
+    if given and folder.name == model and folder.is_dir():
+        return folder
+    return own if model in (smollm2.NAME, own.name) else Path(model)
+
+
+def _given(config: Any) -> str:
+    """Return the model that the measured heed was started with; empty if it was started by someone else."""
+    if getattr(config, "url", ""):
+        return ""
+    return getattr(config, "model", "") or os.environ.get("HEED_MODEL", "")
 
 
 def is_told(key: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from engine.pocket import WEIGHTS
 from evals import provenance
 from evals.config import EvalConfig
+from evals.real import RealConfig
 
 
 def test_the_weights_are_named_by_their_contents(tmp_path: Path) -> None:
@@ -48,3 +49,28 @@ def test_a_named_model_is_found_where_heed_keeps_it(tmp_path: Path) -> None:
     assert provenance.folder_of("pocket") == WEIGHTS
     assert provenance.folder_of("smollm2", tmp_path).parent == tmp_path / "models"
     assert provenance.folder_of(str(tmp_path)) == tmp_path
+
+
+def test_heed_tells_of_a_folder_only_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found by what heed was started with: an argument, or its variable; smollm2 is told by its folder, too."""
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"one")
+    own, before = hashlib.sha256(b"one").hexdigest(), provenance.machine()
+    given = provenance.made("heed eval real", RealConfig(model=str(folder)), "my-model", before)
+    assert given["weights_sha256"] == own
+    monkeypatch.setenv("HEED_MODEL", str(folder))
+    assert provenance.made("heed eval", EvalConfig(), "my-model", before)["weights_sha256"] == own
+    kept = provenance.folder_of("smollm2", tmp_path)
+    assert provenance.folder_of(kept.name, tmp_path, "smollm2") == kept
+
+
+def test_of_a_heed_that_runs_elsewhere_nothing_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor of a model with another name than the one that heed was started with."""
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"one")
+    monkeypatch.setenv("HEED_MODEL", str(folder))
+    elsewhere = EvalConfig(url="http://127.0.0.1:8080")
+    assert provenance.made("heed eval", elsewhere, "my-model", provenance.machine())["weights_sha256"] is None
+    assert provenance.made("heed eval", EvalConfig(), "other", provenance.machine())["weights_sha256"] is None
