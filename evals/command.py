@@ -34,8 +34,19 @@ class HasFolder(Protocol):
 C = TypeVar("C", bound=HasFolder)
 
 
-def execute(program: str, kind: type[C], words: Sequence[str], work: Callable[[C, Console], Awaitable[int]]) -> int:
-    """Blocking: parses `words` as a `kind`, makes its folder, does the work; returns the exit code."""
+def execute(
+    program: str,
+    kind: type[C],
+    words: Sequence[str],
+    work: Callable[[C, Console], Awaitable[int]],
+    *,
+    is_killed: bool = False,
+) -> int:
+    """Blocking: parses `words` as a `kind`, makes its folder, does the work; returns the exit code.
+
+    SIGTERM ends the work in order. Work that has started nothing may be killed instead: a thread that computes would
+    be waited for.
+    """
     console = wide_console()
     if any(word in HELP_WORDS for word in words):
         console.print(arguments.usage(kind, program), markup=False, soft_wrap=True)
@@ -43,7 +54,7 @@ def execute(program: str, kind: type[C], words: Sequence[str], work: Callable[[C
     try:
         config = arguments.parse(kind, words)
         Path(config.out).mkdir(parents=True, exist_ok=True)
-        return asyncio.run(_ending_on_sigterm(work(config, console)))
+        return asyncio.run(_ending_on_sigterm(work(config, console), is_killed=is_killed))
     except (EvalError, OSError) as error:
         Console(stderr=True, highlight=False).print(f"{program}: {error}", style="red", markup=False, soft_wrap=True)
         return 2
@@ -100,9 +111,10 @@ def write_json(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-async def _ending_on_sigterm(work: Awaitable[int]) -> int:
-    """SIGTERM ends the work as Ctrl-C does, so that the heed it started is stopped."""
+async def _ending_on_sigterm(work: Awaitable[int], *, is_killed: bool) -> int:
+    """SIGTERM ends the work as Ctrl-C does, so that the heed it started is stopped; or kills it, if there is none."""
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    if not is_killed:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await work

@@ -65,7 +65,7 @@ class LoadedModel:
 
 def main(words: Sequence[str]) -> int:
     """Run the command line. Return the exit code."""
-    return command.execute("heed eval reading", ReadingConfig, words, measure)
+    return command.execute("heed eval reading", ReadingConfig, words, measure, is_killed=True)
 
 
 async def measure(config: ReadingConfig, console: Console) -> int:

@@ -1,5 +1,10 @@
 """evals.reading: the figures that are made of readings."""
 
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 from engine.reading.probe import Choice, MeaningProbe, ReactionReading
 from engine.reading.reactions import LabelledReaction
 from evals.reading import summarise
@@ -27,3 +32,24 @@ def test_figures_are_shares_by_language_with_their_targets() -> None:
     assert (english["sure"], english["right_if_sure"]) == (0.5, 1.0)
     assert summary["confusion"]["remark"]["wish"] == 1
     assert [row[4] for row in summary["wrong"]] == ["no, Bern"]
+
+
+LOADS_FOR_EVER = """
+import time
+from evals import reading
+reading.LoadedModel = lambda folder: (print("loads", flush=True), time.sleep(120))
+reading.main([{out!r}])
+"""
+
+
+def test_sigterm_ends_it_at_once(tmp_path: Path) -> None:
+    """Also while a thread computes, which no one can interrupt."""
+    program = (sys.executable, "-c", LOADS_FOR_EVER.format(out=f"out={tmp_path}"))
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loads\n"
+        process.terminate()
+        try:
+            assert process.wait(timeout=20) == -signal.SIGTERM
+        finally:
+            process.kill()
