@@ -126,9 +126,9 @@ async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[
 def units(config: RealConfig) -> int:
     """Return steps of the progress bar."""
     of_wishes = sum(real_person.lessons_of(p, config.wishes) for p in config.only if p in WISH_PARTS)
-    of_person = 2 * sum(part in config.only for part in ("retention", "closed")) + ("facts" in config.only)
+    of_sequence = (2 + len(config.wishes)) * sum(part in config.only for part in ("retention", "closed"))
     once = ("closed" in config.only) + len(real_remarks.KINDS) * ("remarks" in config.only)
-    return config.seeds * (of_wishes + of_person) + once
+    return config.seeds * (of_wishes + of_sequence + ("facts" in config.only)) + once
 
 
 def targets_table(summary: dict[str, Any]) -> Table:

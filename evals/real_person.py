@@ -1,15 +1,16 @@
 """The parts of `heed eval real` with one wish a person: adoption, answers rewritten, reversal.
 
-Each wish of each seed has persons of its own: one is told a note (the ceiling: the words of the correction, as heed
-itself keeps them in the prompt), one corrects an answer to a train prompt with the same words, and is then asked with
-the notes off (weights alone) and on (both). The one who is reversed is the one who has adopted the wish: one lesson
-serves both parts. Invariant: no prompt is judged that its person asked before a lesson.
+Each wish of each seed has persons of its own: one has the note (evals/real_ceiling.py), one corrects an answer to a
+train prompt in the same words, and is then asked with the notes off (weights alone) and on (both). The one who is
+reversed is the one who has adopted the wish: one lesson serves both parts. Invariants: no prompt is judged that its
+person asked before a lesson; a wish that the model cannot follow in a seed's words is passed over.
 """
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from evals.real_ceiling import ask_ceiling, can_follow
 from evals.real_neutral import record_drift
 from evals.real_study import RealStudy, arms_of
 from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
@@ -18,28 +19,31 @@ from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 async def adoption(study: RealStudy, seed: int) -> None:
     """One correction per wish, each by a new person; and what it moved on neutral answers."""
     for wish in study.chosen:
+        await ask_ceiling(study, seed, wish)
         await _teach_once(study, seed, wish)
-        await _once(study, "adoption", seed, wish, _adopt)
+        await _once(study, "adoption", seed, wish, _adopt, ())
 
 
 async def rewritten(study: RealStudy, seed: int) -> None:
     """Give the answer as it should have been: the model's own, made with the note in its prompt."""
     for wish in study.chosen:
+        await ask_ceiling(study, seed, wish)
         await _once(study, "rewritten", seed, wish, _rewrite, ("n", "t"))
 
 
 async def reversal(study: RealStudy, seed: int) -> None:
     """Correct, once and by its opposite, a person who has adopted the wish; judged by the opposite."""
     for wish in (wish for wish in study.chosen if wish.opposite):
+        await ask_ceiling(study, seed, wish)
         await _teach_once(study, seed, wish)
         await _once(study, "reversal", seed, wish, _reverse)
 
 
 def lessons_of(part: str, wishes: tuple[str, ...]) -> int:
-    """Return how many units of a part a seed has, the shared lesson among them."""
+    """Return how many units of a part a seed has, the shared ceiling and the shared lesson among them."""
     if part == "reversal":
-        return 2 * sum(bool(REAL_WISHES[name].opposite) for name in wishes)
-    return len(wishes) * (2 if part == "adoption" else 1)
+        return 3 * sum(bool(REAL_WISHES[name].opposite) for name in wishes)
+    return len(wishes) * (3 if part == "adoption" else 2)
 
 
 def _taught(study: RealStudy, seed: int, wish: RealWish) -> str:
@@ -50,7 +54,8 @@ async def _teach_once(study: RealStudy, seed: int, wish: RealWish) -> None:
     """Teach the wish to the person that adoption and reversal share."""
     person = _taught(study, seed, wish)
     prompt = real_prompts(seed, "train", 1, "corrected", wish.name)[0]
-    await study.once(f"taught/{wish.name}/{seed}", partial(study.correct, person, wish, prompt, seed), person)
+    work = partial(study.correct, person, wish, prompt, seed)
+    await _if_followed(study, seed, wish, f"taught/{wish.name}/{seed}", work, person)
 
 
 async def _once(
@@ -63,13 +68,23 @@ async def _once(
 ) -> None:
     """Do a part's unit of one wish with new persons, one in each role: `work(study, seed, wish, *persons)`."""
     persons = [study.name(part, wish.name, seed, role) for role in roles]
-    await study.once(f"{part}/{wish.name}/{seed}", partial(work, study, seed, wish, *persons), *persons)
+    done = partial(work, study, seed, wish, *persons)
+    await _if_followed(study, seed, wish, f"{part}/{wish.name}/{seed}", done, *persons)
 
 
-async def _adopt(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:
+async def _if_followed(
+    study: RealStudy, seed: int, wish: RealWish, unit: str, work: Callable[[], Awaitable[None]], *persons: str
+) -> None:
+    """Do a unit once, or pass over it if the model cannot follow the wish."""
+    if can_follow(study.journal.records, seed, wish):
+        await study.once(unit, work, *persons)
+    else:
+        study.pass_over(unit)
+
+
+async def _adopt(study: RealStudy, seed: int, wish: RealWish) -> None:
     trained = _taught(study, seed, wish)
-    await study.client.note(noted, study.words(wish, seed))
-    await study.judge_all("adoption", seed, wish, noted, trained)
+    await study.judge_arms("adoption", seed, wish, arms_of("", trained)[1:])
     await record_drift(study, seed, wish, trained)
 
 
@@ -81,7 +96,7 @@ async def _rewrite(study: RealStudy, seed: int, wish: RealWish, noted: str, trai
     started_s = time.perf_counter()
     outcome = await study.client.rewrite(trained, answer.completion_id, ideal, study.config.overrides)
     await study.ended(trained, wish, answer, outcome, started_s)
-    await study.judge_all("rewritten", seed, wish, noted, trained)
+    await study.judge_arms("rewritten", seed, wish, arms_of(noted, trained)[1:])
 
 
 async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:

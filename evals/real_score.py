@@ -2,9 +2,10 @@
 
     adoption ratio = (weights - base) / (ceiling - base)
 
-Reversal counts the answers that the first lesson had moved, and its base is that lesson's version. Invariant: a wish
-whose ceiling (the note in the prompt) is below .5, or less than .25 above the base, has no ratio: the model itself
-cannot follow it, and nothing can be distilled.
+Adoption and rewritten answers share base and ceiling, asked before the lesson. Reversal counts the answers that the
+first lesson had moved, and its base is that lesson's version. Invariant: a wish whose ceiling (the note in the prompt)
+is below .5, or less than .25 above the base, has no ratio: the model itself cannot follow it, and nothing can be
+distilled.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from evals.journal import Record
 
 MIN_CEILING, MIN_GAIN = 0.5, 0.25
 ARMS = ("base", "note", "weights", "both")
+CEILING = "ceiling"  # the part that asks what the model follows with the note in its prompt
+_UNDER_CEILING = ("adoption", "rewritten")  # parts that are held against it
 _EPSILON = 1e-9
 _GRADES = ("right", "made up", "unknown")
 
@@ -83,14 +86,15 @@ def ratio_of(base: float, ceiling: float, weights: float) -> float | None:
 
 def summarise(records: Sequence[Record]) -> dict[str, Any]:
     """Return a row per target, one per part and wish, and the figures they come from."""
-    answers = _events(records, "answer")
+    answers = _under_ceilings(_events(records, "answer"))
     keys = dict.fromkeys((r["part"], r["wish"]) for r in answers)
     rows = [_row(part, wish, [r for r in answers if (r["part"], r["wish"]) == (part, wish)]) for part, wish in keys]
-    parts = dict.fromkeys(part for part, _ in keys)
+    parts = dict.fromkeys(part for part, _ in keys if part != CEILING)
     lessons = _events(records, "lesson")
     found = {
         "wishes": rows,
         "figures": {part: spread([r["ratio"] for r in rows if r["part"] == part]) for part in parts},
+        "followable": _followable(rows),
         "lesson_s": spread([r["seconds"] for r in lessons], worst=max),
         "accepted": _accepted(lessons, rows),
         "neutral_kl": spread([r["nats"] for r in _events(records, "drift")], worst=max),
@@ -107,16 +111,34 @@ def _events(records: Sequence[Record], event: str) -> list[Record]:
     return [r for r in records if r.get("event") == event]
 
 
+def _under_ceilings(answers: Sequence[Record]) -> list[Record]:
+    """Return the answers, with those of the ceiling also in the parts that taught the same wish in the same words."""
+    ceilings = [r for r in answers if r["part"] == CEILING]
+    taught = [r for r in answers if r["part"] in _UNDER_CEILING]
+    units = dict.fromkeys((r["part"], r.get("seed"), r["wish"]) for r in taught)
+    told = [r | {"part": part} for part, *unit in units for r in ceilings if [r["seed"], r["wish"]] == unit]
+    return [*answers, *told]
+
+
+def _followable(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return how many wishes the model follows with the note in its prompt, of how many that were asked."""
+    asked = [row for row in rows if row["part"] == CEILING]
+    able = [row for row in asked if ratio_of(row["base"], row["note"], row["note"]) is not None]
+    return {"wishes": len(able), "of": len(asked)}
+
+
+def shares_of(answers: Sequence[Record]) -> dict[str, float | None]:
+    """Return the share of answers in each arm that follow the wish; None without any."""
+    return {arm: _share([r["follows"] for r in answers if r["arm"] == arm]) for arm in ARMS}
+
+
 def _row(part: str, wish: str, answers: Sequence[Record]) -> dict[str, Any]:
     counted = [r for r in answers if r.get("counts", True)]
-    by_arm = {arm: [r["follows"] for r in counted if r["arm"] == arm] for arm in ARMS}
-    shares = {arm: _share(found) for arm, found in by_arm.items()}
+    shares = shares_of(counted)
     known = [shares[arm] for arm in ("base", "note", "weights")]
     ratio = None if None in known else ratio_of(*known)  # type: ignore[arg-type]
-    asked = sum(r["arm"] == "weights" for r in answers)
-    return {
-        "part": part, "wish": wish, **shares, "ratio": ratio, "answers": len(by_arm["weights"]), "asked": asked,
-    }  # fmt: skip
+    asked, judged = (sum(r["arm"] == "weights" for r in found) for found in (answers, counted))
+    return {"part": part, "wish": wish, **shares, "ratio": ratio, "answers": judged, "asked": asked}
 
 
 def _accepted(lessons: Sequence[Record], rows: Sequence[Record]) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """The parts of `heed eval real` with one person of several wishes: retention, and closed questions.
 
-Owns that person, who is shared: four wishes that one answer can follow together, corrected one after another with
-ordinary chats between. Retention asks if the weights hold each of them, beside the ceiling (all notes in the prompt);
-the closed questions ask how much of what the base model knows is lost. Invariant: neither is asked before the last
-lesson; a closed question counts if one of its accepted answers is in the answer as whole words.
+Owns that person, who is shared: four wishes that one answer can follow together (first those that the model can follow
+at all), corrected one after another with ordinary chats between. Retention asks if the weights hold each of them,
+beside the ceiling (all notes in the prompt); the closed questions ask how much of what the base model knows is lost.
+Invariant: neither is asked before the last lesson; a closed question counts if one of its accepted answers is in the
+answer as whole words.
 """
 
 import asyncio
 
 from evals.client import Client
+from evals.real_ceiling import ask_ceiling, can_follow
 from evals.real_study import RealStudy, arms_of
 from evals.real_world import RealWish, compatible, read_rows, real_prompts, says
 from evals.study import BASE_MODEL
@@ -41,10 +43,13 @@ def _person(study: RealStudy, seed: int) -> str:
 
 
 def _wishes(study: RealStudy, seed: int) -> list[RealWish]:
-    return compatible(seed, study.config.wishes, NUM_WISHES)
+    likely = {wish.name for wish in study.chosen if can_follow(study.journal.records, seed, wish)}
+    return compatible(seed, study.config.wishes, NUM_WISHES, likely)
 
 
 async def _teach_once(study: RealStudy, seed: int) -> None:
+    for wish in study.chosen:
+        await ask_ceiling(study, seed, wish)
     person = _person(study, seed)
     await study.once(f"sequence/{seed}", lambda: _teach(study, seed, person), person)
 

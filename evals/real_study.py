@@ -17,8 +17,11 @@ from evals.study import BASE_MODEL, Advance
 POLL_S = 0.5
 
 
-def arms_of(noted: str, trained: str) -> tuple[tuple[str, str, Notes], ...]:
-    """Return what is compared, arm by arm: its name, who is asked, and if their notes are in the prompt."""
+Arms = tuple[tuple[str, str, Notes], ...]  # what is compared: its name, who is asked, if their notes are in the prompt
+
+
+def arms_of(noted: str, trained: str) -> Arms:
+    """Return the person with the note, and the taught one without and with it."""
     return ("note", noted, "auto"), ("weights", trained, "off"), ("both", trained, "auto")
 
 
@@ -78,6 +81,10 @@ class RealStudy:
                     await self.client.forget(person)
             await work()
             self.journal.finish(unit, 1)
+        self.pass_over(unit)
+
+    def pass_over(self, unit: str) -> None:
+        """Advance the bar over a unit."""
         self._advance(unit.partition("/")[0])
 
     async def answers(self, person: str, asked: Sequence[RealPrompt], notes: Notes) -> list[str]:
@@ -139,12 +146,11 @@ class RealStudy:
             self.journal.record({"event": "answer", **labels, "wish": wish.name, "text": text, "follows": follows})
         return found
 
-    async def judge_all(self, part: str, seed: int, wish: RealWish, noted: str, trained: str) -> None:
-        """Ask the base model, the person with the note and the taught one; record every answer."""
+    async def judge_arms(self, part: str, seed: int, wish: RealWish, arms: Arms) -> None:
+        """Ask persons what the wish is judged on; record every answer."""
         asked = self.probes(seed, wish)
         base = await self.base_answers(asked)
-        self.judge({"part": part, "seed": seed, "arm": "base"}, wish, base, base)
-        for arm, person, notes in arms_of(noted, trained):
+        for arm, person, notes in arms:
             texts = await self.answers(person, asked, notes)
             self.judge({"part": part, "seed": seed, "arm": arm}, wish, texts, base)
 

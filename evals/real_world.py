@@ -8,7 +8,7 @@ import csv
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -84,11 +84,14 @@ def says(text: str, accepted: str) -> bool:
 PROMPTS, REAL_WISHES = _prompts(), _wishes()
 
 
-def compatible(seed: int, names: Sequence[str], count: int) -> list[RealWish]:
-    """Draw at most `count` wishes that one answer can follow together, Spanish only where there is nothing else."""
+def compatible(seed: int, names: Sequence[str], count: int, likely: Collection[str] = ()) -> list[RealWish]:
+    """Draw at most `count` wishes that one answer can follow together.
+
+    The `likely` ones come first, and Spanish only where there is nothing else.
+    """
     drawn = random.Random(f"{seed}/sequence").sample(sorted(names), len(names))
     found: list[str] = []
-    for name in sorted(drawn, key="spanish".__eq__):
+    for name in sorted(drawn, key=lambda name: (name not in likely, name == "spanish")):
         if len(found) < count and not any(name in group and group & set(found) for group in _ALTERNATIVES):
             found.append(name)
     return [REAL_WISHES[name] for name in found]
