@@ -3,12 +3,13 @@
 Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). All notes are taken out of the
 prompt first; those that fail return to it, and the others are read again beside them, a bounded number of times.
 Invariants: a probe trains nothing; it may be cancelled at any time, for all notes move in one transaction at its end; a
-note leaves the prompt only if the greedy answers were read with just those notes in the prompt that stay there; a note
-that was undone meanwhile stays undone.
+note leaves the prompt only if the greedy answers were read with just those notes in the prompt that stay there; facts
+stay there only if with them at least as many questions are answered rightly as without; a note that was undone
+meanwhile stays undone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.learning.intent import NUM_OTHERS
@@ -74,7 +75,8 @@ class NoteProbe:
             return
         wishes = self._fitting(notes.showing(everything))
         asked = [rollout.messages for rollout in fresh[: self._config.note.probe_prompts]]
-        placed = await self._placed(_Probing(ref, everything, wishes, asked))
+        probing = _Probing(ref, everything, wishes, asked)
+        placed = await self._helpful(probing, await self._placed(probing))
         await self._database.write(lambda s: _move(s, everything, placed, ref.number))
 
     @property
@@ -93,6 +95,34 @@ class NoteProbe:
         left = {note.id: Placement(NoteState.IN_PROMPT, found[note.id].share) for note in probing.leaving}
         return probing.placed | left
 
+    async def _helpful(self, probing: _Probing, placed: dict[str, Placement]) -> dict[str, Placement]:
+        """Return the places with no fact in the prompt that does more harm there than good.
+
+        A small model reads few facts at once: of twenty in its prompt it tells one in answer to every question.
+        """
+        facts = [note for note in probing.everything if note.id in placed and note.questions]
+        staying = [note for note in facts if placed[note.id].state == NoteState.IN_PROMPT]
+        others = [note for note in probing.everything if not note.questions and _stays(note, placed)]
+        bare = await self._num_right(probing, facts, others) if staying else {}
+        if 2 * sum(bare.values()) < sum(len(note.questions or ()) for note in facts) or not staying:
+            return placed
+        unknown = [note for note in staying if bare[note.id] < len(note.questions or ()) / 2]
+        best, most = staying, -1
+        for kept in (staying, unknown, []):
+            right = await self._num_right(probing, facts, [*others, *kept]) if kept else bare
+            if sum(right.values()) > most:
+                best, most = kept, sum(right.values())
+        left = [note for note in staying if note not in best]
+        return placed | {note.id: replace(placed[note.id], state=NoteState.IN_WEIGHTS) for note in left}
+
+    async def _num_right(self, probing: _Probing, facts: Sequence[Note], staying: Sequence[Note]) -> dict[str, int]:
+        """Return how many of its questions are answered rightly for each fact, with these notes in the prompt."""
+        said, found = self._fitting(sorted(staying, key=lambda note: note.seq or 0)), {}
+        for note in facts:
+            pairs = await self._pairs(probing, note.id, _questions(note), [*probing.wishes, note], said)
+            found[note.id] = sum(self._says_as_much(note, pair) for pair in pairs)
+        return found
+
     async def _probed(self, probing: _Probing, leaving: Sequence[Note]) -> dict[str, Placement]:
         """Probe each of the notes, with only those in the prompt that stay there."""
         gone = {note.id for note in leaving} | {
@@ -106,8 +136,7 @@ class NoteProbe:
             pairs = shared
             if note.questions:
                 view = NoteView(note, [*probing.wishes, note], staying)
-                asked: list[list[ChatMessage]] = [[{"role": "user", "content": text}] for text in note.questions]
-                pairs = await self._pairs(probing, note.id, asked, view.taught, staying)
+                pairs = await self._pairs(probing, note.id, _questions(note), view.taught, staying)
             found[note.id] = await self._probe(view, pairs, probing.ref)
         return found
 
@@ -157,6 +186,14 @@ class NoteProbe:
 
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
+
+
+def _questions(note: Note) -> list[list[ChatMessage]]:
+    return [[{"role": "user", "content": text}] for text in note.questions or ()]
+
+
+def _stays(note: Note, placed: dict[str, Placement]) -> bool:
+    return note.id not in placed or placed[note.id].state == NoteState.IN_PROMPT
 
 
 def _move(s: Session, probed: Sequence[Note], placed: dict[str, Placement], version: int) -> None:

@@ -3,7 +3,7 @@
 Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
 `opposite` and `bigger` never appear, so that the effect of learning on unprotected skills can be seen. Held-out
 subjects never appear either. Frames ask about personal facts in some of the world's words, and things are what the
-facts are about.
+facts are about, and as much again that the world never tells of: what was not told has to stay unknown.
 """
 
 import json
@@ -24,7 +24,11 @@ FRAMES = (
     "which {x} do i like best?",
     "where do i {x}?",
 )
-THINGS = ("dog", "cat", "bird", "horse", "car", "boat", "brother", "boss", "son", "friend", "rabbit", "robot", "school")
+THINGS = tuple(
+    "dog cat bird horse car boat brother boss son friend rabbit robot school lamp bike street teacher doctor sister "
+    "mother aunt cousin turtle donkey river plant guitar phone bag hat doll bear band train baby duck sheep parrot snake "
+    "coach nurse".split()
+)
 
 
 def topics(rng: random.Random) -> list[str]:
