@@ -229,8 +229,8 @@ class FactConfig:
     max_questions: int = 80  # asked in one consolidation
     min_steps: int = 100  # of a consolidation that asks for any: one fact must be told from untold ones
     num_rehearsed: int = 8  # facts that the weights hold, asked for once more in every lesson
-    num_untold: int = 16  # questions about untold facts, on which the student is held to the base
-    passes: float = 12.0  # over the questions of a consolidation; other samples have `sleep.passes`
+    num_untold: int = 24  # questions about untold facts, on which the student is held to the base
+    passes: float = 18.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
         """Refuse values that would keep nothing."""
