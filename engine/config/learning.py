@@ -229,7 +229,8 @@ class FactConfig:
     max_questions: int = 80  # asked in one consolidation
     min_steps: int = 100  # of a consolidation that asks for any: one fact must be told from untold ones
     num_rehearsed: int = 8  # facts that the weights hold, asked for once more in every lesson
-    num_untold: int = 24  # questions about untold facts, on which the student is held to the base
+    num_untold: int = 6  # questions about untold facts, on which the student is held to the base; no fewer than
+    untold_share: float = 0.3  # of the questions about told ones
     passes: float = 18.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
@@ -241,6 +242,7 @@ class FactConfig:
         require_range("fact.min_steps", self.min_steps, 1, 1000)
         require_range("fact.num_rehearsed", self.num_rehearsed, 0, 1000)
         require_range("fact.num_untold", self.num_untold, 0, 1000)
+        require_range("fact.untold_share", self.untold_share, 0, 10)
         require_range("fact.passes", self.passes, 0.1, 1000)
 
 

@@ -58,7 +58,7 @@ class Rehearsals:
             samples += await self._own(snapshot.recent, view, count)
         num_anchors = max(self._config.learn.num_anchors, round(ANCHOR_SHARE * len(samples)))
         anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, num_anchors))
-        samples += await self._facts.untold(view.live)
+        samples += await self._facts.untold(view.live, len(facts))
         held_out = regression_samples(snapshot.regression, view.notes, Hindsight(), self._prompts)
         return [*usable(samples), *anchors, *held_out]
 

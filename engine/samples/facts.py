@@ -94,13 +94,15 @@ class Facts:
         answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
 
-    async def untold(self, live: Sequence[Note]) -> list[Sample]:
+    async def untold(self, live: Sequence[Note], num_told: int) -> list[Sample]:
         """Return questions about things that no note tells, as the base model answers them; none if there is no fact.
 
-        They are no anchors: those must have different answers, or the gate on variety sees a collapse.
+        There are more of them beside many questions about what was told (`num_told`): twenty facts make a habit of
+        answering. They are no anchors: those must have different answers, or the gate on variety sees a collapse.
         """
         texts = questions.untold(self._bank.frames, self._bank.things, [note.text for note in live])
-        conversations = [_conversation(t) for t in spread(texts, self._config.fact.num_untold)]
+        count = max(self._config.fact.num_untold, round(self._config.fact.untold_share * num_told))
+        conversations = [_conversation(t) for t in spread(texts, count)]
         if not any(note.questions for note in live):
             return []
         answers = zip(conversations, await self._answers(ZERO_ADAPTER, conversations), strict=True)
