@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.pocket.world import sample_conversation
+from engine.prompts.turn_rules import NOTES_IN_SYSTEM
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -49,6 +50,7 @@ def build(folder: Path, *, seed: int, num_conversations: int = 40_000) -> "PreTr
         chat_template=CHAT_TEMPLATE,
         model_max_length=2048,
         clean_up_tokenization_spaces=False,
+        **{NOTES_IN_SYSTEM: True},
     )
     fast.save_pretrained(folder)
     return fast

@@ -73,9 +73,10 @@ def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[Ch
     return [{"role": "system", "content": block}, *(dict(m) for m in messages)]
 
 
-def is_notes_alone(message: ChatMessage) -> bool:
-    """Return True for a system message that was made for the notes: the conversation had none of its own."""
-    return message["role"] == "system" and message["content"].startswith(_NOTES_HEADER)
+def without_notes(system: str) -> tuple[str, str]:
+    """Return a system message's own words, and the notes behind them, a line each."""
+    own, header, notes = system.rpartition(_NOTES_HEADER)
+    return (own.rstrip(), notes.strip()) if header else (system, "")
 
 
 def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> list[ChatMessage]:

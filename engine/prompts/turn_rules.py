@@ -1,10 +1,11 @@
 """The turns that a model's chat template allows, and conversations changed until they fit.
 
-Some templates refuse a system message (Gemma 2) or leave it out, some demand that user and assistant take turns
-(Gemma, Mistral), and some say who the model is where a conversation has no system message (Qwen2, SmolLM2).
-Invariants: no message is lost: what stood in a system message stands at the head of the person's first turn, and
-neighbours of one role become one turn; notes stand behind the template's own words and never in their place, so that
-they change nothing but what they say; what a template takes as it is stays as it is.
+Some templates refuse a system message (Gemma 2) or leave it out, and some demand that user and assistant take turns
+(Gemma, Mistral). Notes stand behind the newest question, but for a model whose tokenizer says that it was trained with
+them in the system message (the pocket model): small models follow what they read last, and a template that begins with
+a system message of its own (SmolLM2, Qwen2) keeps it. Invariants: no message is lost: what stood in a system message
+stands at the head of the person's first turn, and neighbours of one role become one turn; what a template takes as it
+is stays as it is.
 """
 
 from collections.abc import Sequence
@@ -14,9 +15,11 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from engine.prompts.hindsight import is_notes_alone
+from engine.prompts.hindsight import without_notes
 from engine.requests import ChatMessage
 
+NOTES_IN_SYSTEM = "notes_in_system"  # a tokenizer's setting
+_KEEP_IN_MIND = "Keep in mind:"
 _WORDS = ("Qwertz", "Asdf", "Yxcv")  # in no template
 
 
@@ -26,20 +29,22 @@ class TurnRules:
 
     takes_system: bool = True
     takes_repeats: bool = True  # two turns of one role, one behind the other
-    own_system: str = ""  # the system message that the template itself begins with where there is none
+    has_notes_in_system: bool = False
 
     @classmethod
     def of(cls, tokenizer: Any) -> "TurnRules":
         """Try a template on conversations of two and three messages."""
-        takes_system = _shows(tokenizer, "system", "user")
-        own_system = _own_system(tokenizer) if takes_system else ""
-        return cls(takes_system, _shows(tokenizer, "user", "user", "assistant"), own_system)
+        return cls(
+            _shows(tokenizer, "system", "user"),
+            _shows(tokenizer, "user", "user", "assistant"),
+            bool(tokenizer.init_kwargs.get(NOTES_IN_SYSTEM)),
+        )
 
     def obeyed(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the conversation as the template takes it."""
         obeyed = [dict(m) for m in messages]
-        if self.own_system and obeyed and is_notes_alone(obeyed[0]):
-            obeyed[0]["content"] = f"{self.own_system}\n\n{obeyed[0]['content']}"
+        if not self.has_notes_in_system:
+            obeyed = _noted_last(obeyed)
         if not self.takes_system:
             obeyed = _without_system(obeyed)
         if not self.takes_repeats:
@@ -57,15 +62,16 @@ def _shows(tokenizer: Any, *roles: str) -> bool:
     return all(m["content"] in text for m in messages)
 
 
-def _own_system(tokenizer: Any) -> str:
-    """Return what the template writes where a system message would stand; empty if it writes nothing there."""
-    system, user, _ = _WORDS
-    asked = [{"role": "user", "content": user}]
-    alone = tokenizer.apply_chat_template(asked, tokenize=False)
-    led = tokenizer.apply_chat_template([{"role": "system", "content": system}, *asked], tokenize=False)
-    before, _, after = led.partition(system)
-    is_there = alone.startswith(before) and alone.endswith(after) and len(alone) > len(before) + len(after)
-    return str(alone[len(before) : len(alone) - len(after)]) if is_there else ""
+def _noted_last(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Move the notes from the system message, which goes if nothing else is in it, behind the newest question."""
+    own, notes = without_notes(messages[0]["content"]) if messages and messages[0]["role"] == "system" else ("", "")
+    newest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=None)
+    if not notes or newest is None:
+        return messages
+    question = messages[newest]["content"]
+    noted = messages[newest] | {"content": f"{question}\n\n{_KEEP_IN_MIND}\n{notes}"}
+    system = [{"role": "system", "content": own}] if own else []
+    return [*system, *messages[1:newest], noted, *messages[newest + 1 :]]
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:

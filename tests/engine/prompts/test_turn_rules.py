@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
+from engine.pocket import WEIGHTS
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.prompts.turn_rules import TurnRules
@@ -36,16 +38,25 @@ def test_the_rules_are_found_by_trying(template: str, rules: TurnRules) -> None:
     assert TurnRules.of(tokenizer_with(template)) == rules
 
 
-def test_notes_stand_behind_the_words_that_a_template_begins_with() -> None:
-    """Notes add to who the model is told to be; a person's or an operator's own system message takes that place."""
-    builder = PromptBuilder(tokenizer_with(LED), 512)
-    question: list[ChatMessage] = chat(("user", "a"))
-    assert TurnRules.of(tokenizer_with(LED)) == TurnRules(own_system="You are Tiny.")
-    bare, noted = (builder.prompt_token_ids(messages) for messages in (question, with_notes(question, ["Be brief."])))
-    assert noted == builder.prompt_token_ids(with_notes([*chat(("system", "You are Tiny.")), *question], ["Be brief."]))
-    assert bare == builder.prompt_token_ids([*chat(("system", "You are Tiny.")), *question])
-    own = chat(("system", "Talk like a pirate."), ("user", "a"))
-    assert TurnRules(own_system="You are Tiny.").obeyed(own) == own
+def test_notes_stand_behind_the_newest_question() -> None:
+    """A system message of the person's, the operator's or the template's own stays as it is, and so do other turns."""
+    asked = chat(("user", "a"), ("assistant", "b"), ("user", "c"))
+    noted = chat(("user", "a"), ("assistant", "b"), ("user", "c\n\nKeep in mind:\n- Be brief.\n- No emoji."))
+    said = ["Be brief.", "No emoji."]
+    assert FORGIVING.obeyed(with_notes(asked, said)) == noted
+    pirate = chat(("system", "Talk like a pirate."))
+    assert FORGIVING.obeyed(with_notes([*pirate, *asked], said)) == [*pirate, *noted]
+    led = PromptBuilder(tokenizer_with(LED), 512)
+    own = chat(("system", "You are Tiny."))
+    assert led.prompt_token_ids(with_notes(asked, said)) == led.prompt_token_ids([*own, *noted])
+    assert FORGIVING.obeyed(with_notes(pirate, said)) == with_notes(pirate, said)  # no question to stand behind
+
+
+def test_a_model_that_was_trained_so_has_its_notes_in_the_system_message() -> None:
+    """Its tokenizer says so."""
+    noted = with_notes(chat(("user", "a")), ["Be brief."])
+    assert TurnRules(has_notes_in_system=True).obeyed(noted) == noted
+    assert TurnRules.of(AutoTokenizer.from_pretrained(WEIGHTS)).has_notes_in_system
 
 
 def test_what_a_template_takes_stays_as_it_is() -> None:
