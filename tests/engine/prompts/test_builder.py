@@ -161,6 +161,7 @@ class Template:
     def __init__(self) -> None:
         self.all_special_tokens = ["<s>"]
         self.added_tokens_decoder: dict[int, Any] = {}
+        self.init_kwargs: dict[str, Any] = {}
         self.asked: dict[str, Any] = {}
 
     def apply_chat_template(self, _messages: list[ChatMessage], **options: Any) -> str:

@@ -35,6 +35,7 @@ class Letters:
 
     all_special_tokens: tuple[str, ...] = ()
     added_tokens_decoder: dict[int, str] = {}  # noqa: RUF012 - nothing is added
+    init_kwargs: dict[str, object] = {}  # noqa: RUF012 - nothing is set
 
     def encode(self, text: str, **_: object) -> list[int]:
         return [ord(letter) for letter in text]
