@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.channel import Limits, NotOffered, Post, Rows, SlowDown, Take
 from bot.events import Author, Inbound, MessageReceived, Place
-from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, ModelLearning
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, ModelLearning, Sampling
 from storage.conversations.inbox import Kept
 from storage.tables import Completion, Feedback, Inbox
 
@@ -24,6 +24,7 @@ class InstantEngine:
 
     def __init__(self) -> None:
         self.is_ready = True
+        self.sampling = Sampling()
         self.asked_s: dict[str, float] = {}  # the newest message -> when its first token was asked for
 
     def teacher_view(self, given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage]:

@@ -96,8 +96,12 @@ class ChatSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    temperature: float = Field(default=0.0, ge=0.0, le=2.0, description="0 (always the likeliest word) to 2")
-    top_p: float = Field(default=1.0, gt=0.0, le=1.0, description="above 0, at most 1")
+    temperature: float | None = Field(
+        default=None, ge=0.0, le=2.0, description="0 (always the likeliest word) to 2 (unset: as the model asks for)"
+    )
+    top_p: float | None = Field(
+        default=None, gt=0.0, le=1.0, description="above 0, at most 1 (unset: as the model asks for)"
+    )
     max_tokens: int = Field(default=1024, ge=1, description="the longest answer, in tokens")
     retry_temperature: float = Field(
         default=0.8, ge=0.0, le=2.0, description="0 to 2, for an answer asked for once more"

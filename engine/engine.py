@@ -44,6 +44,7 @@ from engine.requests import (
     LessonProgress,
     Likelihood,
     ModelLearning,
+    Sampling,
     UndoResult,
 )
 from engine.samples import notes
@@ -87,8 +88,7 @@ class Engine:
         trials = Trials(parts.context, parts.candidates)
         fit = partial(fitting.fit_and_keep, parts.context.reader, base_model, self.config.data_dir)
         self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, self._is_idle, fit)
-        tasks |= {"calibrate": self._idle_calibration.run}
-        tasks = tasks if self._host.trainability.can_learn else {}
+        tasks = tasks | {"calibrate": self._idle_calibration.run} if self._host.trainability.can_learn else {}
         park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
         self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks, park, give_up)
         self._scheduler.start()
@@ -357,9 +357,9 @@ class Engine:
         return self._parts is not None and self._state[0] == "ready" and self._host.is_alive
 
     @property
-    def model_name(self) -> str:
-        """The configured model."""
-        return self.config.model
+    def sampling(self) -> Sampling:
+        """The sampling that the model's own files ask for."""
+        return Sampling() if self._parts is None else self._parts.sampling
 
     @property
     def learning(self) -> ModelLearning:

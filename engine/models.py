@@ -17,6 +17,7 @@ from engine.consolidation.teacher_endpoint import Endpoint
 from engine.host import architectures
 from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
+from engine.host.model_sampling import own_sampling as own_sampling  # for `heed doctor`
 from engine.host.model_shape import ModelShape
 from engine.host.vllm_settings import cpu_dtype, has_gpu
 from engine.pocket import WEIGHTS

@@ -9,6 +9,7 @@ from engine.config import EngineConfig
 from engine.consolidation.consolidator import Consolidator
 from engine.consolidation.drift_audit import DriftAudit
 from engine.generation.generator import Generator
+from engine.host.model_sampling import own_sampling
 from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import Candidates
@@ -18,6 +19,7 @@ from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
 from engine.reading import store
 from engine.reading.reader import ReactionReader
+from engine.requests import Sampling
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
@@ -36,6 +38,7 @@ class Parts:
     audit: DriftAudit
     consolidator: Consolidator
     transfer: Transfer
+    sampling: Sampling  # as the model's own files ask for it
 
     @classmethod
     def build(
@@ -71,4 +74,5 @@ class Parts:
             DriftAudit(context),
             Consolidator(context, candidates, facts),
             Transfer(config, database, host, adapters, context.active),
+            own_sampling(host.model_folder),
         )

@@ -21,6 +21,9 @@ class Sampling:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     top_logprobs: int = 0
+    top_k: int = 0  # 0: all tokens
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0  # holds for greedy answers, too
 
 
 @dataclass(frozen=True)

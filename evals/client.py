@@ -85,7 +85,7 @@ class Client:
     async def drawn(self, user: str, messages: Messages, seed: int, *, model: str = "heed") -> str:
         """One answer drawn at temperature 1 with a fixed seed, with the notes off."""
         wanted = chat_body(user, messages, "off", model, self._max_tokens) | {
-            "temperature": 1.0, "top_p": 1.0, "seed": seed,
+            "temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "seed": seed,
         }  # fmt: skip
         async with self._slots:
             return answer_of(await self._call("POST", "/v1/chat/completions", wanted)).text
@@ -173,12 +173,13 @@ class Client:
 
 
 def chat_body(user: str, messages: Messages, notes: Notes, model: str, max_tokens: int = MAX_TOKENS) -> Json:
-    """Return the body of a greedy chat call."""
+    """Return the body of a greedy chat call, without the penalty that the model's makers may ask for."""
     return {
         "model": model,
         "user": user,
         "messages": list(messages),
         "temperature": 0,
+        "repetition_penalty": 1.0,
         "max_tokens": max_tokens,
         "heed": {"notes": notes},
     }

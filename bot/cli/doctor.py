@@ -16,6 +16,7 @@ from typing import Any
 from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
 from bot.config import Settings, unknown_variables
+from bot.core.sampling import in_words, resolved
 from bot.errors import ModelNotFound, ServerError
 from bot.monitoring.stats import drifted
 from engine import models
@@ -105,7 +106,7 @@ def _model(settings: Settings) -> Finding:
 
 
 def _learning(settings: Settings) -> Iterator[Finding]:
-    """Yield whether a model that lies here learns, or why heed does not start with it."""
+    """Yield whether a model that lies here learns and how it answers, or why heed does not start with it."""
     try:
         folder = Path(model_path(settings.model))
     except ModelNotFound:
@@ -119,6 +120,7 @@ def _learning(settings: Settings) -> Iterator[Finding]:
         return
     state = f"off: {found.refusal} What is said is kept as notes." if found.refusal else f"on, {_rates(found)}"
     yield Finding("learning", state, found.remedy, is_hint=True)
+    yield Finding("sampling", in_words(resolved(settings.chat, models.own_sampling(folder))))
 
 
 def _rates(learning: ModelLearning) -> str:

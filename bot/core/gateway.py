@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bot.config import ChatSettings, Settings
+from bot.core.sampling import resolved
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
@@ -158,7 +159,7 @@ class Gateway:
 
     def sampling(self) -> Sampling:
         """Return the sampling of requests that ask for nothing else."""
-        return Sampling(self._chat.temperature, self._chat.top_p, self._chat.max_tokens)
+        return resolved(self._chat, self._engine.sampling)
 
     def varied(self, completion: Completion) -> Sampling:
         """Return the sampling of `completion`, warm enough to come out differently."""

@@ -37,6 +37,9 @@ def in_pieces(sampling: Sampling) -> Any:
     return SamplingParams(
         temperature=sampling.temperature,
         top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        min_p=sampling.min_p,
+        repetition_penalty=sampling.repetition_penalty,
         max_tokens=sampling.max_tokens,
         seed=sampling.seed,
         stop=list(sampling.stop) or None,

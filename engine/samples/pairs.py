@@ -42,7 +42,12 @@ def pair(kind: Kind, rollout: Rollout, views: Views, prompts: PromptBuilder) -> 
 
 
 def with_behaviour(sample: Sample, rollout: Rollout, prompts: PromptBuilder) -> Sample:
-    """Return a sample with the log-probabilities it was sampled with, unless its own prompt is too long to be read."""
+    """Return a sample with the log-probabilities it was sampled with.
+
+    Without them if they are not the model's own, or if its own prompt is too long to be read.
+    """
+    if not rollout.is_plain:
+        return sample
     first = _num_thoughts(rollout, sample.student_ids, prompts)
     end = first + len(sample.response_ids)
     if len(rollout.prompt_token_ids) + end > prompts.max_training_tokens:

@@ -27,6 +27,13 @@ RECENT_ANSWERS = 16  # looked at for a person's own prompts
 _BACKGROUND = 10
 _IN_AN_UPDATE = 1  # the person waits for it, yet chats go first
 _KEPT_PEOPLE = 512
+_PLAIN = {  # samplings whose log-probabilities are the model's own; greedy ones are reported as at temperature 1
+    "temperature": (0.0, 1.0),
+    "top_p": (1.0,),
+    "top_k": (0,),
+    "min_p": (0.0,),
+    "repetition_penalty": (1.0,),
+}
 _NUM_ANCHORS_READY = 32
 
 
@@ -39,6 +46,7 @@ class Rollout:
     response_token_ids: list[int]
     logprobs: list[float]
     tools: list[Tool] = field(default_factory=list)  # in its prompt
+    is_plain: bool = True  # False: `logprobs` are of a distribution that sampling had changed
 
     @property
     def asked(self) -> str:
@@ -49,7 +57,10 @@ class Rollout:
     def of(cls, answer: Completion) -> "Rollout":
         """Return a stored answer as a rollout."""
         tools = answer.sampling.get(TOOLS, [])
-        return cls(answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools)
+        is_plain = all(answer.sampling.get(name, plain[0]) in plain for name, plain in _PLAIN.items())
+        return cls(
+            answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools, is_plain
+        )
 
 
 class RolloutStore:

@@ -30,6 +30,7 @@ from engine.requests import (
     LessonProgress,
     Likelihood,
     ModelLearning,
+    Sampling,
     UndoResult,
 )
 from engine.sample import Sample
@@ -66,11 +67,7 @@ class FakeEngine:
         self._lessons_under_way: dict[str, tuple[float, asyncio.Event]] = {}  # since when, and how to end it
         self.thoughts = ""  # what it thinks before every answer
         self.learning = ModelLearning(architecture="Fake", learning_rate=0.001, steps=20)
-
-    @property
-    def model_name(self) -> str:
-        """The model's name as people see it."""
-        return "fake"
+        self.sampling = Sampling()  # that the model asks for
 
     async def start(self, progress: Callable[[str], None]) -> None:
         """Load nothing, but say so."""

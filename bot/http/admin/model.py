@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.sampling import in_words
 from bot.http.admin import paging, render
 from bot.http.protocol.app_keys import CORE
 from engine.models import title_of
@@ -65,6 +66,7 @@ async def page(request: web.Request) -> web.StreamResponse:
         "Model",
         name=title_of(core.settings.model),
         learning=learning,
+        sampling=in_words(core.gateway.sampling()),
         bounds={BOUNDS.get(name, name): value for name, value in learning.bounds.items()},
         figures=figures(learning.figures),
         closed=learning.figures.get("closed", {}),

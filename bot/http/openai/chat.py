@@ -32,6 +32,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 PIECE_INTERVAL_S = 0.04
+CHOSEN = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")  # by the caller, else defaults
 ANSWERING = (404, 504)  # refusals of every call that asks for an answer
 
 
@@ -181,11 +182,11 @@ def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
     if body.top_logprobs and not body.logprobs:
         raise InvalidField(messages.LOGPROBS_NEEDED, "top_logprobs")
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
-    return Sampling(
-        temperature=default.temperature if body.temperature is None else body.temperature,
-        top_p=default.top_p if body.top_p is None else body.top_p,
+    chosen = {name: value for name in CHOSEN if (value := getattr(body, name)) is not None}
+    return replace(
+        default,
+        **chosen,
         max_tokens=body.max_completion_tokens or body.max_tokens or default.max_tokens,
-        seed=body.seed,
         stop=tuple(stop),
         top_logprobs=body.top_logprobs or 0,
     )

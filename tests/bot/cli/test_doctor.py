@@ -73,6 +73,16 @@ async def test_a_model_that_lies_here_is_looked_at(
     assert found.is_ok == (state != "impossible")
 
 
+async def test_the_sampling_in_force_is_named(tmp_path: Path, free_port: int) -> None:
+    """Of the model's own file, or of the settings before it."""
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["Qwen3ForCausalLM"]}))
+    (tmp_path / "generation_config.json").write_text(json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20}))
+    own = await examine(on(free_port, tmp_path, model=str(tmp_path)))
+    assert own["sampling"].state == "temperature 0.6, top_k 20"
+    chosen = await examine(on(free_port, tmp_path, model=str(tmp_path), chat={"temperature": 0}))
+    assert chosen["sampling"].state == "the likeliest word each time"
+
+
 async def test_beyond_loopback_a_key_is_asked_for(tmp_path: Path, free_port: int) -> None:
     """Named with the command that makes one; nothing is made on the way. Once there is one it is well."""
     http = {"host": "0.0.0.0", "port": free_port}  # noqa: S104

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.config import ChatSettings, HttpSettings
-from bot.core.gateway import Turn, check_text, choice_id, conversation, question
+from bot.core.gateway import Turn, check_text, choice_id, conversation, question, sampling_of
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
 from engine.requests import Sampling
@@ -178,6 +178,14 @@ async def test_a_retry_is_varied(heed: Heed) -> None:
     varied = gateway.varied(first)
     assert varied.temperature >= gateway.settings.retry_temperature
     assert varied.seed is not None
+
+
+async def test_a_stored_answer_keeps_all_of_its_sampling(heed: Heed) -> None:
+    """A retry after a lesson is sampled as its answer was; the model's own wishes are part of that."""
+    heed.engine.sampling = Sampling(0.6, 0.95, top_k=20, repetition_penalty=1.05)
+    first = await answered(heed, "bees")
+    assert sampling_of(first) == heed.core.gateway.sampling()
+    assert heed.core.gateway.varied(first).top_k == 20
 
 
 def test_a_text_that_cannot_be_stored_is_refused() -> None:

@@ -9,6 +9,7 @@ from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.samples import pairs
 from engine.samples.pairs import Views
 from engine.samples.rollouts import Rollout
+from tests.engine.rows import completion
 
 LIMIT = 120
 TALK = [
@@ -78,6 +79,18 @@ def test_a_prompt_that_is_too_long_to_be_read_is_not_compared(prompts: PromptBui
     assert read.behaviour_logprobs == [-0.5, -0.5]
     assert unread.behaviour_logprobs is None
     assert unread.num_tokens <= LIMIT
+
+
+def test_logprobs_that_are_not_the_models_own_weigh_nothing(prompts: PromptBuilder) -> None:
+    """Nothing is compared with what temperature, a cut of the tail or a penalty has changed."""
+    stored = completion("ana", sampling={"temperature": 0.6, "top_p": 1.0, "top_k": 20})
+    penalised = completion("ana", sampling={"temperature": 0.0, "repetition_penalty": 1.1})
+    for answer in (stored, penalised):
+        made = pairs.pair("correction", Rollout.of(answer), views(TALK), prompts)
+        assert pairs.with_behaviour(made, Rollout.of(answer), prompts).behaviour_logprobs is None
+    whole = Rollout.of(completion("ana", sampling={"temperature": 1.0, "top_p": 1.0, "seed": 3}))
+    made = pairs.pair("correction", whole, views(TALK), prompts)
+    assert pairs.with_behaviour(made, whole, prompts).behaviour_logprobs == whole.logprobs
 
 
 def test_nothing_is_left_of_what_cannot_fit(prompts: PromptBuilder) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.http.admin.model import ReadingLine, figures, lines, totals
-from engine.requests import ModelLearning
+from engine.requests import ModelLearning, Sampling
 from storage.reports.readings import ReadingCount
 from tests.bot.http.admin.rig import Operator
 
@@ -30,6 +30,12 @@ async def test_a_measured_model_shows_its_figures(operator: Operator) -> None:
     for shown in ("measured</span>", "0.002", "0.61", "max_new", "0.021", "0.018", "Please answer in Spanish.", "83 %"):
         assert shown in page
     assert "heed calibrate" in page
+
+
+async def test_the_sampling_in_force_is_shown(operator: Operator) -> None:
+    """As the model asks for, where nothing is set."""
+    operator.heed.engine.sampling = Sampling(0.6, 0.95, top_k=20)
+    assert "temperature 0.6, top_p 0.95, top_k 20" in await operator.text("/admin/model")
 
 
 async def test_an_estimate_says_so_and_names_the_command(operator: Operator) -> None:

@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from bot.http.openai.chat import PIECE_INTERVAL_S, interleave, paced
 from engine.errors import EngineRestarting, PromptTooLongError
-from engine.requests import Delta, GenerateResult
+from engine.requests import Delta, GenerateResult, Sampling
 from tests.bot.conftest import Heed, text_of
 from tests.patience import until
 
@@ -122,6 +123,16 @@ async def test_sampling_reaches_the_engine(heed: Heed, fields: dict[str, Any], e
     await heed.ask("bees", **fields)
     used = heed.engine.requests[-1].sampling
     assert (used.temperature, used.top_p, used.seed, used.max_tokens, used.stop) == expected
+
+
+async def test_the_models_own_sampling_holds_where_a_call_names_nothing(heed: Heed) -> None:
+    """What the body says wins, one value at a time, also values that only vLLM's own server has."""
+    heed.engine.sampling = own = Sampling(0.6, 0.95, top_k=20, repetition_penalty=1.05)
+    await heed.ask("bees")
+    assert heed.engine.requests[-1].sampling == replace(own, max_tokens=1024)
+    await heed.ask("bees", temperature=0, top_k=3, min_p=0.1, repetition_penalty=1.5)
+    used = heed.engine.requests[-1].sampling
+    assert used == replace(own, temperature=0.0, top_k=3, min_p=0.1, repetition_penalty=1.5, max_tokens=1024)
 
 
 async def test_max_tokens_and_stop_end_an_answer(heed: Heed) -> None:
