@@ -1,6 +1,7 @@
 """The terminal chat: streams answers, takes commands, shows what was learned and where.
 
-Talks to a running heed over HTTP only, in `heed run` as in `heed chat`. Never prints model output as markup.
+Talks to a running heed over HTTP only, in `heed run` as in `heed chat`. Never prints model output as markup. A lesson
+that takes its time is watched beside the prompt: its lines stand above it, and never within an answer.
 """
 
 import asyncio
@@ -22,13 +23,14 @@ from bot.cli.client import HeedClient, Json
 from bot.commands.person import COMMANDS
 from bot.commands.texts import CANCELLED, UNCALIBRATED
 from bot.core.feedback import ideal_text
-from bot.errors import ServerRefused
+from bot.errors import ServerError, ServerRefused
 
 HINT = "Ask something, then say what was wrong with the answer: /feedback too long. /help lists more, Ctrl-D ends."
+NAME = ("heed  ", "bold magenta")
 UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
 LEARNING = "learning …"
-PATIENCE_S = 3.0  # how long a lesson may take before its line says how far it is
+PATIENCE_S = 3.0  # how long a lesson may take before it goes on beside the chat
 LOOK_EVERY_S = 0.5
 SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 
@@ -36,12 +38,16 @@ SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 class LineSource(Protocol):
     """A source of the person's lines: a prompt_toolkit session, or a pipe."""
 
+    is_typed: bool  # a person waits for the prompt
+
     async def read(self) -> str:
         """Return the next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C."""
 
 
 class PromptLines:
     """Lines typed at a terminal, with history and completion of commands."""
+
+    is_typed = True
 
     def __init__(self, **options: Any) -> None:
         words = [f"/{name}" for name in COMMANDS]
@@ -61,7 +67,9 @@ class PromptLines:
 
 
 class PipedLines:
-    """Lines of a pipe or a file, so that `heed chat` works in scripts."""
+    """Lines of a pipe or a file, so that `heed chat` works in scripts: each waits for the one before it."""
+
+    is_typed = False
 
     def __init__(self, readline: Callable[[], str]) -> None:
         self._readline = readline
@@ -83,6 +91,9 @@ class TerminalChat:
         self._lines = lines
         self._last_id: str | None = None
         self._working: asyncio.Task[None] | None = None
+        self._is_free = asyncio.Event()  # no line is being worked on
+        self._is_free.set()
+        self._watches: set[asyncio.Task[None]] = set()  # one for each lesson that goes on beside the chat
 
     def interrupt(self) -> bool:
         """End the answer being written (Ctrl-C); False where none is."""
@@ -91,6 +102,14 @@ class TerminalChat:
     async def run(self) -> None:
         """Talk until the person ends it."""
         self._console.print(Text(HINT, style="dim"))
+        try:
+            await self._lines_until_end()
+        finally:
+            for watch in self._watches:  # the lessons themselves go on
+                watch.cancel()
+            await asyncio.gather(*self._watches, return_exceptions=True)
+
+    async def _lines_until_end(self) -> None:
         while True:
             try:
                 line = (await self._lines.read()).strip()
@@ -103,8 +122,10 @@ class TerminalChat:
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         self._working = asyncio.create_task(work, name="terminal line")
+        self._is_free.clear()
         done, _ = await asyncio.wait([self._working])
         self._working = None
+        self._is_free.set()
         task = done.pop()
         if task.cancelled():
             self._say("\nstopped", "dim")
@@ -140,22 +161,60 @@ class TerminalChat:
 
     async def _teach(self, body: Json) -> None:
         whole, key = {"completion_id": self._last_id, "retry": True, **body}, uuid.uuid4().hex
-        with self._console.status(LEARNING) as line:
+        with self._console.status(LEARNING):
             given = await self._client.feedback({**whole, "wait": PATIENCE_S}, key)
-            if given["status"] == "queued" and await self._has_ended(given["feedback_id"], line.update):
-                given = await self._client.feedback(whole, key)
-        self._show_lesson(given, body["text"])
+        if given["status"] != "queued":
+            self._show_lesson(given, body["text"])
+        elif self._lines.is_typed:
+            watch = asyncio.create_task(self._watch(given, whole, key), name="terminal lesson")
+            self._watches.add(watch)
+            watch.add_done_callback(self._watches.discard)
+        else:
+            await self._waited_for(given, whole, key)
 
-    async def _has_ended(self, feedback_id: str, show: Callable[[str], None]) -> bool:
-        """Show how far a lesson is until it has ended; Ctrl-C cancels it. Return False if it neither waits nor runs."""
+    async def _waited_for(self, given: Json, whole: Json, key: str) -> None:
+        """Watch a lesson before the next line is taken; Ctrl-C cancels it."""
         try:
-            while (state := await self._client.feedback_state(feedback_id))["progress"]:
-                show(f"{state['progress']['text']} (Ctrl-C cancels)")
-                await asyncio.sleep(LOOK_EVERY_S)
+            await self._watch(given, whole, key)
         except asyncio.CancelledError:
-            self._say((await self._client.cancel_lesson(feedback_id))["text"], "yellow")
+            self._say((await self._client.cancel_lesson(given["feedback_id"]))["text"], "yellow")
             raise
-        return bool(state["status"] != "queued")
+
+    async def _watch(self, given: Json, whole: Json, key: str) -> None:
+        """Show each phase of a lesson that goes on, and its end; answer again unless the chat went on meanwhile."""
+        remark = " (/cancel stops it)" if self._lines.is_typed else " (Ctrl-C cancels)"
+        try:
+            async for progress in self._phases(given["feedback_id"]):
+                await self._quiet()
+                self._say(progress + remark, "dim")
+                remark = ""
+            is_newest = self._last_id == whole["completion_id"]
+            given = await self._client.feedback({**whole, "wait": PATIENCE_S, "retry": is_newest}, key)
+            await self._quiet()
+        except ServerError as error:
+            await self._quiet()
+            self._say(str(error), "red")
+            return
+        if given["status"] == "cancelled":  # by the same person, who was told so
+            return
+        newest = self._last_id
+        self._show_lesson(given, whole["text"])
+        if newest != whole["completion_id"]:  # said while heed answered again
+            self._last_id = newest
+
+    async def _phases(self, feedback_id: str) -> AsyncGenerator[str, None]:
+        """Yield a line for each phase of a lesson, until it neither waits nor runs."""
+        phase = None
+        while (state := await self._client.feedback_state(feedback_id))["progress"]:
+            progress = state["progress"]
+            if phase != (phase := (progress["status"], progress["phase"], progress["place"])):
+                yield progress["text"]
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _quiet(self) -> None:
+        """Return once no other line is being worked on: an answer that is written is not broken by a lesson's line."""
+        while asyncio.current_task() is not self._working and not self._is_free.is_set():
+            await self._is_free.wait()
 
     async def _command(self, line: str) -> None:
         with self._console.status("…"):
@@ -183,11 +242,10 @@ class TerminalChat:
 
     def _show_retry(self, answer: Json) -> None:
         self._last_id = answer["completion_id"]
-        self._name()
-        self._raw(f"{answer['text']}\n")
+        self._console.print(Text.assemble(NAME, answer["text"]), soft_wrap=True)
 
     def _name(self) -> None:
-        self._console.print(Text("heed  ", style="bold magenta"), end="")
+        self._console.print(Text(*NAME), end="")
 
     def _raw(self, text: str) -> None:
         self._console.print(Text(text), end="", soft_wrap=True)

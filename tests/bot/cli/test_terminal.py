@@ -6,7 +6,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -83,13 +83,129 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("hurried")
 async def test_a_long_lesson_says_how_far_it_is(client: HeedClient, heed: Heed) -> None:
-    """One line that is redrawn, then the lesson and its new answer, learned once."""
+    """One line for each phase, then the lesson and its new answer, learned once. A script's next line waits for it."""
     heed.engine.learn_delay_s = 0.6
-    printed = await talk(client, "bees", "/feedback too long", console=screen(has_colour=True))
-    assert "Learning: writing examples, " in printed
-    assert "Learning: training, " in printed
-    assert "Learned: v1 in 1.2 s (/undo)" in printed
-    assert (printed.count("You asked about bees."), heed.engine.num_learned) == (2, 1)
+    printed = await talk(client, "bees", "/feedback too long", "ants")
+    lines = ("writing examples, ", "training, ", "Learned: v1 in 1.2 s (/undo)", "You asked about ants.")
+    places = [printed.index(line) for line in lines]
+    assert places == sorted(places)
+    assert printed.count("Learning: training, ") == 1
+    assert (printed.count("heed  You asked about bees."), heed.engine.num_learned) == (2, 1)
+
+
+class TypedLines:
+    """Lines that a person types one after the other."""
+
+    is_typed = True
+
+    def __init__(self) -> None:
+        self.typed: asyncio.Queue[str] = asyncio.Queue()
+
+    async def read(self) -> str:
+        """Return the next line; an empty one is Ctrl-D."""
+        line = await self.typed.get()
+        if not line:
+            raise EOFError
+        return line
+
+
+class Typist:
+    """A person at a terminal: types lines and reads the screen."""
+
+    def __init__(self, client: HeedClient) -> None:
+        self.console = screen()
+        self._lines = TypedLines()
+        self._running = asyncio.create_task(TerminalChat(client, self.console, self._lines).run())
+
+    async def type(self, line: str, words: str) -> None:
+        """Type a line and wait until the words are there."""
+        self._lines.typed.put_nowait(line)
+        await until(lambda: words in shown(self.console))
+
+    async def end(self) -> str:
+        """Press Ctrl-D; the whole screen."""
+        self._lines.typed.put_nowait("")
+        await asyncio.wait_for(self._running, PATIENCE_S)
+        return shown(self.console)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_person_goes_on_while_a_long_lesson_runs(client: HeedClient, heed: Heed) -> None:
+    """The next message is answered at once; the lesson's end is a line of its own, and no old answer is given again."""
+    heed.engine.learn_delay_s = 1.5
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    await typist.type("ants", "You asked about ants.")
+    assert "Learned" not in shown(typist.console)
+    await until(lambda: "Learned: v1 in 1.2 s (/undo)" in shown(typist.console))
+    printed = await typist.end()
+    assert printed.count("heed  You asked about bees.") == 1
+    assert printed.count("(/cancel stops it)") == 1
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_lesson_answers_again_if_nothing_else_was_asked(client: HeedClient, heed: Heed) -> None:
+    """The next correction is then about that answer."""
+    heed.engine.learn_delay_s = 0.3
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "Learned: v1")
+    await until(lambda: shown(typist.console).count("heed  You asked about bees.") == 2)
+    await typist.type("/feedback no emoji", "Learned: v2")
+    await typist.end()
+    _, history = await heed.get("/v1/users/ana/history?chat=terminal")
+    assert len(history["data"][0]) == 3
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_an_answer_is_not_broken_by_a_lessons_lines(client: HeedClient, heed: Heed) -> None:
+    """They wait until it is written."""
+    heed.engine.learn_delay_s = 0.3
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    heed.engine.token_delay_s = 0.1
+    await typist.type("ants", "Learned: v1")
+    printed = await typist.end()
+    (answer,) = [line for line in printed.splitlines() if "ants" in line]
+    assert answer.endswith("know more?")
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_lesson_beside_the_chat_can_be_cancelled(client: HeedClient, heed: Heed) -> None:
+    """The command says so once."""
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    await typist.type("/cancel", "Cancelled.")
+    await typist.type("ants", "You asked about ants.")
+    assert (await typist.end()).count("Cancelled.") == 1
+    assert heed.engine.num_learned == 0
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_leaving_the_chat_leaves_the_lesson(client: HeedClient, heed: Heed) -> None:
+    """Ctrl-D ends the chat at once, and heed goes on learning."""
+    heed.engine.learn_delay_s = 1.0
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    assert "Learned" not in await typist.end()
+    await until(lambda: heed.engine.num_learned == 1)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_heed_that_is_gone_ends_the_watch(client: HeedClient, heed: Heed) -> None:
+    """A line says so; the prompt stays."""
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    typist = Typist(client)
+    await typist.type("bees", "You asked about bees.")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    await heed.client.close()
+    await until(lambda: "no heed answers" in shown(typist.console))
+    await typist.end()
 
 
 @pytest.mark.usefixtures("hurried")
@@ -195,6 +311,30 @@ async def test_a_stopped_answer_is_not_corrected(client: HeedClient, heed: Heed)
 
 async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
     """`heed chat` on a pseudo-terminal: prompt, answer, correction in colour, Ctrl-D."""
+    seen = await typed_in_a_terminal(
+        client, (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "Learned: v1"))
+    )
+    assert "\x1b[1;38;5;202m" in seen
+
+
+async def test_a_long_lesson_leaves_a_real_prompt(client: HeedClient, heed: Heed) -> None:
+    """Its lines stand above the prompt, where the next message is typed and answered before the lesson ends."""
+    heed.engine.learn_delay_s = 3 * terminal.PATIENCE_S
+    seen = await typed_in_a_terminal(
+        client,
+        (
+            ("", "Ctrl-D ends"),
+            ("bees\r", "know more?"),
+            ("/feedback too long\r", "/cancel stops it"),
+            ("ants\r", "about ants."),
+            ("", "Learned: v1"),
+        ),
+    )
+    assert seen.index("about ants.") < seen.index("Learned: v1")
+
+
+async def typed_in_a_terminal(client: HeedClient, typed: Sequence[tuple[str, str]]) -> str:
+    """Type in a pseudo-terminal, each time until words are on the screen, then Ctrl-D; everything that was shown."""
     master, slave = os.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
     command = ["-m", "bot", "chat", "--user", "ana", "--url", client.url]
@@ -202,21 +342,21 @@ async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
         sys.executable, *command, stdin=slave, stdout=slave, stderr=slave, env=environment
     )
     os.close(slave)
-    terminal = Terminal(master)
+    screen = Terminal(master)
     try:
-        for keys, words in (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "Learned: v1")):
-            await asyncio.to_thread(terminal.type_until, keys, words)
+        for keys, words in typed:
+            await asyncio.to_thread(screen.type_until, keys, words)
         for _ in range(100):  # what is typed before the prompt is back is lost, as on any terminal
             if process.returncode is not None:
                 break
-            await asyncio.to_thread(terminal.type_until, "\x04", "")
+            await asyncio.to_thread(screen.type_until, "\x04", "")
             await asyncio.sleep(0.2)
         assert process.returncode == 0
     finally:
         if process.returncode is None:
             process.kill()
         os.close(master)
-    assert "\x1b[1;38;5;202m" in terminal.seen
+    return screen.seen
 
 
 class Terminal:
