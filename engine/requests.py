@@ -24,6 +24,7 @@ class Sampling:
     top_k: int = 0  # 0: all tokens
     min_p: float = 0.0
     repetition_penalty: float = 1.0  # holds for greedy answers, too
+    keeps_special: bool = False  # in the text, for models whose marks of thoughts are special tokens; the engine's word
 
 
 @dataclass(frozen=True)

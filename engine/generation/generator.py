@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.generation import external_answer
@@ -17,7 +17,7 @@ from engine.generation.external_answer import Reading
 from engine.generation.stream import AnswerStream
 from engine.prompts.hindsight import with_notes
 from engine.prompts.reasoning import Reasoning
-from engine.requests import Delta, GenerateRequest, GenerateResult, Likelihood, Sampling
+from engine.requests import Delta, GenerateRequest, GenerateResult, Likelihood
 from engine.samples import notes
 from engine.samples.context import LearningContext
 from storage.tables import Note
@@ -73,8 +73,10 @@ class Generator:
             tools=request.tools,
         )
         room = self._prompts.room_for(prompt)
-        sampling = Sampling(**asdict(request.sampling) | {"max_tokens": min(longest or room, room)})
-        reasoning = Reasoning(is_open=self._prompts.opens_thoughts(prompt))
+        sampling = replace(
+            request.sampling, max_tokens=min(longest or room, room), keeps_special=self._prompts.has_special_marks
+        )
+        reasoning = Reasoning(self._prompts.marks, is_open=self._prompts.opens_thoughts(prompt))
         answer = AnswerStream(request, standing, prompt, ref.number, sampling, reasoning, asked_s)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):

@@ -40,6 +40,7 @@ def in_pieces(sampling: Sampling) -> Any:
         top_k=sampling.top_k,
         min_p=sampling.min_p,
         repetition_penalty=sampling.repetition_penalty,
+        skip_special_tokens=not sampling.keeps_special,
         max_tokens=sampling.max_tokens,
         seed=sampling.seed,
         stop=list(sampling.stop) or None,

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
-from engine.prompts.reasoning import marks_of, parted
+from engine.prompts.reasoning import KNOWN_MARKS, marks_of, parted
 from engine.prompts.shortening import ConversationViews, newest_turns, shortened
 from engine.prompts.turn_rules import TurnRules
 from engine.requests import ChatMessage, Tool
 
-_MARK_TOKENS = 12  # enough for a mark and the blanks around it, even if each character is a token
+# Enough for a mark and the blanks around it, even if each character is a token.
+_MARK_TOKENS = max(len(mark) for marks in KNOWN_MARKS for mark in marks) + 4
 _ANY_QUESTION, _ANY_ANSWER = "A question.", "Here is my answer."  # before a turn that is read by itself
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -35,8 +36,10 @@ class PromptBuilder:
         self.max_model_len = max_model_len
         self.max_training_tokens = min(max_training_tokens or max_model_len, max_model_len)
         self._is_thinking = is_thinking
-        self._opening, self._closing = marks_of(tokenizer)
+        self.marks = marks_of(tokenizer)
         self._turn_rules = TurnRules.of(tokenizer)
+        self._special_ids = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self._mark_ids = {n for n, token in tokenizer.added_tokens_decoder.items() if token.content in self.marks}
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
     def prompt_token_ids(
@@ -114,12 +117,20 @@ class PromptBuilder:
 
     def text(self, token_ids: Sequence[int]) -> str:
         """Return an answer's text as the person reads it, without the thoughts before it."""
-        return parted(str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))).text
+        left_out = self._special_ids - self._mark_ids
+        ids = [token_id for token_id in token_ids if token_id not in left_out]
+        text = str(self._tokenizer.decode(ids, skip_special_tokens=not self.has_special_marks))
+        return parted(text, self.marks).text
+
+    @property
+    def has_special_marks(self) -> bool:
+        """True if the marks around thoughts are special tokens, which a text has only if that is asked for."""
+        return bool(self._mark_ids & self._special_ids)
 
     def opens_thoughts(self, prompt_token_ids: Sequence[int]) -> bool:
         """Return True if the answer to a prompt begins within thoughts, as some chat templates have it."""
         end = str(self._tokenizer.decode(list(prompt_token_ids[-_MARK_TOKENS:])))
-        return end.rstrip().endswith(self._opening)
+        return end.rstrip().endswith(self.marks.opening)
 
     def num_thought_tokens(self, response_ids: Sequence[int], *, is_open: bool) -> int:
         """Count the tokens of the thoughts before an answer, with their marks and blanks; all if they never end.
@@ -127,12 +138,12 @@ class PromptBuilder:
         `is_open`: its prompt opens them.
         """
         begins = str(self._tokenizer.decode(list(response_ids[:_MARK_TOKENS]))).lstrip()
-        if not (is_open or begins.startswith(self._opening)):
+        if not (is_open or begins.startswith(self.marks.opening)):
             return 0
         count = bisect_left(
             range(len(response_ids)),
             True,
-            key=lambda n: self._closing in str(self._tokenizer.decode(list(response_ids[:n]))),
+            key=lambda n: self.marks.closing in str(self._tokenizer.decode(list(response_ids[:n]))),
         )
         while count < len(response_ids) and self.token_text(response_ids[count]).isspace():
             count += 1
@@ -141,7 +152,7 @@ class PromptBuilder:
     @property
     def closing_token_ids(self) -> list[int]:
         """The tokens that end thoughts which would go on for too long."""
-        return self._encoded(f"\n{self._closing}\n\n")
+        return self._encoded(f"\n{self.marks.closing}\n\n")
 
     def token_text(self, token_id: int) -> str:
         """Return the text of one token."""

@@ -17,6 +17,8 @@ def test_a_streamed_answer_comes_token_by_token_as_it_was_asked_for() -> None:
     params = vllm_types.in_pieces(SAMPLING)
     asked = (params.temperature, params.top_p, params.max_tokens, params.seed, params.stop, params.logprobs)
     assert asked == (0.7, 0.9, 12, 3, ["END"], 2)
+    assert params.skip_special_tokens
+    assert not vllm_types.in_pieces(Sampling(keeps_special=True)).skip_special_tokens
     filtered = vllm_types.in_pieces(Sampling(0.7, top_k=20, min_p=0.1, repetition_penalty=1.05))
     assert (filtered.top_k, filtered.min_p, filtered.repetition_penalty) == (20, 0.1, 1.05)
     assert params.output_kind == RequestOutputKind.DELTA

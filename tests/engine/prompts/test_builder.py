@@ -1,5 +1,6 @@
 """engine.prompts.builder: conversations as token ids, with any text in them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,18 @@ def test_thoughts_are_counted_in_tokens(prompts: PromptBuilder, text: str, is_op
     ids = prompts._encoded(text)
     count = prompts.num_thought_tokens(ids, is_open=is_open)
     assert prompts._tokenizer.decode(ids[count:]) == answer
+
+
+def test_marks_that_are_special_tokens_are_kept_to_find_the_thoughts(tmp_path: Path) -> None:
+    """They are in no text of a person's, and other special tokens are in no answer."""
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(save_tiny_model(tmp_path))
+    plain = PromptBuilder(tokenizer, 2048)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
+    prompts = PromptBuilder(tokenizer, 2048)
+    assert (plain.has_special_marks, prompts.has_special_marks) == (False, True)
+    ids = tokenizer.encode("[THINK]why?[/THINK]so<|im_end|>", add_special_tokens=False)
+    assert prompts.text(ids) == "so"
+    assert tokenizer.decode(ids[prompts.num_thought_tokens(ids, is_open=False) :]) == "so<|im_end|>"
+    assert "[THINK]" not in tokenizer.decode(prompts.prompt_token_ids(user("say [THINK]")))

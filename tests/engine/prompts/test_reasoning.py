@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.prompts.reasoning import Reasoning, ReasoningParts, marks_of, parted, without_thoughts
+from engine.prompts.reasoning import (
+    KNOWN_MARKS,
+    USUAL_MARKS,
+    Marks,
+    Reasoning,
+    ReasoningParts,
+    marks_of,
+    parted,
+    without_thoughts,
+)
 from tests.engine.live import Live
 
 PIECES = ["<think>", "</think>", "<", "/think>", "think>", "<thi", " ", "\n", "why", "because", "</", ">"]
@@ -49,17 +58,33 @@ def test_only_closed_thoughts_at_the_beginning_are_cut_off(text: str, answer: st
     assert without_thoughts(text) == answer
 
 
-@given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), cuts=st.sets(st.integers(0, 80)), is_open=st.booleans())
-def test_the_parts_do_not_depend_on_the_pieces(pieces: list[str], cuts: set[int], is_open: bool) -> None:
+@pytest.mark.parametrize("marks", KNOWN_MARKS)
+def test_every_known_pair_of_marks_is_parted(marks: Marks) -> None:
+    """A model's own marks are its marks; those of another model are text."""
+    said = f"{marks.opening}\nwhy?\n{marks.closing}\n\nBecause."
+    assert parted(said, marks) == ReasoningParts("why?", "Because.")
+    assert parted(said.removeprefix(marks.opening), marks) == ReasoningParts("why?", "Because.")
+    assert without_thoughts(said) == "Because."
+    other = next(pair for pair in KNOWN_MARKS if pair != marks)
+    assert parted(said, other) == ReasoningParts("", said)
+
+
+@given(
+    pieces=st.lists(st.sampled_from(PIECES), max_size=12),
+    cuts=st.sets(st.integers(0, 160)),
+    marks=st.sampled_from(KNOWN_MARKS),
+    is_open=st.booleans(),
+)
+def test_the_parts_do_not_depend_on_the_pieces(pieces: list[str], cuts: set[int], marks: Marks, is_open: bool) -> None:
     """A stream gives the same thoughts and the same answer for every way of cutting it."""
-    text = "".join(pieces)
+    text = "".join(pieces).replace("<think>", marks.opening).replace("</think>", marks.closing)
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
-    assert streamed([text[a:b] for a, b in pairwise(places)], is_open) == streamed([text], is_open)
+    assert streamed([text[a:b] for a, b in pairwise(places)], marks, is_open) == streamed([text], marks, is_open)
 
 
-def streamed(pieces: list[str], is_open: bool) -> ReasoningParts:
+def streamed(pieces: list[str], marks: Marks, is_open: bool) -> ReasoningParts:
     """Return the joined parts of a stream."""
-    reasoning = Reasoning(is_open=is_open)
+    reasoning = Reasoning(marks, is_open=is_open)
     found = [*map(reasoning.take, pieces), reasoning.rest()]
     return ReasoningParts("".join(p.reasoning for p in found), "".join(p.text for p in found))
 
@@ -102,3 +127,6 @@ def test_a_model_names_the_marks_of_its_thoughts() -> None:
     """In its chat template or among its tokens; a model that names none has the usual ones."""
     assert marks_of(Named("{{ bos }}[THINK]")) == marks_of(Named(None, "[THINK]")) == ("[THINK]", "[/THINK]")
     assert marks_of(Named("{{ bos }}<think>")) == marks_of(Named(None)) == ("<think>", "</think>")
+    assert marks_of(Named("{{ bos }}<thinking>", "<think>")) == ("<thinking>", "</thinking>")
+    assert marks_of(Named("no marks", "<|START_THINKING|>")) == ("<|START_THINKING|>", "<|END_THINKING|>")
+    assert marks_of(Named("a word: thinking")) == USUAL_MARKS
