@@ -22,7 +22,7 @@ from rich.text import Text
 from bot.cli.client import HeedClient, Json
 from bot.commands.person import COMMANDS
 from bot.commands.texts import CANCELLED, UNCALIBRATED
-from bot.core.feedback import ideal_text
+from bot.core.rewrites import ideal_text
 from bot.errors import ServerError, ServerRefused
 
 HINT = "Ask something, then say what was wrong with the answer: /feedback too long. /help lists more, Ctrl-D ends."

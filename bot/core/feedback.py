@@ -15,6 +15,7 @@ One pure mapping, shared by every platform; it never touches storage or the engi
 import re
 from dataclasses import dataclass
 
+from bot.core.rewrites import ideal_text
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, Scope
@@ -30,11 +31,6 @@ POSITIVE = frozenset(
     ["👍", "❤", "💯", "🎉", "👏", "🔥", "😍", "🥰", "🙏", "👌", "✅", "⭐", "🤩", "😊", "🙌", "🏆"]
 ) | {"+1", "1"}
 
-_IDEAL = re.compile(
-    r"\s*(?:(?:no|nope|please|better)\b[,:.]?\s*)?(?:say|write|put|phrase|answer|word)\s+(?:it|that|this)\s+"
-    r"(?:more\s+)?(?:like\s+(?:this|so)|this\s+way)\s*:\s*(?P<text>\S.*)",
-    re.IGNORECASE | re.DOTALL,
-)
 _MUCH = r"(?:(?:so |very )?much |way |even |far |a lot |a bit |definitely )?"
 _WORSE = re.compile(
     rf"(?:(?:no|nope|sorry|please|hm+|ok(?:ay)?|well)[ ,.]+)?(?:"
@@ -79,12 +75,6 @@ class FeedbackRecord:
     def question(self) -> str:
         """The question for the person, if there is one."""
         return (ASK_WORSE if self.value == WORSE else ASK_REASON) if self.wants_reason else ""
-
-
-def ideal_text(text: str) -> str | None:
-    """Return the rewritten answer in "say it like this: ...", or None if the text is something else."""
-    match = _IDEAL.fullmatch(text)
-    return match["text"].strip() if match else None
 
 
 def is_regression(text: str) -> bool:

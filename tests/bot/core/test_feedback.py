@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.feedback import ASK_WORSE, WORSE, FeedbackRecord, ideal_text, is_regression, record
+from bot.core.feedback import ASK_WORSE, WORSE, FeedbackRecord, is_regression, record
 from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from storage.kinds import FeedbackKind
@@ -16,6 +16,7 @@ from storage.kinds import FeedbackKind
         (Reply("c", " too long "), FeedbackKind.CORRECTION, "too long"),
         (Command("feedback", "no emoji", "c"), FeedbackKind.CORRECTION, "no emoji"),
         (Reply("c", "say it like this: Hi."), FeedbackKind.IDEAL, "Hi."),
+        (Reply("c", "Sag es lieber so: Hallo."), FeedbackKind.IDEAL, "Hallo."),
         (Reply("c", "No, put it this way:\nHi\nthere"), FeedbackKind.IDEAL, "Hi\nthere"),
         (Edit("c", "Hi."), FeedbackKind.IDEAL, "Hi."),
         (Reaction("c", "👎", "too long"), FeedbackKind.CORRECTION, "too long"),
@@ -59,12 +60,6 @@ def test_a_bare_thumb_down_asks_for_a_reason() -> None:
     assert record(Reaction("c", "👎")).wants_reason
     assert not record(Reaction("c", "👎", "too long")).wants_reason
     assert not record(Reaction("c", "🍕")).wants_reason
-
-
-@pytest.mark.parametrize("text", ["say it like this", "I like this: bees", "say it like this:  ", "do it like this: x"])
-def test_other_texts_are_no_rewrites(text: str) -> None:
-    """Only "say it like this: ..." with something after it is a rewrite."""
-    assert ideal_text(text) is None
 
 
 @given(st.text(min_size=1).filter(str.strip))
