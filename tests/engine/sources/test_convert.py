@@ -9,6 +9,9 @@ import numpy as np
 from gguf import GGUFWriter
 from transformers import AutoModelForCausalLM
 
+from engine.host.model_sampling import own_sampling
+from engine.requests import Sampling
+
 WIDTH, LAYERS, WORDS, FFN = 16, 1, 300, 32
 
 
@@ -50,7 +53,7 @@ def write_gguf(path: Path) -> None:
 
 
 def test_what_it_writes_can_be_read_and_is_the_same_every_time(tmp_path: Path) -> None:
-    """In bfloat16, without the names of versions and folders."""
+    """In bfloat16, without the names of versions and folders; such a model is asked for its likeliest words."""
     write_gguf(tmp_path / "tiny.gguf")
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
@@ -61,4 +64,5 @@ def test_what_it_writes_can_be_read_and_is_the_same_every_time(tmp_path: Path) -
     config = json.loads(first["config.json"])
     assert config["dtype"] == "bfloat16"
     assert "transformers_version" not in config
+    assert own_sampling(folders[0]) == Sampling()
     assert AutoModelForCausalLM.from_pretrained(folders[0]).config.hidden_size == WIDTH
