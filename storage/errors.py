@@ -41,7 +41,10 @@
 The message is what happened, followed by the leaf's `remedy`.
 """
 
+import re
 from typing import ClassVar
+
+_PATH = re.compile(r"(?<![\w:/.~])[~.]{0,2}/(?:[^\s/'\"(),;]+/)+([^\s/'\"(),;]*)")  # of two parts at least, and no URL
 
 
 class StorageError(Exception):
@@ -263,3 +266,8 @@ class UpdateNotFound(RowNotFound):
 # Errors that pass by themselves, while nothing is wrong with the rows to be stored.
 PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
 AWAY = (DatabaseLocked, DatabaseLost)  # the database's server is away, for every client
+
+
+def without_folders(text: str) -> str:
+    """Return a text with each path cut to its last part: where things lie on this machine is not for everyone."""
+    return _PATH.sub(r"\1", text)

@@ -48,6 +48,7 @@ class NoteState(StrEnum):
     """The place where a standing note lives."""
 
     IN_PROMPT = "in_prompt"
+    WHEN_ASKED = "when_asked"  # a fact: in the prompt beside questions that share a word with it
     LEARNING = "learning"  # in the prompt while its update runs
     IN_WEIGHTS = "in_weights"
     SUPERSEDED = "superseded"  # a newer note contradicts it

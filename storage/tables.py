@@ -105,6 +105,7 @@ class Chat(SQLModel, table=True):
     external_id: str
     created_at: float = Field(default_factory=now_s)
     reset_seq: int = 0  # turns with seq <= reset_seq are not context any more (/reset)
+    title: str = ""  # the person's own; empty: the first question stands for it
 
 
 class Completion(SQLModel, table=True):
@@ -118,7 +119,7 @@ class Completion(SQLModel, table=True):
     chat_id: str | None = Field(default=None, foreign_key="chat.id", index=True)
     retry_of: str | None = Field(default=None, index=True)  # completion id this one answers again
     created_at: float = Field(default_factory=now_s, index=True)
-    messages: list[dict[str, str]] = _json()  # the conversation as the student sees it: no notes, no feedback
+    messages: list[dict[str, Any]] = _json()  # the conversation as the student sees it: no notes, no feedback
     notes: list[str] = _json()  # standing notes that were in the prompt, oldest first
     choice_index: int = 0
     prompt_token_ids: list[int] = _json()

@@ -13,6 +13,7 @@ from storage.errors import ChatNotFound, CompletionNotFound
 from storage.sql import bulk_rows
 from storage.tables import BetterAnswer, Chat, Completion, Feedback, MessageRole, PlatformMessage
 
+_AT_ONCE = 500  # rows that one statement drops
 _SAME_TEXT = 1000  # answers of one text that are looked through for a question
 _OWNER_OF_CHAT = select(Chat.user_id).where(Chat.id == bindparam("wanted"))
 _OWNER = select(Completion.user_id).where(Completion.id == bindparam("wanted"))
@@ -86,7 +87,17 @@ def drop_unneeded(s: Session, created_before_s: float, limit: int) -> int:
     Kept are approved ones, those with feedback, with a better answer, or given again by one that stays, and an answer
     given again where the one before it is kept for any of that.
     """
-    old = select(Completion.id).where(col(Completion.created_at) < created_before_s, *_unneeded(Completion))
+    return _drop(s, col(Completion.created_at) < created_before_s, limit)
+
+
+def drop_unneeded_of(s: Session, chat_id: str) -> None:
+    """Drop the answers of a conversation that no one said anything about, as `drop_unneeded` does."""
+    while _drop(s, col(Completion.chat_id) == chat_id, _AT_ONCE):
+        pass
+
+
+def _drop(s: Session, which: ColumnElement[bool], limit: int) -> int:
+    old = select(Completion.id).where(which, *_unneeded(Completion))
     before, again = aliased(Completion), aliased(Completion)
     is_again_of_needed = exists().where(col(before.id) == col(Completion.retry_of), not_(and_(*_unneeded(before))))
     is_given_again = exists().where(col(again.retry_of) == col(Completion.id))

@@ -49,6 +49,13 @@ def begin_attempt(s: Session, seq: int) -> int:
     return item.attempts
 
 
+def put_off(s: Session, seq: int) -> None:
+    """Count attempts at an update anew: it goes on waiting, and no one is to blame."""
+    item = s.get(Inbox, seq)
+    if item is not None:
+        item.attempts = 0
+
+
 def mark_done(s: Session, seq: int) -> bool:
     """Note that an update has taken effect, and drop its content; False if it was done before: undo the effect."""
     return bulk_rows.change(s, _MARK_DONE, {"known_seq": seq}) == 1

@@ -4,12 +4,13 @@ A question for a reason belongs to the answer it is about, a message that was fe
 something learned to the version that was made. Another person's message is treated as if it had no role.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from storage.sql import bulk_rows
-from storage.tables import MessageRole
+from storage.tables import MessageRole, PlatformMessage
 
 
 class Role(StrEnum):
@@ -32,3 +33,12 @@ def find(s: Session, user_id: str, platform: str, chat_external_id: str, message
     """Return the role of a message that concerns this person, None if it has none."""
     row = s.get(MessageRole, (platform, chat_external_id, message_id))
     return row if row is not None and row.user_id == user_id else None
+
+
+def known(s: Session, platform: str, chat_external_id: str, message_ids: Collection[str]) -> set[str]:
+    """Return those of a chat's messages that show an answer or have a role."""
+    found = set[str]()
+    for table in (PlatformMessage, MessageRole):
+        here = (table.platform == platform, table.chat_external_id == chat_external_id)
+        found.update(s.exec(select(table.message_id).where(*here, col(table.message_id).in_(message_ids))))
+    return found

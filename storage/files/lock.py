@@ -34,14 +34,10 @@ class DataDirectoryLock:
         """
         if self._fd is not None:
             return
-        fd = self._open()
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            pid = _read_pid(fd)
+        fd = self._locked()
+        while not self._is_in_place(fd):  # a start that failed has removed it since
             os.close(fd)
-            who = f"process {pid}" if pid else "another heed"
-            raise DataDirectoryLocked(f"{who} is running on {self._path.parent}", pid) from error
+            fd = self._locked()
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         self._fd = fd
@@ -62,6 +58,24 @@ class DataDirectoryLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+    def _locked(self) -> int:
+        fd = self._open()
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            pid = _read_pid(fd)
+            os.close(fd)
+            who = f"process {pid}" if pid else "another heed"
+            raise DataDirectoryLocked(f"{who} is running on {self._path.parent}", pid) from error
+        return fd
+
+    def _is_in_place(self, fd: int) -> bool:
+        """Return True if the locked file is the one that others would lock."""
+        try:
+            return os.path.samestat(os.fstat(fd), self._path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _open(self) -> int:
         try:

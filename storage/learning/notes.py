@@ -7,7 +7,7 @@ from storage.kinds import NoteState
 from storage.learning import feedback as feedbacks
 from storage.tables import Note, copy_of
 
-LIVE = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS)
+LIVE = (NoteState.IN_PROMPT, NoteState.WHEN_ASKED, NoteState.LEARNING, NoteState.IN_WEIGHTS)
 
 
 def add(s: Session, note: Note) -> Note:

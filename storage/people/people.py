@@ -31,7 +31,13 @@ from storage.tables import (
     User,
 )
 
-_HOLDING = (NoteState.IN_PROMPT, NoteState.LEARNING, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED)
+_HOLDING = (
+    NoteState.IN_PROMPT,
+    NoteState.WHEN_ASKED,
+    NoteState.LEARNING,
+    NoteState.IN_WEIGHTS,
+    NoteState.SUPERSEDED,
+)
 # In the order in which the references between them allow.
 _TABLES_BY_USER = (
     AdminView,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import func
+from sqlalchemy import and_, exists, func, or_
 from sqlalchemy import select as sql_select
 from sqlalchemy.orm import load_only
 from sqlmodel import Session, col, select
@@ -89,6 +89,15 @@ class PersonLine:
     accounts: tuple[str, ...]
     num_answers: int
     num_updates: int
+    last_at_s: float | None  # of the newest answer; None if there is none
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The place of a person in the order of their newest answers; `seq` is that answer's, 0 if there is none."""
+
+    seq: int
+    user_id: str
 
 
 _ANSWER = load_only(
@@ -212,16 +221,50 @@ def spans(s: Session, since_s: float, limit: int) -> tuple[list[tuple[float, flo
 def people(s: Session, limit: int, after: str = "") -> tuple[list[PersonLine], str | None]:
     """People in the order of their ids, those behind `after`; and the id that the next page begins behind."""
     found = list(s.exec(select(User).where(col(User.id) > after).order_by(col(User.id)).limit(limit + 1)))
-    shown, ids = found[:limit], [user.id for user in found[:limit]]
+    return _person_lines(s, found[:limit]), found[limit - 1].id if len(found) > limit else None
+
+
+def people_by_last_seen(
+    s: Session, limit: int, words: str = "", below: Seen | None = None
+) -> tuple[list[PersonLine], Seen | None]:
+    """People, the last seen first, those behind `below`; and the place that the next page begins behind.
+
+    `words`: only people who have them in their name or in an account, or whose id it is.
+    """
+    newest = select(Completion.user_id, func.max(Completion.seq).label("seq")).group_by(col(Completion.user_id))
+    last = newest.subquery()
+    seq = func.coalesce(last.c.seq, 0)
+    query = select(User, seq).join(last, last.c.user_id == User.id, isouter=True)
+    if words:
+        has_account = exists().where(
+            col(Identity.user_id) == User.id, col(Identity.account).icontains(words, autoescape=True)
+        )
+        is_named = col(User.display_name).icontains(words, autoescape=True)
+        query = query.where(or_(is_named, has_account, col(User.id) == words))
+    if below is not None:
+        query = query.where(or_(seq < below.seq, and_(seq == below.seq, col(User.id) > below.user_id)))
+    found = list(s.exec(query.order_by(seq.desc(), col(User.id)).limit(limit + 1)))
+    next_place = Seen(found[limit - 1][1], found[limit - 1][0].id) if len(found) > limit else None
+    return _person_lines(s, [user for user, _ in found[:limit]]), next_place
+
+
+def _person_lines(s: Session, shown: list[User]) -> list[PersonLine]:
+    ids = [user.id for user in shown]
     accounts: dict[str, list[str]] = {}
     for identity in s.exec(select(Identity).where(col(Identity.user_id).in_(ids)).order_by(col(Identity.platform))):
         accounts.setdefault(identity.user_id, []).append(f"{identity.platform}:{identity.account}")
     answered, updated = _per_person(s, Completion, ids), _per_person(s, UpdateRun, ids)
-    lines = [
-        PersonLine(user, tuple(accounts.get(user.id, ())), answered.get(user.id, 0), updated.get(user.id, 0))
-        for user in shown
+    seen = dict(
+        s.exec(
+            select(Completion.user_id, func.max(Completion.created_at))
+            .where(col(Completion.user_id).in_(ids))
+            .group_by(col(Completion.user_id))
+        ).all()
+    )
+    return [
+        PersonLine(u, tuple(accounts.get(u.id, ())), answered.get(u.id, 0), updated.get(u.id, 0), seen.get(u.id))
+        for u in shown
     ]
-    return lines, ids[-1] if len(found) > limit else None
 
 
 def pairs(s: Session, user_id: str, first: int, second: int, limit: int) -> list[tuple[Completion, Completion]]:

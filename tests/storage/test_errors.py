@@ -7,7 +7,7 @@ import re
 import pytest
 
 from storage import errors
-from storage.errors import DatabaseCorrupt, StorageError, StorageFull
+from storage.errors import DatabaseCorrupt, StorageError, StorageFull, without_folders
 
 LEAVES = [
     leaf
@@ -45,3 +45,23 @@ def test_the_message_ends_with_the_remedy() -> None:
     """A message says first what happened, then what to do about it."""
     assert str(StorageFull("no space at /x")) == f"no space at /x. {StorageFull.remedy}"
     assert "restore the file from a backup" in str(DatabaseCorrupt("/x is damaged"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "no space to write /srv/heed/data/heed.db-wal (No space left).",
+            "no space to write heed.db-wal (No space left).",
+        ),
+        ("See /srv/heed/data/logs/vllm.log and restart", "See vllm.log and restart"),
+        ("cannot lock ../data/x/ now", "cannot lock  now"),
+        ("The model ~/models/qwen is gone", "The model qwen is gone"),
+        ("'/srv/data/a', '/srv/data/b'", "'a', 'b'"),
+        ("no answer from https://host/v1/chat", "no answer from https://host/v1/chat"),
+        ("/versions lists them, owner/name is a model, and/or", "/versions lists them, owner/name is a model, and/or"),
+    ],
+)
+def test_a_text_without_folders(text: str, told: str) -> None:
+    """Paths end up as their last part; addresses, commands and names of models stay."""
+    assert without_folders(text) == told

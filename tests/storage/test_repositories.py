@@ -23,6 +23,7 @@ WITHOUT_PERSON = {
     "completions.add": "the row names its person",
     "completions.link": "the answer names its person",
     "completions.drop_unneeded": "what is old goes, whoever it was said to",
+    "completions.drop_unneeded_of": "a conversation is one person's, and its id names it",
     "consent.record": "the row names its person",
     "consent.set_follow_ups": "as consent.record",
     "consent.enforce": "sweep at start",

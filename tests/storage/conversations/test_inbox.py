@@ -132,3 +132,12 @@ def test_what_waits_comes_oldest_first(store: Store) -> None:
     taken = [_take(store, str(number), f"c{number % 2}") for number in range(4)]
     store.write(lambda s: inbox.mark_done(s, taken[1].seq or 0))
     assert [row.update_id for row in store.read(inbox.waiting)] == ["0", "2", "3"]
+
+
+def test_what_is_put_off_goes_on_waiting(store: Store) -> None:
+    """However often heed ends meanwhile, the update is not to blame."""
+    seq = _take(store, "1").seq or 0
+    for _ in range(3):
+        store.write(lambda s: inbox.begin_attempt(s, seq))
+        store.write(lambda s: inbox.put_off(s, seq))
+    assert store.write(lambda s: inbox.begin_attempt(s, seq)) == 1

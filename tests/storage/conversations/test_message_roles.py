@@ -1,8 +1,9 @@
 """A message's role is found by the person it concerns and by no one else."""
 
-from storage.conversations import message_roles
+from storage.conversations import completions, message_roles
 from storage.conversations.message_roles import Role
-from storage.tables import MessageRole
+from storage.tables import MessageRole, PlatformMessage
+from tests.storage import rows
 from tests.storage.conftest import Store
 
 
@@ -37,3 +38,14 @@ def test_another_persons_message_has_no_role(store: Store, ana: str, ben: str) -
     """Only whom it concerns can answer it."""
     _put(store, ana, Role.REASON, "cmpl-1")
     assert _about(store, ben) is None
+
+
+def test_what_means_something_is_known(store: Store, ana: str) -> None:
+    """A message with a role, or one that shows an answer; in its own chat only."""
+    _put(store, ana, Role.REASON, "cmpl-1")
+    answer = store.write(lambda s: completions.add(s, rows.completion(ana)))
+    shown = PlatformMessage(platform="telegram", chat_external_id="1", message_id="9", completion_id=answer.id)
+    store.write(lambda s: completions.link(s, shown))
+    ids = ["7", "8", "9"]
+    assert store.read(lambda s: message_roles.known(s, "telegram", "1", ids)) == {"7", "9"}
+    assert store.read(lambda s: message_roles.known(s, "telegram", "2", ids)) == set()

@@ -1,6 +1,8 @@
 """One running heed per data directory."""
 
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +50,22 @@ def test_a_second_lock_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> N
     ):
         DataDirectoryLock(tmp_path).acquire()
     assert caught.value.pid == os.getpid()
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that fails removes its directory, perhaps between our open and our lock: then the new file is locked."""
+    data_dir, real, calls = tmp_path / "data", fcntl.flock, []
+
+    def flock(fd: int, how: int) -> None:
+        if not calls:
+            shutil.rmtree(data_dir)
+        calls.append(fd)
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with DataDirectoryLock(data_dir), pytest.raises(DataDirectoryLocked):
+        DataDirectoryLock(data_dir).acquire()
+    assert len(calls) == 3
 
 
 def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:

@@ -160,3 +160,20 @@ def test_a_row_of_a_list_knows_no_text() -> None:
     fields = set(dashboards.UpdateLine.__annotations__) | set(dashboards.Conversation.__annotations__)
     assert not fields & {"text", "messages", "notes", "heat", "error"}
     assert {"text", "messages"} <= set(Completion.model_fields)
+
+
+def test_people_are_found_and_the_last_seen_is_first(store: Store, ana: str, ben: str) -> None:
+    """In pages, by name or account; a person who never asked is last, and one who was seen has the time of it."""
+    for user_id in (ana, ben, ana):
+        store.write(lambda s, user_id=user_id: completions.add(s, rows.completion(user_id)))
+    quiet = store.write(lambda s: people.resolve(s, "http", "Zoe_100%", display_name="Zoe")).id
+    order, place = [], None
+    while True:
+        found, place = store.read(lambda s, place=place: dashboards.people_by_last_seen(s, 1, below=place))
+        order += [(line.user.id, line.last_at_s is not None) for line in found]
+        if place is None:
+            break
+    assert order == [(ana, True), (ben, True), (quiet, False)]
+    for words, ids in (("zoe_100%", [quiet]), ("ZO", [quiet]), ("_", [quiet]), (ana, [ana]), ("nothing", [])):
+        found, _ = store.read(lambda s, words=words: dashboards.people_by_last_seen(s, 9, words))
+        assert [line.user.id for line in found] == ids

@@ -69,6 +69,7 @@ async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, nam
     """Rows that an earlier heed wrote are kept."""
     await Database.open(tmp_path, postgres.url(name)).close()
     postgres.tell(name, "DROP TABLE api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id")
+    postgres.tell(name, "ALTER TABLE chat DROP COLUMN title")
     postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")
     new = ("scope", "reading", "reading_margin", "is_unsure")
     postgres.tell(name, f"ALTER TABLE feedback {', '.join(f'DROP COLUMN {column}' for column in new)}")
