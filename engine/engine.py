@@ -27,7 +27,7 @@ from engine.consolidation.waiters import Waiters, awaited
 from engine.errors import EngineError
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
-from engine.learning import endings
+from engine.learning import endings, wording
 from engine.learning.candidates import give_up_unfinished
 from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
@@ -44,15 +44,14 @@ from engine.requests import (
     LessonProgress,
     Likelihood,
     ModelLearning,
+    ModelSkills,
     Sampling,
     UndoResult,
 )
-from engine.samples import notes
 from engine.samples.lessons import Lesson
-from storage.database import Database, Session
+from storage.database import Database
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
 from storage.learning import feedback, updates, versions
-from storage.learning import notes as note_rows
 from storage.people import erasure, people
 from storage.tables import Completion, Feedback, Note, UpdateRun, User
 
@@ -76,7 +75,7 @@ class Engine:
         """Start vLLM and sweep up. Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError."""
         await self._database.write(give_up_unfinished)
         await self._adapters.sweep()
-        await self._host.start(progress)
+        await self._host.start(partial(self._starting, progress))
         folder = self._host.model_folder
         base_model = await asyncio.to_thread(fingerprint, folder)
         self.calibration = await asyncio.to_thread(prior.found_or_estimated, self.config, folder, base_model)
@@ -164,28 +163,22 @@ class Engine:
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         if row.status not in endings.OPEN:
             return endings.of_row(row, user.active_version)
-        count = self._started.context.prompts.count
+        context = self._started.context
+        keep_note = partial(endings.keep_note, self._database, row, user.active_version, count=context.prompts.count)
         if row.kind == FeedbackKind.NOTE:
-            return await endings.keep_note(self._database, row, user.active_version, count)
+            return await keep_note(await wording.of_note(context, row))
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
             return await endings.keep(self._database, row, user.active_version, "")
         if not user.is_learning:
             return await endings.keep(self._database, row, user.active_version, LEARNING_IS_OFF)
         if untrained := self._host.trainability.reason:
             reason = f"{untrained} The note is in the prompt."
-            return await endings.keep_note(self._database, row, user.active_version, count, reason)
+            return await keep_note(await wording.of_note(context, row), reason=reason)
         return self._scheduler.submit(row.user_id, row.id)
 
     async def resume_pending(self) -> int:
         """Take up the feedback that an earlier heed left pending. Return how many pieces."""
-
-        def interrupted(s: Session) -> list[Feedback]:
-            updates.fail_interrupted(s)
-            note_rows.requeue_interrupted(s)
-            feedback.requeue_interrupted(s, max_attempts=MAX_ATTEMPTS)
-            return feedback.pending(s)
-
-        waiting = await self._database.write(interrupted)
+        waiting = await self._database.write(partial(endings.interrupted, max_attempts=MAX_ATTEMPTS))
         for row in waiting:
             await self._take_up(row)
         for user_id in await self._schedule.resume():
@@ -284,20 +277,14 @@ class Engine:
         return result
 
     async def rollback(self, user_id: str, version: int) -> int:
-        """Make an accepted version active, 0 for the base, with the lessons on its path and no others.
-
-        Raises VersionNotFound, VersionPruned, VersionStateError.
-        """
+        """Make an accepted version active, 0 for the base. Raises VersionNotFound, VersionPruned, VersionStateError."""
         async with self._scheduler.turn(user_id):
             await self._database.write(lambda s: undo.return_to(s, user_id, version))
         self._scheduler.submit_task(user_id)
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
-        """Take a note out of prompt and teacher. If the weights may hold it, they are made again without it.
-
-        Raises NoteNotFound.
-        """
+        """Take a note out of prompt and teacher, and make weights that may hold it again. Raises NoteNotFound."""
         async with self._scheduler.turn(user_id):
             is_learned = await self._database.write(lambda s: undo.delete_note(s, user_id, note_id))
         if is_learned:
@@ -362,6 +349,11 @@ class Engine:
         return Sampling() if self._parts is None else self._parts.sampling
 
     @property
+    def skills(self) -> ModelSkills:
+        """The model's ways with tools, and the bytes of its tokens. Only once started."""
+        return self._started.generator.skills
+
+    @property
     def learning(self) -> ModelLearning:
         """How the model learns, or why it does not."""
         if self._parts is None:
@@ -389,10 +381,17 @@ class Engine:
             return None
         return teacher_messages(answer.messages, standing, lesson.hindsight)
 
-    @staticmethod
-    def prompt_notes(live: Sequence[Note]) -> list[Note]:
-        """Return the notes in the prompt of a person's next answer, out of those that stand."""
-        return notes.prompt_notes(live, has_adapter=True)
+    def prompt_notes(self, live: Sequence[Note], version: int) -> list[Note]:
+        """Return the notes that a person's next answer gets with any question; `version` is their active one."""
+        return self._started.generator.notes_in_prompt(live, version) if self._parts else []
+
+    def note_size(self, text: str) -> tuple[int, int]:
+        """Return the tokens of a note in the prompt, and the most that a note may have. Only once it has started."""
+        return self._started.generator.note_size(text)
+
+    def _starting(self, progress: Progress, line: str) -> None:
+        self._state = ("starting", line)
+        progress(line)
 
     def _on_state(self, state: str, reason: str) -> None:
         self._state = (state, "" if state == "ready" else reason)

@@ -11,6 +11,7 @@ EngineError
 ├── EngineRestarting (also ConnectionError)      retryable: ask again, the engine is being restarted
 ├── EngineDown (also RuntimeError)               it died too often: the operator restarts heed
 ├── PromptTooLongError (also ValueError)         shorten the conversation
+├── RequestRefused (also ValueError)             change the field that `param` names
 ├── AdapterError
 │   ├── AdapterLoadError (also ValueError)       serve the base adapter, tell the person
 │   ├── AdapterDamaged (also ValueError)         roll back to the parent version
@@ -71,6 +72,14 @@ class EngineDown(EngineError, RuntimeError):
 
 class PromptTooLongError(EngineError, ValueError):
     """Prompt and answer do not fit into the model's context."""
+
+
+class RequestRefused(EngineError, ValueError):
+    """vLLM cannot answer a request as it is asked. `param` names the field, if it is known."""
+
+    def __init__(self, message: str, param: str | None) -> None:
+        super().__init__(message)
+        self.param = param
 
 
 class AdapterError(EngineError):

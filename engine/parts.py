@@ -13,10 +13,12 @@ from engine.host.model_sampling import own_sampling
 from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import Candidates
+from engine.learning.import_trial import ImportTrial
 from engine.learning.learner import Learner
 from engine.learning.note_probe import NoteProbe
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.turn_rules import require_template
 from engine.reading import store
 from engine.reading.reader import ReactionReader
 from engine.requests import Sampling
@@ -44,7 +46,8 @@ class Parts:
     def build(
         cls, config: EngineConfig, database: Database, host: VllmHost, adapters: AdapterStore, base_model: str
     ) -> "Parts":
-        """Build everything over a running host; `base_model` is the model's fingerprint."""
+        """Build everything over a running host; `base_model` is the model's fingerprint. Raises ModelUnsuitable."""
+        require_template(host.tokenizer, host.model_folder)
         prompts = PromptBuilder(
             host.tokenizer,
             host.max_model_len,
@@ -73,6 +76,6 @@ class Parts:
             NoteProbe(context),
             DriftAudit(context),
             Consolidator(context, candidates, facts),
-            Transfer(config, database, host, adapters, context.active),
+            Transfer(config, database, host, adapters, context.active, ImportTrial(context).check),
             own_sampling(host.model_folder),
         )

@@ -1,13 +1,19 @@
 """The engine's requests and results: plain frozen records, no behaviour."""
 
+import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.generation.external_answer`)
+STOPPED = "stopped"  # the finish reason of an answer that the person ended
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # characters that cannot be stored as text
-ChatMessage = dict[str, str]  # {"role": "system" | "user" | "assistant" | "tool", "content": text}
+# {"role": "system" | "user" | "assistant" | "tool", "content": text}; an answer may have "tool_calls" in OpenAI's form,
+# with arguments as JSON text, and a tool's result the "tool_call_id" of its call.
+ChatMessage = dict[str, Any]
 Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}, as the client wrote it
+ToolCallPiece = dict[str, Any]  # a call, or a piece of one by its "index", in the form of OpenAI's streams
 TOOLS = "tools"  # the key of an answer's sampling record for the tools that were in its prompt
 
 
@@ -23,7 +29,14 @@ class Sampling:
     top_logprobs: int = 0
     top_k: int = 0  # 0: all tokens
     min_p: float = 0.0
-    repetition_penalty: float = 1.0  # holds for greedy answers, too
+    repetition_penalty: float = 1.0  # this and the next three hold for greedy answers, too
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: dict[str, float] = field(default_factory=dict)  # by token id, added before sampling
+    json_schema: dict[str, Any] | None = None  # that the answer has to fit
+    tool_choice: str = "auto"  # "required", or the name of the function that has to be called
+    parallel_tool_calls: bool = True  # several in one answer
+    structural_tag: str = ""  # a grammar of vLLM's that the answer has to fit; the engine's word
     keeps_special: bool = False  # in the text, for models whose marks of thoughts are special tokens; the engine's word
 
 
@@ -38,6 +51,7 @@ class GenerateRequest:
     adapter: Literal["active", "base"] = "active"
     priority: int = 0  # lower is sooner: 0 chat, 10 background
     tools: list[Tool] = field(default_factory=list)  # shown to the chat template
+    stop: asyncio.Event | None = None  # once set, the answer ends with what was written, as STOPPED
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,7 @@ class Delta:
     top_logprobs: list[dict[int, float]] | None = None
     result: "GenerateResult | None" = None
     reasoning: str = ""  # the thoughts before the answer, no part of its text (`engine.prompts.reasoning`)
+    tool_calls: list[ToolCallPiece] = field(default_factory=list)  # pieces of calls, no part of its text either
 
 
 @dataclass(frozen=True)
@@ -64,11 +79,23 @@ class GenerateResult:
     logprobs: list[float]
     adapter_version: int
     sampling: dict[str, Any]
-    finish_reason: str  # "stop" | "length" | "abort" | GIVEN
+    finish_reason: str  # "stop" | "length" | "abort" | STOPPED | GIVEN
     num_cached_tokens: int
     time_to_first_token_s: float
     duration_s: float
     reasoning: str = ""
+    tool_calls: list[ToolCallPiece] = field(default_factory=list)  # whole ones; `text` has them as the model wrote them
+    said: str = ""  # outside of calls
+    waited_s: float = 0.0  # before it was begun
+
+
+@dataclass(frozen=True)
+class ModelSkills:
+    """The ways of the model that runs: with tools, and with the bytes of a token by its id."""
+
+    shows_tools: bool  # its chat template puts tools into the prompt
+    writes_calls: bool  # in a form that is read
+    token_bytes: Callable[[int], bytes]
 
 
 @dataclass(frozen=True)

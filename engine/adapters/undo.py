@@ -119,7 +119,7 @@ def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_b
 
 def _into_prompt(s: Session, user_id: str) -> None:
     """Return every note to the prompt after the weights have changed, also those that a newer note had replaced."""
-    for state in (NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
+    for state in (NoteState.WHEN_ASKED, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
         for note in note_rows.in_state(s, user_id, state):
             note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
 

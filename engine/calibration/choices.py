@@ -22,8 +22,11 @@ _FACTORS = {  # of the bound, over the worst good lesson; and the least bound
 
 
 def worth(trials: Sequence[Trial]) -> float:
-    """Return what lessons at one rate are worth: higher is better. An answer's first tokens decide how it goes on."""
-    return fmean((trial.closed + trial.opened) / 2 - NEUTRAL_PRICE * trial.neutral for trial in trials)
+    """Return what lessons at one rate are worth: higher is better.
+
+    An answer's first tokens decide how it goes on; to go beyond the teacher in them is worth no more than to reach it.
+    """
+    return fmean((trial.closed + min(1.0, trial.opened)) / 2 - NEUTRAL_PRICE * trial.neutral for trial in trials)
 
 
 def told(trial: Trial) -> str:

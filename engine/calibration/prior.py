@@ -15,15 +15,21 @@ from engine.config import EngineConfig, LearnConfig
 
 _REFERENCE_RATE, _REFERENCE_WIDTH, _EXPONENT = 5e-4, 2000, 0.78
 _FAMILY_FACTORS = {"qwen2": 2.0, "qwen3": 2.0}
+_READS_EXAMPLES = 1024  # width from which on a model is taken to tell an example's form from what it is about
 _CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4 times the rate, on models of any size
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "steps": 20,
     "teacher_temperature": 0.3,
+    "guidance_scale": 1.5,
+    "reads_hindsight": False,
+    "shows_rewrites": False,  # wide models read examples: see `estimate`
     "opening_weight": 6.0,
+    "closing_weight": 6.0,
     "max_rollout_tokens": 64,
     "num_anchors": 8,
+    "anchor_weight": 3.0,
     "micro_batch_tokens": 512,
 }
 
@@ -36,13 +42,13 @@ def found_or_estimated(config: EngineConfig, folder: Path, fingerprint: str) -> 
 def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> Calibration:
     """Return the estimate for the model in a folder. Blocking: reads its configuration."""
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    rate = first_rate(settings)
+    rate, width = first_rate(settings), _width(settings)
     return Calibration(
         model,
         fingerprint,
         settings_hash(learn),
         is_measured=False,
-        learn={"learning_rate": rate, **REAL_MODEL},
+        learn={"learning_rate": rate, **REAL_MODEL, "shows_rewrites": width >= _READS_EXAMPLES},
         gate=_WIDE_GATE | {"max_value_change": float(f"{_CHANGE_PER_RATE * rate:.2g}")},
     )
 
@@ -50,7 +56,10 @@ def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> 
 def first_rate(settings: dict[str, Any]) -> float:
     """Return the first learning rate to try for a Hugging Face model configuration."""
     text = settings.get("text_config", settings)
-    width = int(text.get("hidden_size") or _REFERENCE_WIDTH)
     factor = _FAMILY_FACTORS.get(str(text.get("model_type", "")), 1.0)
-    rate = factor * _REFERENCE_RATE * (_REFERENCE_WIDTH / width) ** _EXPONENT
+    rate = factor * _REFERENCE_RATE * (_REFERENCE_WIDTH / _width(settings)) ** _EXPONENT
     return float(f"{min(_HIGHEST_RATE, max(_LOWEST_RATE, rate)):.1e}")
+
+
+def _width(settings: dict[str, Any]) -> int:
+    return int(settings.get("text_config", settings).get("hidden_size") or _REFERENCE_WIDTH)

@@ -5,7 +5,7 @@ a trial leaves no version and no file behind; what is measured at the end is ans
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Protocol
 
@@ -60,25 +60,35 @@ class GivesTrials(Protocol):
         """Give one lesson and measure it."""
 
 
+@dataclass(frozen=True)
+class _Material:
+    """The samples of a wish's trials: what is trained on, further answers of the teacher, and neutral answers."""
+
+    trained_on: list[Sample]
+    held_out: list[Sample]
+    neutral: list[Sample]
+
+
 class Trials:
-    """Give lessons on bank prompts, for no person."""
+    """Give lessons on bank prompts, for no person.
+
+    A wish has the same prompts and answers at every rate: lessons on other topics differ by more than rates do.
+    """
 
     def __init__(self, context: LearningContext, candidates: Candidates) -> None:
         self._trainer = context.trainer
         self._rollouts = context.rollouts
         self._prompts = context.prompts
         self._candidates = candidates
+        self._drawn: dict[tuple[str, LearnConfig], _Material] = {}
 
     async def give(self, feedback: str, learn: LearnConfig) -> Trial:
         """Give one lesson and measure it. Raises TrainerError, EngineRestarting."""
-        trained_on, held_out = await self._samples(feedback, learn)
-        anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, 2 * learn.num_anchors))
-        neutral = anchors[learn.num_anchors :]
+        material = await self._material(feedback, learn)
+        held_out, neutral = material.held_out, material.neutral
         before = await self._trainer.score_in_turn(held_out, ZERO_ADAPTER)
         update = f"calibration-{learn.learning_rate:g}"
-        trained = await self._candidates.train(
-            update, ZERO_ADAPTER, [*trained_on, *anchors[: learn.num_anchors]], learn
-        )
+        trained = await self._candidates.train(update, ZERO_ADAPTER, material.trained_on, learn)
         try:
             published = await self._trainer.publish(update, _TRIAL)
             after = await self._trainer.score_in_turn(held_out, _TRIAL)
@@ -99,9 +109,20 @@ class Trials:
             opened=_opened(before, after),
         )
 
+    async def _material(self, feedback: str, learn: LearnConfig) -> _Material:
+        """Return the samples of a wish's trials, to train on and to measure; one draw for all rates."""
+        key = feedback, replace(learn, learning_rate=1.0)
+        if key not in self._drawn:
+            trained_on, held_out = await self._samples(feedback, learn)
+            anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, 2 * learn.num_anchors))
+            held_still, neutral = anchors[: learn.num_anchors], anchors[learn.num_anchors :]
+            self._drawn[key] = _Material([*trained_on, *held_still], held_out, neutral)
+        return self._drawn[key]
+
     async def _samples(self, feedback: str, learn: LearnConfig) -> tuple[list[Sample], list[Sample]]:
         """Return what a lesson would train on, and further answers of the teacher."""
-        hindsight, notes = Hindsight(feedback=feedback), [feedback] if learn.reads_own_note else []
+        notes = [feedback] if learn.reads_own_note else []
+        hindsight = Hindsight(feedback=feedback if learn.reads_hindsight else "")
         asked = self._rollouts.with_topics([], learn.num_teacher_rollouts + _NUM_HELD_OUT)
         held_out, lesson = asked[:_NUM_HELD_OUT], asked[_NUM_HELD_OUT:]
         own_prompts = [messages[-1]["content"] for messages in lesson[: 1 + learn.num_counterfactuals]]

@@ -38,6 +38,13 @@ class EngineConfig:
         self.check_teacher(self.learn)
 
     @property
+    def model_name(self) -> str:
+        """The model's public name: of a folder only the last part that names it, for the rest is this machine's."""
+        if not self.model.startswith(("/", ".", "~")):
+            return self.model
+        return next((part for part in reversed(Path(self.model).parts) if part != "weights"), self.model)
+
+    @property
     def chosen_settings(self) -> frozenset[str]:
         """The settings of learning and gates that a calibration must leave alone, as "group.name"."""
         if self.chosen is not None:

@@ -20,7 +20,7 @@ class HostConfig:
     max_cpu_loras: int = 256  # adapters kept ready in host memory; below that they come from disk
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
-    gpu_memory_utilization: float = 0.85  # share of GPU memory for vLLM; the rest is the trainer's activations
+    gpu_memory_utilization: float | None = None  # share of GPU memory for vLLM; None: 0.85, less if training needs more
     trust_remote_code: bool = False  # code shipped with a model runs only when the operator says so
     start_timeout_s: float = 600.0  # a large model may need minutes to load
     rpc_timeout_s: float = 120.0  # longest single call into the worker; a healthy one takes milliseconds
@@ -43,5 +43,6 @@ class HostConfig:
             f"host.max_lora_rank is {self.max_lora_rank}: use one of {VLLM_LORA_RANKS}",
         )
         require_range("host.max_cpu_loras", self.max_cpu_loras, self.max_num_seqs + 1, 100_000)
-        require_range("host.gpu_memory_utilization", self.gpu_memory_utilization, 0.05, 0.98)
+        if self.gpu_memory_utilization is not None:
+            require_range("host.gpu_memory_utilization", self.gpu_memory_utilization, 0.05, 0.98)
         require_range("host.watch_interval_s", self.watch_interval_s, 0.05, 8.0)

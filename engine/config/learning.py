@@ -12,6 +12,7 @@ from engine.config.checks import require, require_choice, require_range, require
 
 Divergence = Literal["forward_kl", "reverse_kl", "jsd", "sampled_token", "hard_label"]
 Schedule = Literal["constant", "linear"]
+Wording = Literal["heed", "sdpo", "claas", "user_interactions"]  # of hindsight, as published
 Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
@@ -46,12 +47,17 @@ class LearnConfig:
     teacher: Teacher = "base"  # sees the standing notes instead of carrying them [learning 0]; external: another model
     reads_notes: bool = True  # the teacher reads the standing notes beside the new feedback
     reads_own_note: bool = True  # and the feedback itself as a note, too: both forms are followed better than either
+    reads_hindsight: bool = True  # and behind the question, even if it reads it as a note; rewritten answers always are
+    hindsight_wording: Wording = "heed"  # the words around the feedback behind the question
+    shows_rewrites: bool = True  # as examples to other prompts; false: those get forms, also of wishes, in plain words
     keeps_optimizer: bool = False  # an update goes on with the optimizer that made its parent, while it is in memory
     ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
+    guidance_scale: float = 1.0  # of the base teacher: how far to go in the direction it was moved in; 1: no further
     stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
     stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
     opening_weight: float = 1.0  # times the weight of an answer's first OPENING_TOKENS, which decide the rest
+    closing_weight: float = 1.0  # the same for its last token: whether an answer stops is one choice among many
     anchor_weight: float = 1.5  # times each anchor sample's weight: fewer skills lost than at 1, names still learned
     kl_to_parent_weight: float = 0.0  # KL(student || parent) on correction and counterfactual samples
     kl_to_base_weight: float = 0.0  # KL(student || base) on the same
@@ -86,6 +92,9 @@ class LearnConfig:
         require_choice("learn.schedule", self.schedule, get_args(Schedule))
         require_choice("learn.divergence", self.divergence, get_args(Divergence))
         require_choice("learn.teacher", self.teacher, get_args(Teacher))
+        require_choice("learn.hindsight_wording", self.hindsight_wording, get_args(Wording))
+        is_read = self.reads_own_note or self.reads_hindsight
+        require(is_read, "learn.reads_own_note and learn.reads_hindsight are false: the teacher knows no lesson")
         require(0 < self.jsd_alpha < 1, f"learn.jsd_alpha is {self.jsd_alpha}: use forward_kl or reverse_kl for 0, 1")
         require(self.top_k is None or self.top_k >= 2, "learn.top_k must be at least 2, or left out")
         require_range("learn.is_clip", self.is_clip, 1, 20)
@@ -94,7 +103,9 @@ class LearnConfig:
         require_range("learn.parent_rate", self.parent_rate, 0, 1)
         require_range("learn.parent_share", self.parent_share, 0, 1)
         require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
+        require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)
+        require_range("learn.closing_weight", self.closing_weight, 1, 100)
         for name in ("stop_below", "anchor_weight", "kl_to_parent_weight", "kl_to_base_weight"):
             require(getattr(self, name) >= 0, f"learn.{name} must not be negative")
         require_range("learn.lora_rank", self.lora_rank, 1, 512)
@@ -224,14 +235,16 @@ class FactConfig:
     """Notes that show only when a question asks for them (`engine.samples.questions`, ADR 13)."""
 
     num_written: int = 4  # questions the model is asked to write about a note
-    num_questions: int = 8  # of those, and of those made of its words, that are kept
+    num_questions: int = 12  # of those, and of those made of its words, that are kept; every third for its probe alone
     min_gap: float = 0.5  # nats per token that the note must move the answer to a question; an empty note: < .2
-    max_questions: int = 80  # asked in one consolidation
+    max_questions: int = 120  # asked in one consolidation
     min_steps: int = 100  # of a consolidation that asks for any: one fact must be told from untold ones
     num_rehearsed: int = 8  # facts that the weights hold, asked for once more in every lesson
     num_untold: int = 6  # questions about untold facts, on which the student is held to the base; no fewer than
-    untold_share: float = 0.3  # of the questions about told ones
-    passes: float = 18.0  # over the questions of a consolidation; other samples have `sleep.passes`
+    untold_share: float = 0.75  # of the questions about told ones
+    num_untold_asked: int = 40  # questions about untold facts that a candidate is asked before it may answer
+    max_made_up: float = 0.05  # of these, the share that it may answer with what was told of something else
+    passes: float = 12.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
         """Refuse values that would keep nothing."""
@@ -242,6 +255,8 @@ class FactConfig:
         require_range("fact.min_steps", self.min_steps, 1, 1000)
         require_range("fact.num_rehearsed", self.num_rehearsed, 0, 1000)
         require_range("fact.num_untold", self.num_untold, 0, 1000)
+        require_range("fact.num_untold_asked", self.num_untold_asked, 0, 1000)
+        require_range("fact.max_made_up", self.max_made_up, 0, 1)
         require_range("fact.untold_share", self.untold_share, 0, 10)
         require_range("fact.passes", self.passes, 0.1, 1000)
 

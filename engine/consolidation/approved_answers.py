@@ -13,7 +13,7 @@ from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.samples import notes
+from engine.samples import notes, relevance
 from engine.samples.context import LearningContext
 from storage.conversations import completions
 from storage.database import Session
@@ -48,11 +48,14 @@ class ApprovedAnswers:
 
     async def held(self, found: Sequence[Completion], live: Sequence[Note], parent: AdapterRef) -> list[Gold]:
         """Return those of the approved answers `found` that the person's version still gives."""
-        wanted = notes.prompt_notes(live, has_adapter=parent.number > 0)
-        said = notes.said(wanted, self._config.note, self._host.max_model_len)
-        gold = [Gold(with_notes(c.messages, said), c.text, len(c.completion_token_ids)) for c in found]
+        standing = notes.prompt_notes(live, has_adapter=parent.number > 0)
+        gold = [self._gold(c, relevance.shown(standing, live, c.messages)) for c in found]
         written = await self._written(gold, parent)
         return [g for g, w in zip(gold, written, strict=True) if judge_texts([w], self._config.gate).is_accepted]
+
+    def _gold(self, approved: Completion, seen: Sequence[Note]) -> Gold:
+        said = notes.said(seen, self._config.note, self._host.max_model_len)
+        return Gold(with_notes(approved.messages, said), approved.text, len(approved.completion_token_ids))
 
     async def judged(self, gold: Sequence[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
         """Return the verdict of the other gates with that of the texts; unchanged if there are no texts."""

@@ -21,7 +21,7 @@ from engine.consolidation import snapshot as snapshots
 from engine.consolidation.approved_answers import ApprovedAnswers, Gold
 from engine.consolidation.better_answers import BetterAnswers
 from engine.consolidation.rebuild import RebuildCheck
-from engine.consolidation.rehearsal import Rehearsals, View
+from engine.consolidation.rehearsal import Rehearsals, View, Weighed
 from engine.consolidation.snapshot import Snapshot
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained
@@ -44,7 +44,10 @@ REBUILD = "rebuild"  # the kind of such an UpdateRun
 LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
 _NOTHING = "There is nothing new to consolidate."
 _AGREED = "The adapter holds all of it already."
+_STAY_NOTES = "What you told stays in your notes, beside its questions: in the weights it led to made-up answers."
 _NOTHING_STANDS = "Nothing you taught is left, so the base model answers."
+_MADE_UP = "made_up"  # the gate on answers to what was never told
+_REASONS = {_MADE_UP: "It began to answer what it was never told."}
 _AGAINST_ZERO = ("unasked", "unasked_worst", "earlier_drop", "gold_drop")  # of a rebuild: measured against the base
 
 
@@ -58,8 +61,9 @@ class _Consolidation(PhaseTimer):
     live: list[Note]
     notes: list[str]  # what the teacher sees: those of `live` that show by themselves
     is_rebuild: bool = False
+    has_made_up: bool = False  # a candidate that had learned the facts did
     num_weak: int = 0  # weak signals that train something
-    approved: list[Gold] = field(default_factory=list)  # that the parent still gives
+    approved: list[Gold] | None = None  # that the parent still gives; looked at before the first candidate
     trained: Trained = field(default_factory=Trained)
 
     @property
@@ -158,26 +162,30 @@ class Consolidator:
         snapshot = consolidation.snapshot
         weak = await self._rehearsals.weighed(snapshot.material.weak, consolidation.notes)
         consolidation.num_weak = len(weak)
-        samples = await self._rehearsals.samples(snapshot, consolidation.view, weak)
+        outcome = await self._try(consolidation, weak, consolidation.view)
+        if _has_made_up(outcome):  # the facts stay notes, which wait for their question
+            consolidation.has_made_up = True
+            outcome = await self._try(consolidation, weak, consolidation.view.without_facts())
+        if outcome.status == "rejected":
+            await self._database.write(lambda s: _record(s, consolidation, outcome))
+        return outcome
+
+    async def _try(self, consolidation: _Consolidation, weak: Weighed, view: View) -> ConsolidationOutcome:
+        """Train and gate; try a refused candidate once more, gently, unless it makes up facts."""
+        samples = await self._rehearsals.samples(consolidation.snapshot, view, weak)
         consolidation.lap("samples")
         if not any(sample.kind == "counterfactual" for sample in samples):
             return await self._keep(consolidation)
-        consolidation.approved = await self._approved.held(snapshot.approved, consolidation.live, consolidation.parent)
-        consolidation.lap("gold")
-        learn = self._config.learn.merged(snapshot.user.lora_shape)
-        num_facts = len(facts.questions_in_turn(consolidation.live, self._config.fact.max_questions))
-        learn = replace(learn, steps=material.steps_of(len(samples), num_facts, self._config))
-        return await self._try(consolidation, samples, learn)
-
-    async def _try(
-        self, consolidation: _Consolidation, samples: list[Sample], learn: LearnConfig
-    ) -> ConsolidationOutcome:
-        """Train and gate; try a refused candidate once more, gently."""
+        if consolidation.approved is None:
+            approved = consolidation.snapshot.approved
+            consolidation.approved = await self._approved.held(approved, consolidation.live, consolidation.parent)
+            consolidation.lap("gold")
+        num_facts = len(facts.questions_in_turn(view.live, self._config.fact.max_questions))
+        steps = material.steps_of(len(samples), num_facts, self._config)
+        learn = replace(self._config.learn.merged(consolidation.snapshot.user.lora_shape), steps=steps)
         outcome = await self._candidate(consolidation, samples, learn)
-        if outcome.status == "rejected":
+        if outcome.status == "rejected" and not _has_made_up(outcome):
             outcome = await self._candidate(consolidation, samples, learn.gentler())
-        if outcome.status == "rejected":
-            await self._database.write(lambda s: _record(s, consolidation, outcome))
         return outcome
 
     async def _candidate(
@@ -205,19 +213,26 @@ class Consolidator:
         return consolidation.outcome("learned", version.number, "", verdict)
 
     async def _examined(self, consolidation: _Consolidation, ref: AdapterRef, verdict: Verdict) -> Verdict:
-        """Hold a candidate made from zero against the old one, and each candidate against approved answers."""
+        """Hold a candidate made from zero against the old one, and each against approved answers and untold facts."""
         if consolidation.is_rebuild:
             verdict = await self._rebuild_check.compared(
                 consolidation.snapshot.regression, consolidation.notes, consolidation.parent, ref, verdict
             )
-        return await self._approved.judged(consolidation.approved, ref, verdict) if verdict.is_accepted else verdict
+        if verdict.is_accepted:
+            verdict = await self._approved.judged(consolidation.approved or (), ref, verdict)
+        if not verdict.is_accepted:
+            return verdict
+        share = await self._facts.made_up(ref, consolidation.live)
+        is_honest = share is None or share <= self._config.fact.max_made_up
+        return verdict.and_checks({_MADE_UP: is_honest}, _REASONS, {_MADE_UP: share})
 
     async def _keep(self, consolidation: _Consolidation) -> ConsolidationOutcome:
         """Mark the new signals as taken in although nothing is trained, or every night would look at them again.
 
         A rebuild that trains nothing returns the person to the base model.
         """
-        reason = _NOTHING_STANDS if consolidation.is_rebuild else _AGREED
+        agreed = _STAY_NOTES if consolidation.has_made_up else _AGREED
+        reason = _NOTHING_STANDS if consolidation.is_rebuild else agreed
         outcome = consolidation.outcome("kept", consolidation.start.number, reason)
         await self._database.write(lambda s: _record_kept(s, consolidation, outcome))
         return outcome
@@ -226,6 +241,11 @@ class Consolidator:
         """Record one that has to give way as postponed, and one that cannot finish as failed."""
         record = partial(_record_failure, consolidation)
         return update_log.failures_recorded(self._database, record, cancelled_as=update_log.POSTPONED)
+
+
+def _has_made_up(outcome: ConsolidationOutcome) -> bool:
+    """Return True if a candidate was refused because it answers what was never told."""
+    return outcome.status == "rejected" and outcome.gate.get("checks", {}).get(_MADE_UP) is False
 
 
 def _record(

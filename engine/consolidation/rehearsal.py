@@ -34,6 +34,10 @@ class View:
     live: Sequence[Note]  # every standing note
     notes: Sequence[str]  # those that show by themselves, as the teacher reads them
 
+    def without_facts(self) -> "View":
+        """Return the view of an update that asks for no fact."""
+        return replace(self, live=[note for note in self.live if not note.questions])
+
 
 class Rehearsals:
     """Makes the samples of consolidations."""

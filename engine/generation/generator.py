@@ -4,6 +4,7 @@ Invariants: a person's notes and adapter reach that person's answers only; every
 made with; an adapter that answers stays in vLLM until its stream has ended.
 """
 
+import asyncio
 import math
 import time
 import uuid
@@ -15,10 +16,13 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.generation import external_answer
 from engine.generation.external_answer import Reading
 from engine.generation.stream import AnswerStream
+from engine.host.answer_form import AnswerForm
+from engine.host.tool_calls import call_format
+from engine.prompts import token_bytes
 from engine.prompts.hindsight import with_notes
 from engine.prompts.reasoning import Reasoning
-from engine.requests import Delta, GenerateRequest, GenerateResult, Likelihood
-from engine.samples import notes
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Likelihood, ModelSkills
+from engine.samples import notes, relevance
 from engine.samples.context import LearningContext
 from storage.tables import Note
 
@@ -32,6 +36,12 @@ class Generator:
         self._trainer = context.trainer
         self._prompts = context.prompts
         self._active = context.active
+        self._call_format = call_format(context.host.tokenizer)
+        self.skills = ModelSkills(
+            shows_tools=context.prompts.shows_tools,
+            writes_calls=bool(self._call_format),
+            token_bytes=token_bytes.reader(context.host.tokenizer),
+        )
         self._answered_s = -math.inf  # when the last token of any answer came, by the monotonic clock
 
     @property
@@ -53,18 +63,18 @@ class Generator:
         """Return how likely `answer` is in reply to `request`. Raises PromptTooLongError or EngineRestarting."""
         ref, live = await self._served_to(request)
         with self._active.using(ref):
-            return await external_answer.score(self._reading(ref), request, self._said(live, ref), answer)
+            return await external_answer.score(self._reading(ref), request, self._said(request, live, ref), answer)
 
     async def adopt(self, request: GenerateRequest, text: str) -> GenerateResult:
         """Return `text` as heed's own answer to `request`. Raises PromptTooLongError, EngineRestarting."""
         ref, live = await self._served_to(request)
         with self._active.using(ref):
-            return await external_answer.adopt(self._reading(ref), request, self._said(live, ref), text)
+            return await external_answer.adopt(self._reading(ref), request, self._said(request, live, ref), text)
 
     async def _answer(
         self, request: GenerateRequest, ref: AdapterRef, live: Sequence[Note], asked_s: float
     ) -> AsyncGenerator[Delta, None]:
-        standing = self._said(live, ref)
+        standing = self._said(request, live, ref)
         self._answered_s = time.monotonic()
         longest = request.sampling.max_tokens
         prompt = self._prompts.prompt_token_ids(
@@ -72,17 +82,32 @@ class Generator:
             reserve_tokens=min(longest or 64, self._host.max_model_len // 2),
             tools=request.tools,
         )
+        form = await self._form(request)
+        if form.is_bound and self._prompts.opens_thoughts(prompt):
+            prompt += self._prompts.closing_token_ids  # a grammar holds from the first token on
         room = self._prompts.room_for(prompt)
+        keeps_special = self._prompts.has_special_marks or form.keeps_special
         sampling = replace(
-            request.sampling, max_tokens=min(longest or room, room), keeps_special=self._prompts.has_special_marks
+            request.sampling,
+            max_tokens=min(longest or room, room),
+            keeps_special=keeps_special,
+            structural_tag=form.structural_tag,
         )
         reasoning = Reasoning(self._prompts.marks, is_open=self._prompts.opens_thoughts(prompt))
-        answer = AnswerStream(request, standing, prompt, ref.number, sampling, reasoning, asked_s)
+        answer = AnswerStream(request, standing, prompt, ref.number, sampling, reasoning, asked_s, form.calls)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):
             async for chunk in stream:
                 self._answered_s = time.monotonic()
                 yield answer.take(chunk)
+                if request.stop is not None and request.stop.is_set() and not chunk.finish_reason:
+                    yield answer.stopped(chunk)
+                    return
+
+    async def _form(self, request: GenerateRequest) -> AnswerForm:
+        if not request.tools and request.sampling.json_schema is None:
+            return AnswerForm()
+        return await asyncio.to_thread(AnswerForm.of, self._call_format, self._host.tokenizer, request)
 
     async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, list[Note]]:
         """Return the adapter a request is answered with, and the notes that hold beside it."""
@@ -91,9 +116,22 @@ class Generator:
         ref, live = await self._active.active_with_notes(request.user_id)
         return ref, live if request.notes == "auto" else []
 
-    def _said(self, live: Sequence[Note], ref: AdapterRef) -> list[str]:
-        wanted = notes.prompt_notes(live, has_adapter=ref.number > 0)
-        return notes.said(wanted, self._config.note, self._host.max_model_len)
+    def notes_in_prompt(self, live: Sequence[Note], version: int, messages: Sequence[ChatMessage] = ()) -> list[Note]:
+        """Return the notes in the prompt of an answer, oldest first, out of those that stand.
+
+        `version` is the one that answers. Without `messages`: those that stand there with any question.
+        """
+        standing = notes.prompt_notes(live, has_adapter=version > 0)
+        wanted = relevance.shown(standing, live, messages)
+        return notes.fitting(wanted, self._config.note, self._host.max_model_len)
+
+    def note_size(self, text: str) -> tuple[int, int]:
+        """Return the tokens of a note in the prompt, and the most that a note may have to stand there."""
+        most = notes.prompt_room(self._config.note, self._host.max_model_len)
+        return notes.num_tokens(text, self._prompts.count), most
+
+    def _said(self, request: GenerateRequest, live: Sequence[Note], ref: AdapterRef) -> list[str]:
+        return [note.text for note in self.notes_in_prompt(live, ref.number, request.messages)]
 
     def _reading(self, ref: AdapterRef) -> Reading:
         return Reading(self._host, self._trainer, self._prompts, ref)

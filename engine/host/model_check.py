@@ -12,6 +12,7 @@ from engine.host.model_shape import ModelShape
 
 INDEX_FILE = "model.safetensors.index.json"
 _LENGTH_BYTES = 8  # of the number before a safetensors header
+_NOT_AS_IT_SHOULD_BE = "The file {path} is not what it should be. Fetch the model again."
 _OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.gguf")
 
 
@@ -63,8 +64,10 @@ def _check_weights(folder: Path) -> None:
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    index = _json(folder, INDEX_FILE) if (folder / INDEX_FILE).is_file() else {}
-    named = {folder / str(name) for name in index.get("weight_map", {}).values()}
+    placed = _json(folder, INDEX_FILE).get("weight_map", {})
+    if not isinstance(placed, dict):
+        raise ModelDamaged(_NOT_AS_IT_SHOULD_BE.format(path=folder / INDEX_FILE))
+    named = {folder / str(name) for name in placed.values()}
     return sorted(named or folder.glob("*.safetensors"))
 
 
@@ -91,8 +94,11 @@ def _check_tokenizer(folder: Path, shape: ModelShape) -> None:
         raise ModelUnsuitable(
             f"The model folder {folder} has no tokenizer.json. Fetch the model again, or choose one that has it."
         )
-    known = _json(folder, "tokenizer.json").get("model", {}).get("vocab", {})
-    highest = max(known.values(), default=-1) if isinstance(known, dict) else len(known) - 1
+    try:
+        known = _json(folder, "tokenizer.json")["model"]["vocab"]
+        highest = max(map(int, known.values())) if isinstance(known, dict) else len(known) - 1
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelDamaged(_NOT_AS_IT_SHOULD_BE.format(path=folder / "tokenizer.json")) from error
     if highest >= shape.vocab_size:
         raise ModelUnsuitable(
             f"The tokenizer in {folder} has tokens up to {highest} and the model only {shape.vocab_size} of them. "
@@ -110,5 +116,5 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelDamaged(f"The file {path} cannot be read ({error}). Fetch the model again.") from error
     if not isinstance(content, dict):
-        raise ModelDamaged(f"The file {path} is not what it should be. Fetch the model again.")
+        raise ModelDamaged(_NOT_AS_IT_SHOULD_BE.format(path=path))
     return content

@@ -9,19 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError, TokenizerMismatch
-from engine.sources import smollm2
+from engine.sources import hub, smollm2
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILE = "tokenizer.json"
 Progress = Callable[[str], None]
 _EDGE_BYTES = 1 << 20
-NEEDED_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
 
 
 def local_model_folder(model: str, data_dir: Path, progress: Progress = lambda _line: None) -> Path:
     """Return the folder with the model's files, downloaded by name if need be. Blocking.
 
-    Raises ModelNotFoundError, and ModelFetchError for a model that heed fetches by itself.
+    Raises ModelNotFoundError, and ModelFetchError for a model that cannot be fetched.
     """
     if model == smollm2.NAME:
         return smollm2.prepare(data_dir, progress)
@@ -30,7 +29,7 @@ def local_model_folder(model: str, data_dir: Path, progress: Progress = lambda _
         return _checked(folder.resolve())
     if folder.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise ModelNotFoundError(f"There is no model folder {model}. Set HEED_MODEL to a folder or to owner/name.")
-    return _downloaded(model)
+    return hub.download(model, progress)
 
 
 def fingerprint(folder: Path) -> str:
@@ -49,14 +48,14 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def teacher_folder(teacher: str, folder: Path, data_dir: Path) -> Path | None:
+def teacher_folder(teacher: str, folder: Path, data_dir: Path, progress: Progress = lambda _line: None) -> Path | None:
     """Return the folder of the model that teaches the one in `folder`, or None for none. Blocking.
 
-    Raises ModelNotFoundError, and TokenizerMismatch if a token has another id, or none, in one of both.
+    Raises ModelNotFoundError, ModelFetchError, and TokenizerMismatch if a token has another id, or none, in one.
     """
     if not teacher:
         return None
-    found = local_model_folder(teacher, data_dir)
+    found = local_model_folder(teacher, data_dir, progress)
     own, others = vocabulary(folder), vocabulary(found)
     if own != others:
         different = sorted(token for token in own.keys() | others.keys() if own.get(token) != others.get(token))
@@ -85,12 +84,3 @@ def _checked(folder: Path) -> Path:
     if not (folder / CONFIG_FILE).is_file():
         raise ModelNotFoundError(f"The folder {folder} has no {CONFIG_FILE}, so it is no Hugging Face model folder.")
     return folder
-
-
-def _downloaded(model: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(model, allow_patterns=NEEDED_FILES))
-    except (OSError, ValueError) as error:  # HfHubHTTPError and connection errors are OSErrors
-        raise ModelNotFoundError(f"The model {model} cannot be downloaded: {error}.") from error

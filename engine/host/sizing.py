@@ -1,8 +1,8 @@
 """The size of the KV cache and the longest context, from the model's configuration and the memory that is there.
 
 On a CPU vLLM takes what it is told: here room for FULL_CONTEXTS whole contexts, or a shorter context if that is more
-than a share of the free memory. On a GPU vLLM measures for itself. Invariant: what an operator has set is never
-changed; what cannot work is refused with the setting's name before vLLM is started.
+than a share of the free memory. On a GPU vLLM measures for itself, within what learning leaves it. Invariant: what an
+operator has set is never changed; what cannot work is refused with the setting's name before vLLM is started.
 """
 
 import json
@@ -19,17 +19,21 @@ LONGEST_CPU_CONTEXT = 8192  # tokens, unless the operator wants more: beyond it 
 SHORTEST_CONTEXT = 512
 LEAST_CACHE_BYTES = 256 << 20
 MEMORY_SHARE = 0.25  # of the free memory, for the cache; the rest is for weights, the trainer's copy and adapters
+MOST_OF_GPU = 0.85  # for vLLM; the rest is for activations, also of models that need less for training
+LEAST_OF_GPU = 0.3
+AS_LONG_AS_FITS = -1  # vLLM's word for the model's own limit, or less where the cache is smaller
 _ROUND = 128
 _TYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """The cache's size in bytes (None: vLLM's own choice), the context in tokens (None: the model's), and a remark."""
+    """The cache in bytes (None: vLLM's own choice), the context in tokens, a remark, and vLLM's share of a GPU."""
 
     kv_cache_bytes: int | None
-    max_model_len: int | None
+    max_model_len: int
     remark: str = ""
+    gpu_share: float = MOST_OF_GPU
 
 
 def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest: int | None = None) -> Sizing:
@@ -38,7 +42,9 @@ def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest:
     Raises EngineStartError if what the operator set cannot work.
     """
     shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-    one = shape.kv_bytes_per_token(_TYPE_BYTES.get(dtype, 2))
+    value_bytes = _TYPE_BYTES.get(dtype, 2)
+    _require_memory(folder, shape.num_weights * value_bytes, free_bytes)
+    one = shape.kv_bytes_per_token(value_bytes)
     wanted = host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
     wanted = min(wanted, longest or wanted)
     if host.kv_cache_bytes is not None:
@@ -61,6 +67,35 @@ def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest:
         f"the memory here is enough for conversations of {fits} tokens, not {wanted}: "
         "HEED_HOST_MAX_MODEL_LEN and HEED_HOST_KV_CACHE_BYTES choose otherwise",
     )
+
+
+def on_gpu(host: HostConfig, training_bytes: int, total_bytes: int, longest: int | None = None) -> Sizing:
+    """Return the sizes for a GPU of `total_bytes`, of which learning needs `training_bytes`. `longest` as above.
+
+    Raises EngineStartError if learning leaves vLLM nothing.
+    """
+    length = min((n for n in (host.max_model_len, longest) if n is not None), default=AS_LONG_AS_FITS)
+    share = host.gpu_memory_utilization or min(MOST_OF_GPU, 1 - training_bytes / total_bytes)
+    if share < LEAST_OF_GPU and host.gpu_memory_utilization is None:
+        raise EngineStartError(
+            f"The GPU has {_mb(total_bytes)} MB, and learning with this model needs {_mb(training_bytes)} MB of it. "
+            "Set HEED_MODEL to a smaller model, or HEED_LEARN_MICRO_BATCH_TOKENS lower."
+        )
+    return Sizing(host.kv_cache_bytes, length, gpu_share=share)
+
+
+def _require_memory(folder: Path, weights: int, free_bytes: int) -> None:
+    """Raise EngineStartError if not even the weights fit: the machine would end this process or another one.
+
+    Weights that are smaller as files are quantised, and stay so.
+    """
+    stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    needed = min(weights, stored)
+    if needed > free_bytes:
+        raise EngineStartError(
+            f"The weights of the model in {folder} need {_mb(needed)} MB of memory and {_mb(free_bytes)} MB are free: "
+            "close other programs, or set HEED_MODEL to a smaller model (`heed models` lists what each needs)."
+        )
 
 
 def _in_cache(host: HostConfig, wanted: int, one: int) -> Sizing:

@@ -26,7 +26,7 @@ from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_settings import engine_args, set_environment
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
-from engine.worker.watchdog import ProcessId, end_all
+from engine.worker.watchdog import ProcessId
 
 __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
 
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 STATUS_INTERVAL_S = 10.0  # how often the host asks the worker for versions that could not be loaded
-STOP_TIMEOUT_S = 10.0  # vLLM's children get this long before they are killed
 WARM_UP_TOKENS = 8
 
 
@@ -75,7 +74,7 @@ class VllmHost:
         await asyncio.to_thread(check_folder, self._model_folder)
         teacher = self._config.host.teacher_model
         self._teacher_folder = await asyncio.to_thread(
-            teacher_folder, teacher, self._model_folder, self._config.data_dir
+            teacher_folder, teacher, self._model_folder, self._config.data_dir, progress
         )
         try:
             await self._launch(progress)
@@ -162,15 +161,8 @@ class VllmHost:
     async def _end(self) -> None:
         self._ready.clear()
         running, self._running = self._running, None
-        if running is None:
-            return
-        try:
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                await asyncio.to_thread(running.llm.shutdown)
-        except TimeoutError:
-            logger.warning("vLLM did not stop in %s s", STOP_TIMEOUT_S)
-        running.llm.shutdown = lambda: None  # its __del__ would call it again, when the interpreter is half gone
-        await asyncio.to_thread(end_all, running.children)
+        if running is not None:
+            await running.stop()
 
     async def _watch_engine(self) -> None:
         last_status = time.monotonic()
@@ -178,7 +170,7 @@ class VllmHost:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HEALTH_INTERVAL_S):
                     await self._has_died.wait()
-            if self._has_died.is_set() or (self._running is not None and self._running.is_dead):
+            if self._has_died.is_set() or (self._running is not None and self._running.has_ended()):
                 await self._restart("the model process died")
             elif time.monotonic() - last_status > STATUS_INTERVAL_S:
                 last_status = time.monotonic()
@@ -282,7 +274,7 @@ class VllmHost:
     ) -> AsyncGenerator[HostChunk, None]:
         """Stream an answer; leaving the iteration aborts it. Waits while the engine restarts.
 
-        Raises PromptTooLongError or AdapterLoadError at first, EngineRestarting (retryable) or EngineDown at any point.
+        Raises PromptTooLongError, RequestRefused or AdapterLoadError at first, EngineRestarting or EngineDown any time.
         """
         outputs = self._outputs(prompt_token_ids, vllm_types.in_pieces(sampling), adapter, request_id, priority)
         async with aclosing(outputs):
@@ -335,7 +327,7 @@ class VllmHost:
                 lora_request=vllm_types.lora_request(adapter) if self.trainability.can_learn else None,
                 priority=priority,
             )
-            with running.watched():
+            with running.watched(vllm_types.form_field(params)):
                 async with aclosing(outputs):
                     async for output in outputs:
                         yield output

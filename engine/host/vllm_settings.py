@@ -15,7 +15,9 @@ from typing import Any
 from engine.config import EngineConfig, HostConfig
 from engine.config.learning import with_fused
 from engine.host.architectures import Trainability
-from engine.host.sizing import Sizing, free_memory
+from engine.host.memory import memory_need
+from engine.host.model_shape import ModelShape
+from engine.host.sizing import Sizing, free_memory, on_gpu
 from engine.host.sizing import on_cpu as sizing_on_cpu
 from engine.worker.watchdog import ProcessId
 
@@ -111,7 +113,10 @@ def engine_args(
     host = config.host
     is_cpu = current_platform.is_cpu()
     dtype = _dtype(model_folder, host, trainability, is_cpu=is_cpu)
-    sizing = _sizing(model_folder, host, trainability, dtype, is_cpu=is_cpu)
+    if is_cpu:
+        sizing = sizing_on_cpu(model_folder, host, dtype, free_memory(), trainability.longest_context)
+    else:
+        sizing = sizing_on_gpu(model_folder, config, trainability, current_platform.get_device_total_memory())
     tell(sizing.remark)
     return AsyncEngineArgs(
         model=str(model_folder),
@@ -124,7 +129,7 @@ def engine_args(
         max_num_batched_tokens=host.max_num_batched_tokens,
         block_size=host.block_size,
         kv_cache_memory_bytes=sizing.kv_cache_bytes,
-        gpu_memory_utilization=host.gpu_memory_utilization,
+        gpu_memory_utilization=sizing.gpu_share,
         enable_prefix_caching=True,
         enable_lora=trainability.can_learn,
         max_lora_rank=host.max_lora_rank,
@@ -152,10 +157,12 @@ def _for_children(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu:
     }
 
 
-def _sizing(folder: Path, host: HostConfig, trainability: Trainability, dtype: str, *, is_cpu: bool) -> Sizing:
-    if is_cpu:
-        return sizing_on_cpu(folder, host, dtype, free_memory(), trainability.longest_context)
-    return Sizing(host.kv_cache_bytes, _max_model_len(host, trainability))
+def sizing_on_gpu(folder: Path, config: EngineConfig, trainability: Trainability, total_bytes: int) -> Sizing:
+    """Return the sizes for a GPU of `total_bytes`. Blocking: one file. Raises EngineStartError if they cannot work."""
+    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    need = memory_need(shape, config, 2, config.host.max_loras_gpu)
+    training = need.training if trainability.can_learn else 0
+    return on_gpu(config.host, training, total_bytes, trainability.longest_context)
 
 
 def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, is_cpu: bool) -> str:
@@ -163,9 +170,3 @@ def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, 
     if host.dtype != "auto" or not is_cpu:
         return host.dtype
     return cpu_dtype(model_folder) if trainability.can_learn else "bfloat16"
-
-
-def _max_model_len(host: HostConfig, trainability: Trainability) -> int | None:
-    """Return the tokens of prompt and answer together, None for the model's own limit."""
-    limits = [n for n in (host.max_model_len, trainability.longest_context) if n is not None]
-    return min(limits, default=None)

@@ -3,6 +3,7 @@
 vLLM is imported inside the functions: its environment must be set first (`engine.host.vllm_settings`).
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,10 @@ def in_pieces(sampling: Sampling) -> Any:
     from vllm.sampling_params import RequestOutputKind
 
     return SamplingParams(
+        structured_outputs=structured(sampling),
+        frequency_penalty=sampling.frequency_penalty,
+        presence_penalty=sampling.presence_penalty,
+        logit_bias={int(token): bias for token, bias in sampling.logit_bias.items()} or None,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         top_k=sampling.top_k,
@@ -47,6 +52,24 @@ def in_pieces(sampling: Sampling) -> Any:
         logprobs=sampling.top_logprobs,
         output_kind=RequestOutputKind.DELTA,
     )
+
+
+def structured(sampling: Sampling) -> Any:
+    """Return vLLM's parameters for an answer that has to fit a grammar, or None. The grammar wins over the schema."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    if sampling.structural_tag:
+        return StructuredOutputsParams(structural_tag=sampling.structural_tag)
+    return None if sampling.json_schema is None else StructuredOutputsParams(json=sampling.json_schema)
+
+
+def form_field(params: Any) -> str | None:
+    """Return the field of a call that a grammar in vLLM's parameters comes from, if there is one."""
+    form = params.structured_outputs
+    if form is None:
+        return None
+    is_schema = form.structural_tag is None or json.loads(form.structural_tag)["format"]["type"] == "json_schema"
+    return "response_format" if is_schema else "tools"
 
 
 def in_one_piece(sampling: Sampling) -> Any:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.requests import LearnOutcome
-from engine.samples.lessons import note_text
+from engine.samples.notes import num_tokens
 from storage.database import Database, Session
+from storage.errors import without_folders
 from storage.kinds import FeedbackStatus, NoteState
 from storage.learning import feedback, notes, updates
 from storage.people import people
@@ -40,26 +41,35 @@ async def keep(database: Database, row: Feedback, version: int, reason: str) -> 
 
 
 async def keep_note(
-    database: Database, row: Feedback, version: int, count: Callable[[str], int], reason: str = ""
+    database: Database, row: Feedback, version: int, text: str, count: Callable[[str], int], reason: str = ""
 ) -> LearnOutcome:
-    """Put what a person wrote in their prompts as a note; `count` returns a text's tokens."""
-    text = note_text(row)
+    """Put a note of what a person wrote, in these words, into their prompts; `count` returns a text's tokens."""
     note = Note(
         user_id=row.user_id,
         feedback_id=row.id,
         text=text,
         state=NoteState.IN_PROMPT,
-        num_tokens=count(f"- {text}\n"),
+        num_tokens=num_tokens(text, count),
     )
     kept = await database.write(lambda s: notes.add(s, note))
     return replace(await keep(database, row, version, reason), note=kept.text, note_id=kept.id)
+
+
+def interrupted(s: Session, max_attempts: int) -> list[Feedback]:
+    """At start: end the updates that died with an earlier heed. Return the feedback that waits for one."""
+    updates.fail_interrupted(s)
+    notes.requeue_interrupted(s)
+    feedback.requeue_interrupted(s, max_attempts=max_attempts)
+    return feedback.pending(s)
 
 
 async def park(database: Database, feedback_id: str, reason: str) -> LearnOutcome:
     """Give an update up after its last attempt; an admin finds it among the failed ones."""
     row = await database.write(lambda s: feedback.set_status(s, feedback_id, FeedbackStatus.FAILED, reason))
     version = await database.read(lambda s: people.get(s, row.user_id).active_version)
-    return LearnOutcome(feedback_id, "rejected", version, reason=f"The update failed: {reason.rstrip('.')}.")
+    return LearnOutcome(
+        feedback_id, "rejected", version, reason=f"The update failed: {without_folders(reason).rstrip('.')}."
+    )
 
 
 async def cancel(database: Database, feedback_id: str) -> LearnOutcome:

@@ -23,7 +23,8 @@ from storage.learning import feedback
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
-_CERTAINLY_QUIET = 0.9  # probability of either from which it does not matter which
+LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
+_CERTAIN = 0.9  # probability of either of two such meanings from which it does not matter which
 _PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
 
 REASONS = {
@@ -93,8 +94,9 @@ class IntentReader:
         recent = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
         asked = lesson.completion.messages
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=asked)
-        moved = await self._moves(lesson, notes, others)
-        placebo = await self._moves(replace(lesson, hindsight=self._placebo(lesson.hindsight)), notes, others)
+        words = lesson.as_elsewhere()
+        nothing = replace(words, hindsight=self._placebo(words.hindsight))
+        moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
         return is_standing(moved, placebo, self._config.note.standing_share, self._config.learn.min_divergence)
 
     async def _moves(self, lesson: Lesson, notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
@@ -109,10 +111,13 @@ class IntentReader:
 
 
 def of_words(reading: ReactionReading) -> Intent:
-    """Return the intent that the words alone tell; thanks and small talk need no telling apart to be left alone."""
-    quiet = sum(reading.probabilities[meaning] for meaning in QUIET)
-    is_sure = reading.is_sure or (reading.label in QUIET and quiet >= _CERTAINLY_QUIET)
-    return Intent(reading.label, reading.margin, is_unsure=not is_sure)
+    """Return the intent that the words alone tell.
+
+    Thanks and small talk need no telling apart to be left alone, nor do a wish and a fact to be kept in mind.
+    """
+    alike = QUIET if reading.label in QUIET else LASTING if reading.label in LASTING else ()
+    is_certain = sum(reading.probabilities[meaning] for meaning in alike) >= _CERTAIN
+    return Intent(reading.label, reading.margin, is_unsure=not (reading.is_sure or is_certain))
 
 
 def chosen(intent: Intent, scope: str) -> Intent:

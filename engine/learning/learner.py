@@ -22,7 +22,7 @@ from engine.learning.timer import PhaseTimer
 from engine.learning.update_log import Status
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
-from engine.requests import LearnOutcome
+from engine.requests import ChatMessage, LearnOutcome
 from engine.sample import Sample
 from engine.samples import lessons, notes, regression
 from engine.samples.context import LearningContext
@@ -37,7 +37,7 @@ from storage.learning import notes as note_rows
 from storage.people import people
 from storage.tables import Completion, Feedback, Note, UpdateRun
 
-_NOTHING = "This did not tell me what to change."
+_NOTHING = "My answers follow this already. If something is still missing, say what should be different."
 _TOO_LONG = "This is longer than I can learn from at once. Say it in fewer words."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
 
@@ -64,6 +64,12 @@ class _Update(PhaseTimer):
         if self.note is None or not self.learn.reads_own_note:
             return self.notes
         return [*self.notes, self.note.text]
+
+    def as_read(self, lesson: Lesson) -> Lesson:
+        """Return the lesson as the teacher reads it beside the notes: a correction need not be said twice."""
+        if self.note is None or self.learn.reads_hindsight:
+            return lesson
+        return lesson.without_feedback()
 
     def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
         """Return how the update ended; `version` is active now."""
@@ -123,12 +129,13 @@ class Learner:
         if not update.intent.is_taught:
             return await self._keep(lesson, update)
         if not update.intent.reaches_others:
-            return await self._teach_alone(lesson, update)
+            return await self._teach_alone(lesson.in_own_words(), update)
         others = await self._counterfactuals(lesson, update)
         update.lap("rollouts")
         if update.intent.has_note:
             await self._take_note(lesson, update)
-        shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.hindsight)
+        lesson = update.as_read(lesson)
+        shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.general)
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
@@ -137,10 +144,9 @@ class Learner:
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
-        update.learn = replace(update.learn, num_teacher_rollouts=1)
         others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.completion.messages)
         update.lap("rollouts")
-        shown = await self._teacher_rollouts(update, [lesson.corrected], lesson.hindsight)
+        shown = await self._shown(update, [lesson.corrected.messages], lesson.hindsight)
         update.lap("teacher rollouts")
         prompts = self._prompts_of(update)
         taught = lessons.samples(lesson, update.notes, [], prompts)
@@ -151,7 +157,7 @@ class Learner:
         """Train nothing: a fact becomes a note, thanks approve the answer."""
         meaning = update.intent.meaning
         if meaning == Meaning.FACT:
-            await self._take_note(lesson, update)
+            await self._take_note(lesson.in_own_words(), update)
         elif meaning == Meaning.THANKS:
             row = lesson.completion
             await self._database.write(lambda s: completions.mark_gold(s, row.user_id, row.id))
@@ -185,14 +191,22 @@ class Learner:
         found = await self._database.read(
             lambda s: regression.find(s, lesson.user_id, self._config.gate, without=lesson.completion.id)
         )
-        return regression.regression_samples(found, update.notes, lesson.hindsight, self._prompts_of(update))
+        return regression.regression_samples(found, update.notes, lesson.general, self._prompts_of(update))
 
     async def _teacher_rollouts(
         self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
     ) -> list[Sample]:
-        """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer."""
-        count = update.learn.num_teacher_rollouts
-        asked = self._rollouts.with_topics([r.messages for r in rollouts], count, update.recent)
+        """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer.
+
+        In place of answers that teach nothing it is asked about as many further topics, once.
+        """
+        given, count = [r.messages for r in rollouts], update.learn.num_teacher_rollouts
+        asked = self._rollouts.with_topics(given, count, update.recent)
+        samples = await self._shown(update, asked, hindsight)
+        further = self._rollouts.with_topics(asked, 2 * count - len(samples), update.recent)[count:]
+        return [*samples, *await self._shown(update, [m for m in further if m not in asked], hindsight)]
+
+    async def _shown(self, update: _Update, asked: list[list[ChatMessage]], hindsight: Hindsight) -> list[Sample]:
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         longest = self._rollouts.length_for(await self._recent(update.run.user_id))
@@ -203,7 +217,9 @@ class Learner:
         if row.completion_id is None:
             raise ValueError(f"feedback {row.id} points at no answer")
         completion_id = row.completion_id
-        return Lesson.of(row, await self._database.read(lambda s: completions.get(s, row.user_id, completion_id)))
+        answer = await self._database.read(lambda s: completions.get(s, row.user_id, completion_id))
+        lesson = Lesson.of(row, answer).in_wording(self._config.learn.hindsight_wording)
+        return lesson if self._config.learn.shows_rewrites else lesson.told_by_form()
 
     async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
@@ -248,7 +264,7 @@ class Learner:
             feedback_id=lesson.feedback_id,
             text=lesson.note_text,
             state=NoteState.LEARNING,
-            num_tokens=self._prompts.count(f"- {lesson.note_text}\n"),
+            num_tokens=notes.num_tokens(lesson.note_text, self._prompts.count),
         )
         update.note = await self._database.write(lambda s: note_rows.add(s, note))
 

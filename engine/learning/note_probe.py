@@ -1,21 +1,22 @@
 """Probes of standing notes, which decide for each note between prompt and weights.
 
 Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). All notes are taken out of the
-prompt first; those that fail return to it, and the others are read again beside them, a bounded number of times.
-Invariants: a probe trains nothing; it may be cancelled at any time, for all notes move in one transaction at its end; a
-note leaves the prompt only if the greedy answers were read with just those notes in the prompt that stay there; facts
-stay there only if with them at least as many questions are answered rightly as without; a note that was undone
-meanwhile stays undone.
+prompt first; those that fail return to it, facts beside the questions that concern them (`engine.samples.relevance`),
+and the others are read again beside them, a bounded number of times. Invariants: a probe trains nothing; it may be
+cancelled at any time, for all notes move in one transaction at its end; a note leaves the prompt only if the greedy
+answers were read with just those notes in the prompt that stay there; facts that stay are always in view only if with
+all of them as many questions are answered rightly as with those that concern each; a note that was undone meanwhile
+stays undone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.learning.intent import NUM_OTHERS
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.samples import notes
+from engine.samples import notes, relevance
 from engine.samples.context import LearningContext
 from engine.samples.notes import GreedyPair, NoteView
 from engine.samples.rollouts import RECENT_ANSWERS
@@ -34,6 +35,20 @@ class Placement:
 
     state: NoteState
     share: float | None
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """The notes that stand in the prompt. Those that wait are seen beside the questions that concern them."""
+
+    notes: Sequence[Note]  # oldest first
+    waiting: Collection[str]  # note ids
+    live: Sequence[Note]
+
+    def beside(self, messages: Sequence[ChatMessage]) -> list[Note]:
+        """Return the notes that a conversation is shown."""
+        concerned = (n for n in self.notes if n.id not in self.waiting or relevance.concerns(n, self.live, messages))
+        return list(concerned)
 
 
 @dataclass
@@ -71,12 +86,12 @@ class NoteProbe:
         ref = await self._active.active(user_id)
         fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._num_ready)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
-        if not (ref.number and everything):
+        if not everything:
             return
         wishes = self._fitting(notes.showing(everything))
         asked = [rollout.messages for rollout in fresh[: self._config.note.probe_prompts]]
         probing = _Probing(ref, everything, wishes, asked)
-        placed = await self._helpful(probing, await self._placed(probing))
+        placed = await self._in_view(probing, await self._placed(probing) if ref.number else _unheld(everything))
         await self._database.write(lambda s: _move(s, everything, placed, ref.number))
 
     @property
@@ -95,50 +110,47 @@ class NoteProbe:
         left = {note.id: Placement(NoteState.IN_PROMPT, found[note.id].share) for note in probing.leaving}
         return probing.placed | left
 
-    async def _helpful(self, probing: _Probing, placed: dict[str, Placement]) -> dict[str, Placement]:
-        """Return the places with no fact in the prompt that does more harm there than good.
+    async def _in_view(self, probing: _Probing, placed: dict[str, Placement]) -> dict[str, Placement]:
+        """Return the places with the facts that stay waiting for their questions, if they answer more rightly so.
 
         A small model reads few facts at once: of twenty in its prompt it tells one in answer to every question.
         """
         facts = [note for note in probing.everything if note.id in placed and note.questions]
         staying = [note for note in facts if placed[note.id].state == NoteState.IN_PROMPT]
-        others = [note for note in probing.everything if not note.questions and _stays(note, placed)]
-        bare = await self._num_right(probing, facts, others) if staying else {}
-        if 2 * sum(bare.values()) < sum(len(note.questions or ()) for note in facts) or not staying:
+        if not staying:
             return placed
-        unknown = [note for note in staying if bare[note.id] < len(note.questions or ()) / 2]
-        best, most = staying, -1
-        for kept in (staying, unknown, []):
-            right = await self._num_right(probing, facts, [*others, *kept]) if kept else bare
-            if sum(right.values()) > most:
-                best, most = kept, sum(right.values())
-        left = [note for note in staying if note not in best]
-        return placed | {note.id: replace(placed[note.id], state=NoteState.IN_WEIGHTS) for note in left}
+        always = _Standing([note for note in probing.everything if _stays(note, placed)], [], probing.everything)
+        when_asked = replace(always, waiting=[note.id for note in staying])
+        if await self._num_right(probing, facts, always) >= await self._num_right(probing, facts, when_asked):
+            return placed
+        return placed | {key: replace(placed[key], state=NoteState.WHEN_ASKED) for key in when_asked.waiting}
 
-    async def _num_right(self, probing: _Probing, facts: Sequence[Note], staying: Sequence[Note]) -> dict[str, int]:
-        """Return how many of its questions are answered rightly for each fact, with these notes in the prompt."""
-        said, found = self._fitting(sorted(staying, key=lambda note: note.seq or 0)), {}
+    async def _num_right(self, probing: _Probing, facts: Sequence[Note], standing: _Standing) -> int:
+        """Return how many questions about facts are answered rightly, with these notes in the prompt."""
+        right = 0
         for note in facts:
-            pairs = await self._pairs(probing, note.id, _questions(note), [*probing.wishes, note], said)
-            found[note.id] = sum(self._says_as_much(note, pair) for pair in pairs)
-        return found
+            pairs = await self._fact_pairs(probing, note, standing)
+            right += sum(self._says_as_much(note, pair) for pair in pairs)
+        return right
 
     async def _probed(self, probing: _Probing, leaving: Sequence[Note]) -> dict[str, Placement]:
         """Probe each of the notes, with only those in the prompt that stay there."""
         gone = {note.id for note in leaving} | {
             key for key, place in probing.placed.items() if place.state == NoteState.SUPERSEDED
         }
-        staying = self._fitting([note for note in probing.everything if note.id not in gone])
-        shared = await self._pairs(probing, "", probing.prompts, probing.wishes, staying)
+        staying = [note for note in probing.everything if note.id not in gone]
+        standing = _Standing(staying, [note.id for note in staying if note.questions], probing.everything)
+        shared = await self._pairs(probing, "", probing.prompts, probing.wishes, standing)
         found = {}
         for note in leaving:
-            view = NoteView(note, probing.wishes, staying)
-            pairs = shared
-            if note.questions:
-                view = NoteView(note, [*probing.wishes, note], staying)
-                pairs = await self._pairs(probing, note.id, _questions(note), view.taught, staying)
-            found[note.id] = await self._probe(view, pairs, probing.ref)
+            pairs = await self._fact_pairs(probing, note, standing) if note.questions else shared
+            taught = [*probing.wishes, note] if note.questions else probing.wishes
+            found[note.id] = await self._probe(NoteView(note, taught, staying), standing, pairs, probing.ref)
         return found
+
+    async def _fact_pairs(self, probing: _Probing, note: Note, standing: _Standing) -> list[GreedyPair]:
+        asked: list[list[ChatMessage]] = [[{"role": "user", "content": text}] for text in note.questions or ()]
+        return await self._pairs(probing, note.id, asked, [*probing.wishes, note], standing)
 
     async def _pairs(
         self,
@@ -146,24 +158,27 @@ class NoteProbe:
         name: str,
         asked: Sequence[list[ChatMessage]],
         taught: Sequence[Note],
-        staying: Sequence[Note],
+        standing: _Standing,
     ) -> list[GreedyPair]:
-        """Answer prompts with the staying notes and with the taught ones; the latter once for all rounds."""
+        """Answer prompts with the standing notes and with the taught ones; the latter once for all rounds."""
         if name not in probing.besides:
-            probing.besides[name] = await self._greedy(probing.ref, asked, taught)
-        without = await self._greedy(probing.ref, asked, staying)
-        answers = zip(asked, without, probing.besides[name], strict=True)
+            probing.besides[name] = await self._greedy(probing.ref, [(messages, taught) for messages in asked])
+        seen = [(messages, self._fitting(standing.beside(messages))) for messages in asked]
+        answers = zip(asked, await self._greedy(probing.ref, seen), probing.besides[name], strict=True)
         return [GreedyPair(*answer) for answer in answers if answer[1]]
 
     async def _greedy(
-        self, ref: AdapterRef, asked: Sequence[list[ChatMessage]], said: Sequence[Note]
+        self, ref: AdapterRef, asked: Sequence[tuple[list[ChatMessage], Sequence[Note]]]
     ) -> list[list[int]]:
-        seen = [with_notes(messages, [note.text for note in said]) for messages in asked]
+        seen = [with_notes(messages, [note.text for note in said]) for messages, said in asked]
         return await self._rollouts.greedy_answers(ref, seen, self._config.learn.max_rollout_tokens)
 
-    async def _probe(self, view: NoteView, pairs: Sequence[GreedyPair], ref: AdapterRef) -> Placement:
+    async def _probe(
+        self, around: NoteView, standing: _Standing, pairs: Sequence[GreedyPair], ref: AdapterRef
+    ) -> Placement:
         effects = []
         for pair in pairs:
+            view = replace(around, staying=self._fitting(standing.beside(pair.messages)))
             of_adapter = notes.adapter_samples(view, pair, self._prompts)
             of_base = notes.base_samples(view, pair, self._prompts)
             if not all(sample.response_ids for sample in (*of_adapter, *of_base)):
@@ -174,7 +189,7 @@ class NoteProbe:
         if not effects:
             return Placement(NoteState.IN_PROMPT, None)
         return Placement(
-            notes.next_state(view, effects, self._config.note), notes.held_share(effects, self._config.note)
+            notes.next_state(around, effects, self._config.note), notes.held_share(effects, self._config.note)
         )
 
     def _says_as_much(self, note: Note, pair: GreedyPair) -> bool:
@@ -188,12 +203,13 @@ class NoteProbe:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
 
-def _questions(note: Note) -> list[list[ChatMessage]]:
-    return [[{"role": "user", "content": text}] for text in note.questions or ()]
+def _unheld(everything: Sequence[Note]) -> dict[str, Placement]:
+    """Return the places of facts under the base model, which holds none of them."""
+    return {note.id: Placement(NoteState.IN_PROMPT, None) for note in everything if note.questions}
 
 
 def _stays(note: Note, placed: dict[str, Placement]) -> bool:
-    return note.id not in placed or placed[note.id].state == NoteState.IN_PROMPT
+    return note.id not in placed or placed[note.id].state in (NoteState.IN_PROMPT, NoteState.WHEN_ASKED)
 
 
 def _move(s: Session, probed: Sequence[Note], placed: dict[str, Placement], version: int) -> None:

@@ -23,11 +23,30 @@ FRAMES = (
     "what is my favourite {x}?",
     "which {x} do i like best?",
     "where do i {x}?",
+    "what do you call my {x}?",
+    "tell me the name of my {x}",
+    "the name of my {x}, please",
+    "tell me my {x}'s name",
+    "do you remember my {x}'s name?",
+    "remind me what my {x} is",
+    "tell me the {x} that i prefer",
+    "do you know which {x} i like?",
+    "which {x} is my favourite?",
+    "what place do i {x} in?",
+    "in which town do i {x}?",
+    "tell me which city i {x} in",
+    "do you know where i {x}?",
 )
 THINGS = tuple(
     "dog cat bird horse car boat brother boss son friend rabbit robot school lamp bike street teacher doctor sister "
     "mother aunt cousin turtle donkey river plant guitar phone bag hat doll bear band train baby duck sheep parrot snake "
-    "coach nurse".split()
+    "coach nurse wife husband daughter cook tailor driver painter farmer singer captain baker clerk lawyer judge king "
+    "queen knight mouse hen pig lion wolf fox deer frog whale shark eagle owl crow bee ant spider snail camel monkey "
+    "panda truck van ship plane tram ferry wagon scooter tent cabin house flat office shop garage kitchen desk chair "
+    "table shelf clock watch ring coat shirt shoe scarf glove belt cup bowl spoon knife plate kettle oven radio camera "
+    "piano drum flute trumpet ball kite puzzle diary novel poem song film game club choir class course project island "
+    "lake hill forest valley bridge tower museum market cafe bar gym pool hotel city town country village work "
+    "food drink sport season number animal flower".split()
 )
 
 

@@ -1,7 +1,8 @@
 """Neutral prompts: topics for people with few prompts of their own, and anchors that an update must not change.
 
-Owns four lists. `topics` are questions whose answers show a person's style (counterfactual rollouts), kind by kind;
-`anchors` are questions with one right answer (the student is held to the base on them). Both are disjoint from every
+Owns five lists. `topics` are questions whose answers show a person's style (counterfactual rollouts), kind by kind, and
+`foreign` are more of them in other languages: what is taught on everyday questions alone does not reach code or German.
+`anchors` are questions with one right answer (the student is held to the base on them). All are disjoint from every
 evaluation. `frames` are questions with a place {x} for a word of a note, `things` are common things to tell of
 (`engine.samples.questions`). A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped
 one.
@@ -31,6 +32,7 @@ class Bank:
     anchors: tuple[str, ...]
     frames: tuple[str, ...] = ()
     things: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError if a list is empty."""
@@ -39,9 +41,10 @@ class Bank:
 
     def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
         """Draw `count` different topics, one from each stretch of the list, so that every kind is among them."""
-        count = min(count, len(self.topics))
-        bounds = [i * len(self.topics) // count for i in range(count + 1)] if count else []
-        drawn = [rng.choice(self.topics[low:high]) for low, high in pairwise(bounds)]
+        topics = (*self.topics, *self.foreign)
+        count = min(count, len(topics))
+        bounds = [i * len(topics) // count for i in range(count + 1)] if count else []
+        drawn = [rng.choice(topics[low:high]) for low, high in pairwise(bounds)]
         return [_asked(t) for t in rng.sample(drawn, count)]
 
     def is_foreign_to(self, prompts: Sequence[str]) -> bool:
@@ -76,5 +79,5 @@ def load_bank(folder: Path) -> Bank:
     """Read the bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
     own = folder / FILE_NAME
     values = json.loads((own if own.is_file() else _SHIPPED).read_text())
-    more = (tuple(values.get(name, ())) for name in ("frames", "things"))
+    more = (tuple(values.get(name, ())) for name in ("frames", "things", "foreign"))
     return Bank(tuple(values["topics"]), tuple(values["anchors"]), *more)

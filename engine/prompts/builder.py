@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import PromptTooLongError
+from engine.prompts import tool_messages
 from engine.prompts.reasoning import KNOWN_MARKS, marks_of, parted
 from engine.prompts.shortening import ConversationViews, newest_turns, shortened
 from engine.prompts.turn_rules import TurnRules
@@ -158,9 +159,14 @@ class PromptBuilder:
         """Return the text of one token."""
         return str(self._tokenizer.decode([token_id]))
 
+    @property
+    def shows_tools(self) -> bool:
+        """True if the chat template puts tools into the prompt."""
+        return tool_messages.shows_tools(self._tokenizer)
+
     def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
-        defused = [m | {"content": self._defused(m["content"])} for m in self._turn_rules.obeyed(messages)]
-        return self._encoded(self._templated(defused, self._defused_tools(tools)))
+        turns = tool_messages.templated(self._turn_rules.obeyed(messages), self._tokenizer, self._defused)
+        return self._encoded(self._templated(turns, self._defused_tools(tools)))
 
     def _templated(self, messages: Sequence[ChatMessage], tools: list[Tool] | None = None) -> str:
         return str(

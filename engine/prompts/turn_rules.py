@@ -1,25 +1,27 @@
 """The turns that a model's chat template allows, and conversations changed until they fit.
 
 Some templates refuse a system message (Gemma 2) or leave it out, and some demand that user and assistant take turns
-(Gemma, Mistral). Notes stand behind the newest question, but for a model whose tokenizer says that it was trained with
-them in the system message (the pocket model): small models follow what they read last, and a template that begins with
-a system message of its own (SmolLM2, Qwen2) keeps it. Invariants: no message is lost: what stood in a system message
-stands at the head of the person's first turn, and neighbours of one role become one turn; what a template takes as it
-is stays as it is.
+and that the person begins (Gemma, Mistral). Notes stand behind the newest question, but for a model whose tokenizer
+says that it was trained with them in the system message (the pocket model): small models follow what they read last,
+and a template that begins with a system message of its own (SmolLM2, Qwen2) keeps it. Invariants: no message is lost:
+what stood in a system message stands at the head of the person's first turn, neighbours of one role become one turn,
+and an answer that nothing came before gets an empty turn of the person's; what a template takes as it is stays as it
+is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from jinja2 import TemplateError
 
+from engine.errors import ModelUnsuitable
 from engine.prompts.hindsight import without_notes
 from engine.requests import ChatMessage
 
 NOTES_IN_SYSTEM = "notes_in_system"  # a tokenizer's setting
-_KEEP_IN_MIND = "Keep in mind:"
 _WORDS = ("Qwertz", "Asdf", "Yxcv")  # in no template
 
 
@@ -29,6 +31,7 @@ class TurnRules:
 
     takes_system: bool = True
     takes_repeats: bool = True  # two turns of one role, one behind the other
+    takes_answer_first: bool = True  # a conversation that begins with the assistant
     has_notes_in_system: bool = False
 
     @classmethod
@@ -37,6 +40,7 @@ class TurnRules:
         return cls(
             _shows(tokenizer, "system", "user"),
             _shows(tokenizer, "user", "user", "assistant"),
+            _shows(tokenizer, "assistant", "user"),
             bool(tokenizer.init_kwargs.get(NOTES_IN_SYSTEM)),
         )
 
@@ -45,11 +49,24 @@ class TurnRules:
         obeyed = [dict(m) for m in messages]
         if not self.has_notes_in_system:
             obeyed = _noted_last(obeyed)
+        if not self.takes_answer_first:
+            obeyed = _begun_by_person(obeyed)
         if not self.takes_system:
             obeyed = _without_system(obeyed)
         if not self.takes_repeats:
             obeyed = _merged(obeyed)
         return obeyed
+
+
+def require_template(tokenizer: Any, folder: Path) -> None:
+    """Raise ModelUnsuitable if the chat template of the model in `folder` cannot even write one question."""
+    try:
+        tokenizer.apply_chat_template([{"role": "user", "content": _WORDS[0]}], tokenize=False)
+    except (TemplateError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ModelUnsuitable(
+            f"The chat template of the model in {folder} cannot be used ({error}). Fetch the model again, put a "
+            "working chat_template.jinja into the folder, or set HEED_MODEL to another."
+        ) from error
 
 
 def _shows(tokenizer: Any, *roles: str) -> bool:
@@ -69,9 +86,23 @@ def _noted_last(messages: list[ChatMessage]) -> list[ChatMessage]:
     if not notes or newest is None:
         return messages
     question = messages[newest]["content"]
-    noted = messages[newest] | {"content": f"{question}\n\n{_KEEP_IN_MIND}\n{notes}"}
+    noted = messages[newest] | {"content": f"{question}\n\n{_instruction(notes)}"}
     system = [{"role": "system", "content": own}] if own else []
     return [*system, *messages[1:newest], noted, *messages[newest + 1 :]]
+
+
+def _instruction(notes: str) -> str:
+    """Return notes as instructions, a line each, without the marks of a list: a small model goes on with the list."""
+    lines = [line.removeprefix("- ") for line in notes.splitlines()]
+    return f"Instruction: {lines[0]}" if len(lines) == 1 else "\n".join(["Instructions:", *lines])
+
+
+def _begun_by_person(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Put an empty turn of the person's before an answer that no turn came before."""
+    first = next((place for place, message in enumerate(messages) if message["role"] != "system"), None)
+    if first is None or messages[first]["role"] == "user":
+        return messages
+    return [*messages[:first], {"role": "user", "content": ""}, *messages[first:]]
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
@@ -83,12 +114,17 @@ def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
             waiting.append(message["content"])
             continue
         if message["role"] == "user" and waiting:
-            message, waiting = message | {"content": "\n\n".join([*waiting, message["content"]])}, []
+            message, waiting = message | {"content": _joined([*waiting, message["content"]])}, []
         kept.append(message)
-    return [*kept, {"role": "user", "content": "\n\n".join(waiting)}] if waiting else kept
+    return [*kept, {"role": "user", "content": _joined(waiting)}] if waiting else kept
 
 
 def _merged(messages: list[ChatMessage]) -> list[ChatMessage]:
     """Make one turn of neighbours of one role."""
     groups = (list(group) for _, group in groupby(messages, key=lambda m: m["role"]))
-    return [group[0] | {"content": "\n\n".join(m["content"] for m in group)} for group in groups]
+    return [group[0] | {"content": _joined(m["content"] for m in group)} for group in groups]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return texts as paragraphs of one turn, without those that are empty."""
+    return "\n\n".join(text for text in texts if text)

@@ -4,7 +4,8 @@ Owns which notes are facts, and their samples. For a note that moves no answer b
 questions and answers them with and without the note; those on which the note makes a difference are kept
 (`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the notes that
 show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own questions
-only; the questions of a note are kept with it, so that each note is examined once.
+only, and not on every third of them, which only its probe asks; the questions of a note are kept with it, so that each
+note is examined once.
 """
 
 import math
@@ -23,7 +24,6 @@ from engine.samples.notes import placebo
 from engine.samples.pairs import usable
 from engine.samples.questions import NoteQuestion
 from engine.samples.rollouts import Rollout
-from engine.samples.spacing import spread
 from storage.database import Session
 from storage.kinds import NoteState
 from storage.learning import notes as note_rows
@@ -97,17 +97,37 @@ class Facts:
     async def untold(self, live: Sequence[Note], num_told: int) -> list[Sample]:
         """Return questions about things that no note tells, as the base model answers them; none if there is no fact.
 
-        There are more of them beside many questions about what was told (`num_told`): twenty facts make a habit of
-        answering. They are no anchors: those must have different answers, or the gate on variety sees a collapse.
+        They are worded as those about what was told (`num_told`), and there are more of them beside many of those:
+        twenty facts make a habit of answering. They are no anchors: those must have different answers, or the gate on
+        variety sees a collapse.
         """
-        texts = questions.untold(self._bank.frames, self._bank.things, [note.text for note in live])
         count = max(self._config.fact.num_untold, round(self._config.fact.untold_share * num_told))
-        conversations = [_conversation(t) for t in spread(texts, count)]
-        if not any(note.questions for note in live):
-            return []
+        conversations = self._about_untold(live, questions.taught(self._bank.things), count)
         answers = zip(conversations, await self._answers(ZERO_ADAPTER, conversations), strict=True)
         samples = [lessons.teacher_sample(c, c, answer, self._prompts) for c, answer in answers]
         return [replace(sample, teacher="base") for sample in samples]
+
+    async def made_up(self, ref: AdapterRef, live: Sequence[Note]) -> float | None:
+        """Return the share of questions about untold things that a version answers with a word of what was told.
+
+        Nothing trains on these things. Returns None if there is no fact, or nothing to ask.
+        """
+        asked = self._about_untold(live, questions.left_out(self._bank.things), self._config.fact.num_untold_asked)
+        if not asked:
+            return None
+        texts = [note.text for note in live]
+        own = [questions.own_words(note.text, [t for t in texts if t != note.text]) for note in live if note.questions]
+        answers = [self._prompts.text(answer) for answer in await self._answers(ref, asked)]
+        pairs = [(c[-1]["content"], answer) for c, answer in zip(asked, answers, strict=True)]
+        return fmean(any(questions.tells(words, *pair) for words in own) for pair in pairs)
+
+    def _about_untold(self, live: Sequence[Note], things: Sequence[str], count: int) -> list[list[ChatMessage]]:
+        """Return questions about things that no note tells, worded as those about facts; none without a fact."""
+        kept = [(note.text, note.questions) for note in live if note.questions]
+        if not kept:
+            return []
+        frames = questions.in_use(self._bank.frames, kept)
+        return [_conversation(text) for text in questions.untold(frames, things, [note.text for note in live], count)]
 
     async def _shows(self, note: Note, topics: Sequence[Rollout]) -> bool:
         """Return True if the note alone moves answers to more than one question that has nothing to do with it.
@@ -125,7 +145,11 @@ class Facts:
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
         answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
         pairs = [(c, answer) for c, answer in zip(conversations, answers, strict=True) if answer]
-        gaps = zip(pairs, await self._gaps(note, pairs), strict=True)
+        own = questions.own_words(note.text, others)
+        telling = [
+            (c, answer) for c, answer in pairs if questions.tells(own, c[-1]["content"], self._prompts.text(answer))
+        ]
+        gaps = zip(telling or pairs, await self._gaps(note, telling or pairs), strict=True)
         bound = self._config.note.placebo_factor
         return [
             NoteQuestion(place, c[-1]["content"], gap.note) for (c, _), gap in gaps if gap.note >= bound * gap.placebo
@@ -165,12 +189,14 @@ def shows_unasked(gaps: Sequence[NoteGap], config: NoteConfig) -> bool:
 
 
 def questions_in_turn(live: Sequence[Note], limit: int) -> list[tuple[Note, str]]:
-    """Return at most `limit` questions with their notes, in turns; notes that the weights do not hold come first."""
+    """Return at most `limit` trained questions with their notes, in turns.
+
+    Notes that the weights do not hold come first. Every third question of a note is left to its probe.
+    """
     facts = sorted((note for note in live if note.questions), key=lambda note: note.state == NoteState.IN_WEIGHTS)
-    longest = max((len(note.questions or ()) for note in facts), default=0)
-    turns = [
-        (note, text) for turn in range(longest) for note in facts for text in (note.questions or [])[turn : turn + 1]
-    ]
+    taught = [(note, questions.taught(note.questions or [])) for note in facts]
+    longest = max((len(texts) for _, texts in taught), default=0)
+    turns = [(note, text) for turn in range(longest) for note, texts in taught for text in texts[turn : turn + 1]]
     return turns[:limit]
 
 

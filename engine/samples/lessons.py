@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.form import form_of
 from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
+from engine.prompts.wish_forms import instruction_of
 from engine.requests import ChatMessage
 from engine.sample import Kind, Sample
 from engine.samples import pairs
@@ -16,6 +18,8 @@ from engine.samples.pairs import Views
 from engine.samples.rollouts import Rollout
 from storage.kinds import FeedbackKind
 from storage.tables import Completion, Feedback
+
+_HOLLOW = 0.5  # of an answer's trigrams
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Lesson:
     hindsight: Hindsight
     note_text: str
     scope: str = ""  # the person's own choice (`storage.kinds.Scope`)
+    elsewhere: Hindsight | None = None  # that the teacher reads on other prompts; None: the same
 
     @classmethod
     def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
@@ -40,6 +45,38 @@ class Lesson:
             raise ValueError(f"feedback of kind {feedback.kind} teaches nothing at once")
         return cls(feedback.id, feedback.user_id, completion, hindsight, note_text(feedback), feedback.scope)
 
+    def in_wording(self, wording: str) -> "Lesson":
+        """Return the lesson told to the teacher in a published wording (`engine.prompts.hindsight`)."""
+        return replace(self, hindsight=replace(self.hindsight, wording=wording))
+
+    def told_by_form(self) -> "Lesson":
+        """Return the lesson for a small model: other prompts get a plain instruction, where there is one.
+
+        It is the form of a rewritten answer, or the form that a wish asks for.
+        """
+        solution = self.hindsight.solution
+        form = form_of(solution) if solution else instruction_of(self.hindsight.feedback)
+        return replace(self, note_text=form, elsewhere=Hindsight(feedback=form)) if form else self
+
+    def in_own_words(self) -> "Lesson":
+        """Return the lesson as the person said it: a fact is one to keep, and no wish for a form."""
+        said = self.hindsight.feedback
+        return replace(self, note_text=one_line(said), elsewhere=None) if said else self
+
+    @property
+    def general(self) -> Hindsight:
+        """The hindsight of other prompts."""
+        return self.elsewhere or self.hindsight
+
+    def as_elsewhere(self) -> "Lesson":
+        """Return the lesson with its own prompt told what the others are, so that a form is weighed against itself."""
+        return replace(self, hindsight=self.general, elsewhere=None)
+
+    def without_feedback(self) -> "Lesson":
+        """Return the lesson for a teacher who reads its words as a note already."""
+        own, general = (replace(hindsight, feedback="") for hindsight in (self.hindsight, self.general))
+        return replace(self, hindsight=own, elsewhere=general)
+
     @property
     def corrected(self) -> Rollout:
         """The answer the feedback is about."""
@@ -48,7 +85,11 @@ class Lesson:
 
 def note_text(feedback: Feedback) -> str:
     """Return the standing note that feedback becomes, on one line."""
-    text = solution_note(feedback.text) if feedback.kind == FeedbackKind.IDEAL else feedback.text
+    return one_line(solution_note(feedback.text) if feedback.kind == FeedbackKind.IDEAL else feedback.text)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks and runs of blanks."""
     return " ".join(text.split())
 
 
@@ -57,7 +98,7 @@ def samples(
 ) -> list[Sample]:
     """Return the corrected answer and the counterfactual ones: student without, teacher with notes and feedback."""
     first = sample("correction", lesson.corrected, notes, lesson.hindsight, prompts)
-    others = [sample("counterfactual", r, notes, lesson.hindsight, prompts) for r in counterfactuals]
+    others = [sample("counterfactual", r, notes, lesson.general, prompts) for r in counterfactuals]
     return pairs.usable([first, *others])
 
 
@@ -79,8 +120,9 @@ def moves(
 
     The first is the corrected prompt, the others are the counterfactual ones; there are none if the first does not fit.
     """
-    first, *others = [_move(r, notes, lesson.hindsight, prompts) for r in (lesson.corrected, *counterfactuals)]
-    return pairs.usable([first, *others]) if first.response_ids else []
+    own = _move(lesson.corrected, notes, lesson.hindsight, prompts)
+    others = [_move(r, notes, lesson.general, prompts) for r in counterfactuals]
+    return pairs.usable([own, *others]) if own.response_ids else []
 
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
@@ -102,9 +144,25 @@ def teacher_samples(
     responses: Sequence[list[int]],
     prompts: PromptBuilder,
 ) -> list[Sample]:
-    """Return the teacher's answers to several conversations; empty ones are left out."""
+    """Return the teacher's answers to several conversations; empty and hollow ones are left out."""
     answers = zip(asked, seen, responses, strict=True)
-    return pairs.usable([teacher_sample(*answer, prompts) for answer in answers])
+    found = pairs.usable([teacher_sample(*answer, prompts) for answer in answers])
+    return [sample for sample in found if not is_hollow(sample.response_ids, sample.prompt("teacher"))]
+
+
+def is_hollow(response_ids: Sequence[int], prompt_ids: Sequence[int]) -> bool:
+    """Return True if an answer goes round in circles, or says again what stands in its prompt: "One sentence, please".
+
+    Small models do either now and then, and a student who is taught it does it always. Judged by trigrams of tokens.
+    """
+    trigrams, said = _trigrams(response_ids), set(_trigrams(prompt_ids))
+    repeated = len(trigrams) - len(set(trigrams))
+    echoed = sum(trigram in said for trigram in trigrams)
+    return max(repeated, echoed) > _HOLLOW * len(trigrams)
+
+
+def _trigrams(token_ids: Sequence[int]) -> list[tuple[int, ...]]:
+    return list(zip(token_ids, token_ids[1:], token_ids[2:], strict=False))
 
 
 def _move(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:

@@ -18,7 +18,7 @@ notes' states.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -81,12 +81,13 @@ def prompt_notes(notes: Sequence[Note], *, has_adapter: bool) -> list[Note]:
     Until every note is probed all of them stand there: some alone would read as everything that was ever wished. A
     probe has read the answers with just those notes in the prompt that stay. Without an adapter no weights hold any.
     """
-    is_probed = has_adapter and all(n.state == NoteState.IN_WEIGHTS or _is_probed(n) for n in notes)
+    is_probed = has_adapter and all(_is_probed(n) for n in notes)
     return [n for n in notes if n.state != NoteState.IN_WEIGHTS] if is_probed else list(notes)
 
 
 def _is_probed(note: Note) -> bool:
-    return note.state == NoteState.IN_PROMPT and note.probe is not None
+    has_place = note.state in (NoteState.IN_WEIGHTS, NoteState.WHEN_ASKED)
+    return has_place or (note.state == NoteState.IN_PROMPT and note.probe is not None)
 
 
 def placebo(text: str, prompts: PromptBuilder) -> str:
@@ -100,9 +101,19 @@ def showing(notes: Sequence[Note]) -> list[Note]:
     return [note for note in notes if not note.questions]
 
 
+def num_tokens(text: str, count: Callable[[str], int]) -> int:
+    """Return the tokens that a note takes in the prompt; `count` returns a text's tokens."""
+    return count(f"- {text}\n")
+
+
+def prompt_room(config: NoteConfig, max_model_len: int) -> int:
+    """Return the tokens that the notes in one prompt may take together, and so the most that any one may take."""
+    return int(config.prompt_share * max_model_len)
+
+
 def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[Note]:
     """Return the newest notes that fit, oldest first: a long list must not leave a person without answers."""
-    room, kept = int(config.prompt_share * max_model_len), list[Note]()
+    room, kept = prompt_room(config, max_model_len), list[Note]()
     for note in reversed(notes):
         if note.num_tokens <= room and len(kept) < config.max_notes:
             room -= note.num_tokens

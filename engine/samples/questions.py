@@ -24,6 +24,7 @@ _REQUEST = (
 )
 _MAX_CHARS = 200  # of a question; a longer text is no question
 _MIN_LETTERS = 3  # of a word that a question may be about
+_HELD_OUT = 3  # of so many questions one is not trained on, so that a note that leaves is known in other words, too
 _SHARED = 2  # other notes with a word, from which on it is the way such notes are written; one may say something newer
 
 
@@ -66,14 +67,18 @@ def words_of(note: str) -> list[str]:
     return list(dict.fromkeys(word for word in re.findall(r"[^\W\d_]+", note) if len(word) >= _MIN_LETTERS))
 
 
+def own_words(note: str, others: Sequence[str] = ()) -> list[str]:
+    """Return the words that a question may be about, without those that two `others` share; all, if it has no own."""
+    uses = Counter(word for other in others for word in words_of(other))
+    return [word for word in words_of(note) if uses[word] < _SHARED] or words_of(note)
+
+
 def framed(note: str, frames: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return every frame with every word of the note in its place, without words that two `others` share.
+    """Return every frame with every one of the note's own words in its place.
 
     A frame takes no word of another script: the model's own questions are in the note's language.
     """
-    uses = Counter(word for other in others for word in words_of(other))
-    own = [word for word in words_of(note) if uses[word] < _SHARED] or words_of(note)
-    pairs = [(frame, word) for word in own for frame in frames if _scripts(frame) <= _scripts(word)]
+    pairs = [(frame, word) for word in own_words(note, others) for frame in frames if _scripts(frame) <= _scripts(word)]
     return list(dict.fromkeys(frame.replace("{x}", word) for frame, word in pairs))
 
 
@@ -83,10 +88,37 @@ def _scripts(text: str) -> set[str]:
     return {unicodedata.name(char, "").partition(" ")[0] for char in letters if char.isalpha()}
 
 
-def untold(frames: Sequence[str], things: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Return questions about things that no note speaks of."""
+def tells(own: Sequence[str], question: str, answer: str) -> bool:
+    """Return True if the answer has one of a note's own words that the question has not.
+
+    "What is my Rex called?" asks for nothing that "my dog is called Rex" tells, and the answer is made up.
+    """
+    asked, said = words_of(question.casefold()), words_of(answer.casefold())
+    return any(word in said and word not in asked for word in (own_word.casefold() for own_word in own))
+
+
+def taught(texts: Sequence[str]) -> list[str]:
+    """Return what is trained on, of the questions of a note or of untold things: all but every third."""
+    return [text for place, text in enumerate(texts) if place % _HELD_OUT != _HELD_OUT - 1]
+
+
+def in_use(frames: Sequence[str], kept: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the frames that notes are asked in, given with the questions kept for each; all, if they are in none."""
+    asked = {text for _, texts in kept for text in texts}
+    return [f for f in frames if any(asked & set(framed(note, [f])) for note, _ in kept)] or list(frames)
+
+
+def left_out(texts: Sequence[str]) -> list[str]:
+    """Return every third, which nothing is trained on: probes and gates ask them."""
+    return list(texts[_HELD_OUT - 1 :: _HELD_OUT])
+
+
+def untold(frames: Sequence[str], things: Sequence[str], notes: Sequence[str], count: int) -> list[str]:
+    """Return `count` questions about things that no note speaks of, the frames in turn."""
     told = {word for note in notes for word in words_of(note)}
-    return [frame.replace("{x}", thing) for thing in things if thing not in told for frame in frames]
+    others = [thing for thing in things if thing not in told]
+    pairs = [(frames[i % len(frames)], others[i * len(others) // count]) for i in range(count) if frames and others]
+    return list(dict.fromkeys(frame.replace("{x}", thing) for frame, thing in pairs))
 
 
 def chosen(found: Sequence[NoteQuestion], config: FactConfig) -> dict[int, list[str]]:

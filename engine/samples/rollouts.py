@@ -13,6 +13,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
@@ -27,12 +28,18 @@ RECENT_ANSWERS = 16  # looked at for a person's own prompts
 _BACKGROUND = 10
 _IN_AN_UPDATE = 1  # the person waits for it, yet chats go first
 _KEPT_PEOPLE = 512
-_PLAIN = {  # samplings whose log-probabilities are the model's own; greedy ones are reported as at temperature 1
+# Samplings whose log-probabilities are the model's own; greedy ones are reported as at temperature 1.
+_PLAIN: dict[str, tuple[Any, ...]] = {
     "temperature": (0.0, 1.0),
     "top_p": (1.0,),
     "top_k": (0,),
     "min_p": (0.0,),
     "repetition_penalty": (1.0,),
+    "frequency_penalty": (0.0,),
+    "presence_penalty": (0.0,),
+    "logit_bias": ({},),
+    "json_schema": (None,),
+    "structural_tag": ("",),
 }
 _NUM_ANCHORS_READY = 32
 
@@ -51,7 +58,7 @@ class Rollout:
     @property
     def asked(self) -> str:
         """The message that it answers."""
-        return self.messages[-1]["content"]
+        return str(self.messages[-1]["content"])
 
     @classmethod
     def of(cls, answer: Completion) -> "Rollout":

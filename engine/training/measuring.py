@@ -82,6 +82,10 @@ class PositionMetrics:
         self._after.teacher_entropy.append(sdpo.entropy(teacher_NV))
         self._after.teacher_logp_token.append(sdpo.token_logprobs(teacher_NV, tokens_N))
 
+    def forget_after(self) -> None:
+        """Forget the candidate, so that another one is measured against the same version before."""
+        self._after = _Pass()
+
     def figures(self) -> dict[str, float | None]:
         """Return the measured fields of `engine.gates.candidate.Measurements`; empty without a candidate."""
         if not self._after.choice:

@@ -6,8 +6,8 @@ get further than few exact ones of the same work (ADR 10). Invariants: an epoch 
 order; samples that are not taught are spread evenly over its mini-batches, and each of them teaches something.
 
 Coefficients, over the samples i of one step with R_i response positions: c_i = weight_i, for anchors times
-anchor_weight; a position t counts c_i v_t / (sum_t v_t sum c), with v_t = opening_weight for an answer's first tokens
-and 1 for the others.
+anchor_weight; a position t counts c_i v_t / (sum_t v_t sum c), with v_t = opening_weight for an answer's first tokens,
+closing_weight for its last (the larger of both where it is one of the first) and 1 for the others.
 """
 
 import math
@@ -88,13 +88,16 @@ class MiniBatches:
         )
 
     def _shared(self, samples: Sequence[Sample], weights: Sequence[float]) -> Tensor:
-        """Share the weight of each sample among its response positions, the first of which count more."""
+        """Share the weight of each sample among its response positions, the first and last of which count more."""
         shares: list[float] = []
         for sample, weight in zip(samples, weights, strict=True):
-            counts = [self._learn.opening_weight] * OPENING_TOKENS + [1.0] * len(sample.response_ids)
-            counts = counts[: len(sample.response_ids)]
+            counts = self._counts(len(sample.response_ids))
             shares += [weight * count / sum(counts) for count in counts]
         return torch.tensor(shares, device=self._device)
+
+    def _counts(self, length: int) -> list[float]:
+        counts = ([self._learn.opening_weight] * OPENING_TOKENS + [1.0] * length)[:length]
+        return [*counts[:-1], max(counts[-1], self._learn.closing_weight)]
 
     def _spread(self, samples: Sequence[Sample], values: Sequence[float]) -> Tensor:
         """Repeat one value per sample for each of its response positions."""

@@ -18,6 +18,7 @@ from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
 
+_ANY_LENGTH = 10**30  # heed measures prompts itself; a tokenizer with a length of its own writes warnings
 LEAN_PARAMETERS = 50_000_000  # above it the copies for merged weights cost more than they save
 
 Role = Literal["train", "score"]
@@ -87,10 +88,10 @@ def attention_of(config: Any, preferred: str = "sdpa") -> str:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer of a folder. Blocking."""
+    """Load the tokenizer of a folder, which reads texts of any length without a warning. Blocking."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder, model_max_length=_ANY_LENGTH)
 
 
 def open_slot(

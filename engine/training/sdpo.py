@@ -128,6 +128,15 @@ def mix_logits(reference_logits_NV: Tensor, student_logits_NV: Tensor, mix: floa
     return torch.lerp(reference_logits_NV.detach(), student_logits_NV.detach(), mix)
 
 
+def guided(teacher_logprobs_NV: Tensor, base_logprobs_NV: Tensor, scale: float) -> Tensor:
+    """Return log softmax(log p0 + s (log q - log p0)), axes [N, V], detached; s = 1 is the teacher itself.
+
+    Classifier-free guidance (arXiv 2306.17806, equation 7): the teacher q goes on in the direction in which the lesson
+    has moved it away from the base model p0, which has not seen it.
+    """
+    return torch.lerp(base_logprobs_NV.detach(), teacher_logprobs_NV.detach(), scale).log_softmax(-1)
+
+
 def _kl(p_logprobs: Tensor, q_logprobs: Tensor) -> Tensor:
     """Return KL(p || q) along the last axis; terms with p = 0 count zero, even if both logs are -inf."""
     terms = p_logprobs.exp() * (p_logprobs - q_logprobs)

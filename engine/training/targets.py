@@ -1,7 +1,8 @@
 """The distributions of a teacher or a reference at every response position of every sample.
 
 Owns the kept values: log-probabilities over the whole vocabulary if they fit, else the hidden states they are
-projected from again. Invariant: nothing kept here carries a gradient.
+projected from again; of a teacher that is guided, those of the base model beside them. Invariant: nothing kept here
+carries a gradient.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from engine.config import LearnConfig
+from engine.sample import Sample
+from engine.training import sdpo
 from engine.training.batching import Batch
 from engine.training.model import TrainingModel
 
@@ -16,17 +20,31 @@ KEPT_ELEMENTS = 1 << 26  # log-probabilities kept per update: 256 MB in float32;
 
 
 class Targets:
-    """Values by sample, each with axes [R, V] or [R, H] for its R response positions."""
+    """Values by sample, each with axes [R, V] or [R, H] for its R response positions; [R, 2 H] if it is guided."""
 
-    def __init__(self, model: TrainingModel, num_positions: int, *, must_be_logprobs: bool = False) -> None:
+    def __init__(
+        self, model: TrainingModel, num_positions: int, *, must_be_logprobs: bool = False, guidance_scale: float = 1.0
+    ) -> None:
         """Choose what to keep by `num_positions`, the response tokens of all samples."""
         self._model = model
         self._is_hidden = num_positions * model.vocab_size > KEPT_ELEMENTS and not must_be_logprobs
+        self._scale = guidance_scale
         self._values: dict[int, Tensor] = {}
 
     def put_hidden(self, batch: Batch, hidden_NH: Tensor) -> None:
         """Store the distributions of one forward pass's hidden states."""
-        self._put(batch, hidden_NH.detach() if self._is_hidden else self._project(hidden_NH))
+        if not self._is_hidden:
+            self._put(batch, self._project(hidden_NH))
+        else:
+            self._put(batch, hidden_NH.detach().repeat(1, 2 if self._is_guided else 1))
+
+    def guide(self, batch: Batch, base_NH: Tensor) -> None:
+        """Guide the distributions of these samples away from those of the base model, given by its hidden states."""
+        kept = self.rows(batch.samples)
+        if self._is_hidden:
+            self._put(batch, torch.cat([kept.chunk(2, -1)[0], base_NH.detach()], dim=-1))
+        else:
+            self._put(batch, sdpo.guided(kept, self._project(base_NH), self._scale))
 
     def put_logits(self, batch: Batch, logits_NV: Tensor) -> None:
         """Store the distributions of these logits. Only with `must_be_logprobs`."""
@@ -42,8 +60,30 @@ class Targets:
 
     def logprobs(self, rows: Tensor) -> Tensor:
         """Return the log-probabilities, axes [N, V], of values that came from `rows`."""
-        return self._project(rows) if self._is_hidden else rows
+        if not self._is_hidden:
+            return rows
+        if not self._is_guided:
+            return self._project(rows)
+        teacher, base = rows.chunk(2, -1)
+        return sdpo.guided(self._project(teacher), self._project(base), self._scale)
+
+    @property
+    def _is_guided(self) -> bool:
+        return self._scale != 1.0
 
     def _project(self, hidden_NH: Tensor) -> Tensor:
         with torch.no_grad():
             return self._model.logits(hidden_NH).log_softmax(-1)
+
+
+def targets_of(model: TrainingModel, samples: Sequence[Sample], learn: LearnConfig) -> dict[str, Targets]:
+    """Return the empty targets of an update, by what they are for."""
+    positions = sum(len(s.response_ids) for s in samples)
+    modes = {sample.teacher_mode(learn) for sample in samples}
+    teacher = Targets(
+        model,
+        positions,
+        must_be_logprobs=not modes.isdisjoint(("external", "trust_region")),
+        guidance_scale=learn.guidance_scale,
+    )
+    return {"teacher": teacher, **{name: Targets(model, positions) for name in ("reference", "base", "parent")}}

@@ -34,7 +34,7 @@ from engine.training.lora_slot import LoraSlot
 from engine.training.measuring import Measured, PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
 from engine.training.model import TrainingModel, open_slot
-from engine.training.targets import Targets
+from engine.training.targets import targets_of
 
 OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]
@@ -76,7 +76,9 @@ class TrainingUpdate:
         )
         if optimizer_state is not None:
             self._optimizer.load_state_dict(optimizer_state)
-        self._make_targets()
+        if self._taught_by("external") and self._external is None:
+            raise ValueError('no "external" teacher is loaded: set host.teacher_model')
+        self._targets = targets_of(model, samples, learn)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities if the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
         self._held_out = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
@@ -85,19 +87,6 @@ class TrainingUpdate:
         self._divergences: list[Tensor] = []  # of one step: each position that is not an anchor's
         self._is_agreed = False
         self._pieces = self._work()
-
-    def _make_targets(self) -> None:
-        positions = sum(len(s.response_ids) for s in self.samples)
-        is_external = bool(self._taught_by("external"))
-        if is_external and self._external is None:
-            raise ValueError('no "external" teacher is loaded: set host.teacher_model')
-        is_put_as_logits = is_external or bool(self._taught_by("trust_region"))
-        self._targets = {
-            "teacher": Targets(self.model, positions, must_be_logprobs=is_put_as_logits),
-            "reference": Targets(self.model, positions),
-            "base": Targets(self.model, positions),
-            "parent": Targets(self.model, positions),
-        }
 
     @property
     def is_done(self) -> bool:
@@ -151,6 +140,7 @@ class TrainingUpdate:
     def _fixed_targets(self) -> Iterator[Phase]:
         """Ask the teachers that do not change during the update, once: base model and parent adapter."""
         yield from self._ask("teacher", "base", "teacher", None)
+        yield from self._guide()
         yield from self._ask("teacher", "current", "teacher", self.slot)
         yield from self._ask_external()
         yield from self._ask("reference", "trust_region", "teacher", None)
@@ -175,6 +165,13 @@ class TrainingUpdate:
     def _ask(self, targets: str, mode: str, context: Context, slot: LoraSlot | None) -> Iterator[Phase]:
         for batch in self._plan(self._taught_by(mode), context):
             self._targets[targets].put_hidden(batch, self._hidden(batch, slot))
+            yield "teacher"
+
+    def _guide(self) -> Iterator[Phase]:
+        """Guide the base teacher of what is taught by the base model without notes and feedback."""
+        taught = set(self._taught()).intersection(self._taught_by("base")) if self.learn.guidance_scale != 1 else ()
+        for batch in self._plan(taught, "student"):
+            self._targets["teacher"].guide(batch, self._hidden(batch, None))
             yield "teacher"
 
     def _ask_external(self) -> Iterator[Phase]:

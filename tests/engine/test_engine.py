@@ -355,7 +355,7 @@ async def test_a_model_that_is_not_there_is_one_clear_error(tmp_path: Path) -> N
     with pytest.raises(ModelNotFoundError, match="none"):
         await engine.start()
     assert not engine.is_ready
-    assert engine.health() == {"model": "starting"}
+    assert engine.health()["model"].startswith("starting")
     await engine.stop()
     await database.close()
 

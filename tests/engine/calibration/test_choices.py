@@ -25,6 +25,12 @@ GOOD = Trial(
 BROKEN = replace(GOOD, after=0.6, left=1.8, neutral=0.5, anchor=0.4, unasked=0.3, unasked_worst=1.5, value_change=0.03)
 
 
+def test_going_beyond_the_teacher_is_worth_no_more_than_reaching_it() -> None:
+    """Few tokens are looked at, so a lesson now and then closes twice of what lay between."""
+    assert choices.worth([replace(GOOD, opened=1.8)]) == choices.worth([replace(GOOD, opened=1.0)])
+    assert choices.worth([replace(GOOD, opened=0.9)]) < choices.worth([replace(GOOD, opened=1.0)])
+
+
 def test_the_share_closed_is_of_held_out_answers() -> None:
     """Nothing is closed if nothing was open."""
     assert GOOD.closed == pytest.approx(2 / 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.calibration import prior
+from engine.calibration import prior, record
 from engine.config import EngineConfig, LearnConfig
 
 
@@ -49,3 +49,18 @@ def test_the_bound_on_each_value_follows_the_rate(tmp_path: Path, width: int, go
     assert 3.5 * rate < bound < 30 * rate
     assert bound < broken
     assert good * rate / 1e-2 < bound
+
+
+@pytest.mark.parametrize("path", sorted(record.SHIPPED.glob("*.json")), ids=lambda path: path.name)
+def test_a_shipped_calibration_teaches_as_the_estimate_does(path: Path) -> None:
+    """But for its rate: a calibration keeps the settings that it was measured with. The pocket model has its own."""
+    shipped = json.loads(path.read_text())
+    taught = {name: value for name, value in shipped["learn"].items() if name != "learning_rate"}
+    assert shipped["model"] == "pocket" or taught == prior.REAL_MODEL
+
+
+@pytest.mark.parametrize(("width", "shows"), [(576, False), (1024, True), (4096, True)])
+def test_a_wide_model_is_shown_rewritten_answers(tmp_path: Path, width: int, *, shows: bool) -> None:
+    """A narrow one takes what the example is about for the wish."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": width}))
+    assert prior.estimate(tmp_path, "m", "0" * 16, LearnConfig()).learn["shows_rewrites"] is shows

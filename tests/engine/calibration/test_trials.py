@@ -1,5 +1,7 @@
 """engine.calibration.trials: a lesson to nobody, measured on answers that nothing was trained on."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
@@ -22,3 +24,15 @@ async def test_a_wish_is_learned_and_nothing_is_left_of_it(live: Live) -> None:
     assert trial.value_change > 0
     assert await context.trainer.score_in_turn(anchors, ZERO_ADAPTER) == before
     assert not (await live.host.rpc("heed_score", [s.to_dict() for s in anchors], _TRIAL.to_dict()))["ok"]
+
+
+async def test_a_wish_is_tried_on_the_same_answers_at_every_rate(live: Live) -> None:
+    """So that its figures differ by the rate; another wish has others."""
+    await live.alone()
+    learn = live.engine.config.learn
+    trials = Trials(live.parts.context, live.parts.candidates)
+    first = await trials._material("please use no emoji", learn)
+    assert await trials._material("please use no emoji", replace(learn, learning_rate=1e-5)) == first
+    other = await trials._material("shorter, please", learn)
+    assert other.held_out != first.held_out
+    assert not [sample for sample in first.neutral if sample in first.trained_on]

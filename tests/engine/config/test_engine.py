@@ -32,3 +32,18 @@ def test_an_external_teacher_needs_its_folder() -> None:
 def test_the_defaults_are_valid() -> None:
     """Every group accepts its own defaults."""
     assert EngineConfig(model="m", data_dir=Path()).gate == GateConfig()
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("smollm2", "smollm2"),
+        ("/srv/models/qwen", "qwen"),
+        ("./models/qwen/", "qwen"),
+        ("/opt/heed/engine/pocket/weights", "pocket"),
+    ],
+)
+def test_a_models_name_tells_no_folder(model: str, name: str) -> None:
+    """Exports carry it to other machines."""
+    assert EngineConfig(model, Path()).model_name == name

@@ -69,6 +69,7 @@ def test_no_override_changes_nothing() -> None:
         {"target_modules": ["lm_head"]},
         {"micro_batch_tokens": 1},
         {"no_such_setting": 1},
+        {"reads_hindsight": False, "reads_own_note": False},
     ],
 )
 def test_a_learning_setting_that_cannot_work_is_refused_by_name(values: dict[str, Any]) -> None:

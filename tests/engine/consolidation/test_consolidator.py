@@ -17,7 +17,7 @@ from engine.consolidation.schedule import PAUSED
 from engine.errors import EngineRestarting, TrainerError
 from engine.gates.candidate import Verdict
 from storage.conversations import completions
-from storage.kinds import FeedbackStatus, VersionState
+from storage.kinds import FeedbackKind, FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, UpdateRun
 from tests.engine.footprint import footprint
@@ -125,6 +125,25 @@ async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Li
     assert answer.adapter_version == outcome.adapter_version
     again = await live.engine.consolidate(pupil)
     assert (again.status, again.num_new, again.adapter_version) == ("kept", 0, outcome.adapter_version)
+
+
+@pytest.mark.usefixtures("brief")
+async def test_facts_that_make_others_up_stay_notes(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate that answers what was never told is refused; the lessons are trained once more, without the facts."""
+    row = Feedback(user_id=pupil, kind=FeedbackKind.NOTE, text="my dog is called Rex")
+    stored, _ = await live.database.write(lambda s: feedback.add(s, row))
+    await live.engine.learn(stored.id)
+    shares = [0.5, 0.0]
+
+    async def counted(_ref: AdapterRef, _live: Any) -> float:
+        return shares.pop(0)
+
+    monkeypatch.setattr(consolidator(live)._facts, "made_up", counted)
+    outcome = await live.engine.consolidate(pupil)
+    assert (outcome.status, shares) == ("learned", []), outcome
+    assert outcome.gate["checks"]["made_up"] is True
+    assert len(await runs(live, pupil)) == 1
+    assert next(n for n in await live.notes(pupil) if n.text == row.text).state != NoteState.IN_WEIGHTS
 
 
 @pytest.mark.usefixtures("brief")

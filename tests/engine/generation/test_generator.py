@@ -1,5 +1,7 @@
 """Tests of the generator with the real engine: streams, limits, notes and adapters of an answer."""
 
+import asyncio
+
 import pytest
 
 from engine.errors import PromptTooLongError
@@ -7,6 +9,7 @@ from engine.requests import Delta, GenerateRequest, Sampling
 from storage.errors import PersonNotFound
 from storage.kinds import FeedbackKind, NoteState
 from tests.engine.live import Live
+from tests.patience import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -48,6 +51,36 @@ async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> No
     assert result.finish_reason == "stop"
     assert result.completion_token_ids[-1] == live.host.tokenizer.eos_token_id
     assert "<|im_end|>" not in result.text
+
+
+async def test_a_stopped_answer_ends_with_what_was_written(live: Live) -> None:
+    """It has the tokens so far, its reason is its own, and vLLM writes no more of it."""
+    stop = asyncio.Event()
+    request = GenerateRequest(await live.person(), [{"role": "user", "content": QUESTION}], stop=stop)
+    found = []
+    async for delta in live.engine.generate(request):
+        found.append(delta)
+        stop.set()
+    result = found[-1].result
+    assert result is not None
+    assert (result.finish_reason, len(found)) == ("stopped", 2)
+    assert result.completion_token_ids == found[0].token_ids
+    assert result.text == "".join(delta.text for delta in found)
+    await until(lambda: live.host.num_running == 0)
+
+
+async def test_notes_in_the_prompt_are_those_of_an_answer(live: Live) -> None:
+    """Of twenty notes the engine names those that the next answer has, and a note's size with the most it may have."""
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    for number in range(20):
+        await live.teach(answer, f"wish {number}", kind=FeedbackKind.NOTE)
+    result = await live.result(user_id, QUESTION)
+    standing = await live.notes(user_id)
+    assert [note.text for note in live.engine.prompt_notes(standing, 0)] == result.notes
+    assert 0 < len(result.notes) < 20
+    size, most = live.engine.note_size("wish 1")
+    assert 0 < size == standing[1].num_tokens < most
 
 
 async def test_an_answer_is_as_long_as_it_may_be(live: Live) -> None:

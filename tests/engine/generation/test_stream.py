@@ -36,3 +36,14 @@ def test_thoughts_are_kept_apart() -> None:
     last = answer.take(chunk("Hello", 8, "stop"))
     assert last.result is not None
     assert (last.result.reasoning, last.result.text.strip()) == ("hm", "Hello")
+
+
+def test_a_stopped_answer_has_what_came_so_far() -> None:
+    """Its result has a reason of its own, and the thoughts that were under way."""
+    answer = stream()
+    last = chunk("Hel", 7)
+    answer.take(last)
+    ended = answer.stopped(last)
+    assert ended.result is not None
+    assert (ended.result.text, ended.result.completion_token_ids, ended.result.finish_reason) == ("Hel", [7], "stopped")
+    assert ended.token_ids == []

@@ -3,9 +3,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
-import huggingface_hub
 import pytest
 
 from engine.errors import ModelNotFoundError, TokenizerMismatch
@@ -81,28 +79,3 @@ def test_a_list_of_pieces_is_a_vocabulary_too(tmp_path: Path) -> None:
     raw = {"model": {"vocab": [["a", -1.0], ["b", -2.0]]}, "added_tokens": [{"content": "<s>", "id": 7}]}
     (tmp_path / TOKENIZER_FILE).write_text(json.dumps(raw))
     assert vocabulary(tmp_path) == {"a": 0, "b": 1, "<s>": 7}
-
-
-def test_a_name_is_downloaded_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights, configuration and tokenizer are downloaded, and no code."""
-    asked: list[Any] = []
-
-    def download(model: str, allow_patterns: list[str]) -> str:
-        asked.append((model, allow_patterns))
-        return str(tiny_model)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert local_model_folder("Qwen/Qwen3-8B", NOWHERE) == tiny_model
-    assert asked[0][0] == "Qwen/Qwen3-8B"
-    assert not any(pattern.endswith("py") for pattern in asked[0][1])
-
-
-def test_a_failed_download_is_a_clear_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A download that fails gives the reason of the failure."""
-
-    def refuse(*_args: object, **_kwargs: object) -> str:
-        raise OSError("no route to host")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(ModelNotFoundError, match="no route to host"):
-        local_model_folder("Qwen/Qwen3-8B", NOWHERE)

@@ -1,6 +1,9 @@
 """engine.host.running_engine: calls into one life of vLLM, and its death."""
 
 import asyncio
+import signal
+import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from vllm.v1.engine.exceptions import EngineDeadError
 from engine.errors import EngineRestarting
 from engine.host import running_engine
 from engine.host.running_engine import RunningEngine
+from engine.worker.watchdog import ProcessId
 from tests.patience import PATIENCE_S
 
 
@@ -28,6 +32,9 @@ class Dying:
     def __init__(self, errored: bool) -> None:
         self.errored = errored
         self.dead_error = EngineDeadError()
+
+    def shutdown(self) -> None:
+        """Stop nothing."""
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -81,3 +88,33 @@ async def test_one_call_into_the_worker_at_a_time() -> None:
     running = RunningEngine(Dying(errored=False), PATIENCE_S, lambda _: None)
     assert await asyncio.gather(running.alone(call, "a"), running.alone(call, "b")) == ["a", "b"]
     assert log == ["a begins", "a ends", "b begins", "b ends"]
+
+
+@pytest.fixture
+def commands() -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Two processes in the place of worker and EngineCore."""
+    started = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
+    yield started
+    for command in started:
+        command.kill()
+        command.wait()
+
+
+async def test_an_engine_whose_worker_ends_is_dead_before_vllm_says_so(
+    commands: list["subprocess.Popen[bytes]"],
+) -> None:
+    """A lost process is found by looking at them; what is left of the engine is ended, so that vLLM notices, too."""
+    worker, core = (ProcessId.of(command.pid) for command in commands)
+    assert worker is not None
+    assert core is not None
+    llm = Dying(errored=False)
+    running = RunningEngine(llm, PATIENCE_S, lambda _: None, [worker, core])
+    assert not running.has_ended()
+    commands[0].kill()
+    commands[0].wait()
+    assert running.has_ended()
+    assert running.is_dead
+    asyncio.get_running_loop().call_later(0.05, setattr, llm, "errored", True)
+    await running.stop()
+    assert commands[1].wait() == -signal.SIGKILL
+    assert llm.errored

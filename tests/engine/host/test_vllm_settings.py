@@ -12,6 +12,9 @@ import pytest
 from engine.config import LORA_TARGET_MODULES, EngineConfig, HostConfig
 from engine.host import vllm_settings
 from engine.host.architectures import Trainability
+from engine.host.memory import memory_need
+from engine.host.model_shape import ModelShape
+from engine.host.sizing import MOST_OF_GPU
 from engine.host.vllm_settings import engine_args, set_environment
 from engine.worker.watchdog import ProcessId
 
@@ -87,6 +90,15 @@ def test_the_cpu_computes_in_float32_unless_told_otherwise(tiny_model: Path, tmp
     assert engine_args(tiny_model, QWEN, EngineConfig("m", tmp_path), OWNER, tmp_path / "l").dtype == "float32"
     told = EngineConfig("m", tmp_path, host=HostConfig(dtype="bfloat16"))
     assert engine_args(tiny_model, QWEN, told, OWNER, tmp_path / "l").dtype == "bfloat16"
+
+
+def test_on_a_gpu_a_model_that_learns_leaves_room_for_it(tiny_model: Path, tmp_path: Path) -> None:
+    """The room follows from the model and the batch; a quantised one needs none."""
+    config = EngineConfig("m", tmp_path)
+    need = memory_need(ModelShape.of(json.loads((tiny_model / "config.json").read_text())), config, 2, 8).training
+    assert vllm_settings.sizing_on_gpu(tiny_model, config, QWEN, 4 * need).gpu_share == pytest.approx(0.75)
+    quantised = Trainability("Llama", "AWQ")
+    assert vllm_settings.sizing_on_gpu(tiny_model, config, quantised, 4 * need).gpu_share == MOST_OF_GPU
 
 
 def test_a_quantised_model_gets_no_adapters_and_a_type_its_kernels_take(tiny_model: Path, tmp_path: Path) -> None:

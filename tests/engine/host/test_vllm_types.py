@@ -1,5 +1,6 @@
 """engine.host.vllm_types: heed's requests in vLLM's terms, and back."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -49,3 +50,27 @@ def test_an_output_becomes_a_chunk(top: int, expected: object) -> None:
     assert (chunk.text, chunk.token_ids, chunk.logprobs) == (" a", [6], [-1.5])
     assert chunk.top_logprobs == expected
     assert chunk.num_cached_tokens == 0
+
+
+def test_penalties_biases_and_forms_are_passed_on() -> None:
+    """Biases are by the token's number; a grammar wins over the schema that it is made from."""
+    params = vllm_types.in_pieces(Sampling(frequency_penalty=0.5, presence_penalty=-1, logit_bias={"7": -100}))
+    assert (params.frequency_penalty, params.presence_penalty, params.logit_bias) == (0.5, -1, {7: -100})
+    assert params.structured_outputs is None
+    assert vllm_types.in_pieces(Sampling(json_schema={})).structured_outputs.json == {}
+    tag = json.dumps({"format": {"type": "json_schema"}})
+    assert vllm_types.in_pieces(Sampling(json_schema={}, structural_tag=tag)).structured_outputs.structural_tag == tag
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(), None),
+        (Sampling(json_schema={}), "response_format"),
+        (Sampling(structural_tag=json.dumps({"format": {"type": "json_schema"}})), "response_format"),
+        (Sampling(structural_tag=json.dumps({"format": {"type": "tags_with_separator"}})), "tools"),
+    ],
+)
+def test_a_grammar_comes_from_a_field(sampling: Sampling, expected: str | None) -> None:
+    """A refusal of the grammar names the field that it was made from."""
+    assert vllm_types.form_field(vllm_types.in_pieces(sampling)) == expected

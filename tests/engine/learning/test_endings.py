@@ -75,7 +75,7 @@ async def test_a_note_is_in_the_prompt_at_once(database: Database) -> None:
     row, _ = await database.write(
         lambda s: feedback.add(s, Feedback(user_id=user.id, kind="note", text="call me\n Ana"))
     )
-    outcome = await endings.keep_note(database, row, 2, len)
+    outcome = await endings.keep_note(database, row, 2, "call me Ana", len)
     (note,) = await database.read(lambda s: notes.live(s, user.id))
     assert (note.text, note.state, note.num_tokens) == ("call me Ana", NoteState.IN_PROMPT, len("- call me Ana\n"))
     assert (outcome.status, outcome.note, outcome.note_id) == ("kept", "call me Ana", note.id)

@@ -40,6 +40,16 @@ async def test_standing_feedback_moves_other_prompts_more_than_a_placebo(
     assert is_standing(moved, placebo, 0.1, 0.005) is expected
 
 
+async def test_a_wish_or_a_fact_need_no_telling_apart() -> None:
+    """Both are kept in mind from now on; where a remark is likely enough it is unsure which."""
+    either = reading(Meaning.WISH, 0.1, is_sure=False, second=Meaning.FACT)
+    assert of_words(either) == Intent(Meaning.WISH, 0.1, is_unsure=False)
+    other = reading(Meaning.FACT, 0.1, is_sure=False, second=Meaning.WISH)
+    assert of_words(other) == Intent(Meaning.FACT, 0.1, is_unsure=False)
+    shares = dict.fromkeys(Meaning, 0.0) | {Meaning.WISH: 0.5, Meaning.FACT: 0.35, Meaning.REMARK: 0.15}
+    assert of_words(ReactionReading(Meaning.WISH, 0.15, shares, is_sure=False)).is_unsure
+
+
 async def test_thanks_or_small_talk_need_no_telling_apart() -> None:
     """Neither asks for a change; a wish that could be a remark is unsure."""
     either = reading(Meaning.THANKS, 0.1, is_sure=False, second=Meaning.NOTHING)

@@ -10,6 +10,8 @@ import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
+from engine.sample import Sample
+from engine.samples import lessons
 from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
@@ -118,6 +120,30 @@ async def test_a_rewritten_answer_teaches_its_style(live: Live) -> None:
     outcome = await live.teach(await live.ask(user_id, QUESTION), ideal, kind="ideal")
     assert (outcome.status, outcome.adapter_version) == ("learned", 1)
     assert outcome.note is None or ideal in outcome.note
+
+
+async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without hindsight a correction is read once, beside the notes; a rewritten answer is read as before."""
+    seen: list[str] = []
+
+    def noted(asked: Any, shown: Any, responses: Any, prompts: Any) -> list[Sample]:
+        seen[:0] = [" ".join(str(m["content"]) for m in messages) for messages in shown]
+        return teacher_samples(asked, shown, responses, prompts)
+
+    teacher_samples = lessons.teacher_samples
+    monkeypatch.setattr(lessons, "teacher_samples", noted)
+    for own in (True, False):
+        seen.clear()
+        answer = await live.ask(user_id := await live.person(), QUESTION)
+        outcome = await live.teach(answer, "no emoji please", training={"reads_own_note": True, "reads_hindsight": own})
+        assert outcome.status == "learned", user_id
+        assert {text.count("no emoji please") for text in seen} == {2 if own else 1}
+    ideal = "Sure, the koala is a mammal."
+    seen.clear()
+    answer = await live.ask(await live.person(), QUESTION)
+    await live.teach(answer, ideal, kind="ideal", training={"reads_own_note": True, "reads_hindsight": False})
+    assert seen
+    assert all(ideal in text for text in seen)
 
 
 BROKEN_NUMBERS = {"kl_to_base_weight": 1e300}  # beyond float32: the first loss is no number

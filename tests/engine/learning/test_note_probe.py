@@ -81,32 +81,26 @@ async def test_weights_that_do_not_know_a_fact_keep_its_note_in_the_prompt(live:
 
 
 @pytest.mark.parametrize(
-    ("right", "leaving"),
-    [
-        ({"": 6, "012": 1}, "012"),  # in the prompt they drown each other: all leave
-        ({"": 4, "0": 6, "012": 1}, "12"),  # one that the weights do not know helps alone
-        ({"": 4, "0": 5, "012": 6}, ""),  # they help
-        ({"": 2, "0": 1, "012": 1}, ""),  # the weights know too little: nothing is looked at
-    ],
+    ("always", "when_asked", "state"),
+    [(1, 4, NoteState.WHEN_ASKED), (4, 4, NoteState.IN_PROMPT), (5, 4, NoteState.IN_PROMPT)],
 )
-async def test_facts_that_do_more_harm_than_good_leave_the_prompt(
-    live: Live, monkeypatch: pytest.MonkeyPatch, right: dict[str, int], leaving: str
+async def test_facts_that_drown_each_other_wait_for_their_questions(
+    live: Live, monkeypatch: pytest.MonkeyPatch, always: int, when_asked: int, state: NoteState
 ) -> None:
-    """By how many questions are answered rightly with them in the prompt, and without; `right` by who stays."""
+    """By how many questions are answered rightly with all of them in the prompt, and with those asked for."""
     facts = [Note(id=str(n), user_id="u", text=f"fact {n}", questions=["a", "b"], seq=n) for n in range(3)]
-    asked: list[str] = []
 
-    async def num_right(_probing: Any, of: list[Note], staying: list[Note]) -> dict[str, int]:
-        asked.append("".join(note.id for note in staying))
-        places = right[asked[-1]]
-        return {note.id: min(2, max(0, places - 2 * (2 - n))) for n, note in enumerate(of)}
+    async def num_right(_probing: Any, of: list[Note], standing: Any) -> int:
+        assert [note.id for note in of] == ["0", "1", "2"]
+        assert [note.id for note in standing.notes] == ["0", "2"]  # the weights hold the other
+        return when_asked if standing.waiting else always
 
     probe = live.parts.note_probe
     monkeypatch.setattr(probe, "_num_right", num_right)
     before = {note.id: Placement(NoteState.IN_PROMPT, 0.5) for note in facts}
-    placed = await probe._helpful(_Probing(ZERO_ADAPTER, facts, [], []), before)
-    assert "".join(key for key, place in placed.items() if place.state == NoteState.IN_WEIGHTS) == leaving
-    assert all(place.share == 0.5 for place in placed.values())
+    before["1"] = Placement(NoteState.IN_WEIGHTS, 1.0)
+    placed = await probe._in_view(_Probing(ZERO_ADAPTER, facts, [], []), before)
+    assert placed == before | {key: Placement(state, 0.5) for key in ("0", "2")}
 
 
 async def test_the_engine_calls_of_a_probe_are_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

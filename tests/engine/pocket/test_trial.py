@@ -43,17 +43,51 @@ def test_measuring_what_was_trained_gives_the_same_figures(bench: Bench, samples
     """The gates judge a candidate from elsewhere as they would have judged it at the end of its own update."""
     run = trial.train(bench, None, samples, steps=2)
     own, values = trial.verdict(run, GateConfig()), trial.values_of(run)
-    again = trial.verdict(trial.measure(bench, None, samples, values), GateConfig())
-    assert again.figures == pytest.approx(own.figures, rel=1e-3, abs=1e-4)
+    trial.train(bench, None, samples[:3], steps=1)  # of another candidate, with the same slot
+    run.measure_at(values)
+    assert trial.verdict(run, GateConfig()).figures == pytest.approx(own.figures, rel=1e-3, abs=1e-4)
 
 
 def test_a_broken_value_is_refused(bench: Bench, samples: list[Sample]) -> None:
     """A single NaN in the values is refused."""
-    values = trial.values_of(trial.train(bench, None, samples, steps=1))
-    broken = trial.broken(values, 0.5, float("nan"))
+    run = trial.train(bench, None, samples, steps=1)
+    broken = trial.broken(trial.values_of(run), 0.5, float("nan"))
     assert int(torch.isnan(broken).sum()) == 1
-    judged = trial.verdict(trial.measure(bench, None, samples, broken), GateConfig())
+    run.measure_at(broken)
+    judged = trial.verdict(run, GateConfig())
     assert judged.checks["finite"] is False
+    assert "anchor_divergence" not in judged.figures
+
+
+def test_a_change_can_be_multiplied_or_put_elsewhere(bench: Bench, samples: list[Sample]) -> None:
+    """Three times the change is three times as large; moved elsewhere it is as large, and not the same."""
+    run = trial.train(bench, None, samples, steps=2)
+    values, change = trial.values_of(run), run.value_change
+    run.measure_at(run.moved_by(values, 3.0))
+    assert run.value_change == pytest.approx(3 * change, rel=1e-4)
+    elsewhere = run.moved_elsewhere(values, seed=1)
+    assert not torch.allclose(elsewhere, values)
+    run.measure_at(elsewhere)
+    assert run.value_change == pytest.approx(change, rel=1e-4)
+
+
+def test_the_wrong_sign_leads_away_from_the_teacher(bench: Bench, samples: list[Sample]) -> None:
+    """Going up the loss leaves a larger divergence than there was, and is refused."""
+    judged = trial.verdict(trial.ascend(bench, None, samples, steps=3), GateConfig())
+    assert judged.figures["divergence_after"] > judged.figures["divergence_before"]
+    assert judged.checks["learned"] is False
+
+
+def test_another_model_brings_its_settings(pocket: Path) -> None:
+    """Steps, lengths and the data type are those given, and the base model answers a question once."""
+    bench = Bench(pocket, LearnConfig(max_rollout_tokens=3, num_teacher_rollouts=2, steps=1), dtype="bfloat16")
+    samples = trial.lesson(bench, TrialPerson(), SAID)
+    assert max(len(s.response_ids) for s in samples) == 3
+    run = trial.train(bench, None, samples)
+    assert run.measured.steps == 1
+    (first,) = bench.base_answers([[{"role": "user", "content": QUESTION}]])
+    assert bench.base_answers([[{"role": "user", "content": QUESTION}]])[0] is first
+    assert bench.divergence(run.slot.export(), [QUESTION]) > 0
 
 
 def test_supervised_steps_make_an_answer_likelier(bench: Bench) -> None:

@@ -89,3 +89,11 @@ def test_topics_of_every_kind_are_drawn() -> None:
         assert sorted(text[0] for text in drawn) == [*"abcd"]
     assert bank.sample_topics(0, random.Random(0)) == []
     assert len({c[0]["content"] for c in bank.sample_topics(99, random.Random(0))}) == 20
+
+
+def test_topics_of_other_languages_are_drawn_and_tell_no_language() -> None:
+    """Every draw has a foreign topic, and a person who writes in that language is still seen to."""
+    bank = load_bank(Path("nowhere"))
+    drawn = [c[0]["content"] for c in bank.sample_topics(11, random.Random(0))]
+    assert 1 <= sum(text in bank.foreign for text in drawn) <= 3
+    assert bank.is_foreign_to(["¿Qué puedo hacer un día de lluvia?"])

@@ -1,6 +1,7 @@
 """engine.prompts.turn_rules: conversations that a strict chat template takes, with nothing lost."""
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+from engine.errors import ModelUnsuitable
 from engine.pocket import WEIGHTS
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
-from engine.prompts.turn_rules import TurnRules
+from engine.prompts.turn_rules import TurnRules, require_template
 from engine.requests import ChatMessage
 from tests.tiny_model import CHAT_TEMPLATE, STRICT_TEMPLATE, tiny_tokenizer
 
 SILENT = "{% for m in messages if m['role'] != 'system' %}[{{ m['role'] }}] {{ m['content'] }}\n{% endfor %}"
 LED = "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Tiny.<|im_end|>\n{% endif %}" + CHAT_TEMPLATE
-FORGIVING, GEMMA, DEAF = TurnRules(), TurnRules(takes_system=False, takes_repeats=False), TurnRules(takes_system=False)
+FORGIVING, DEAF = TurnRules(), TurnRules(takes_system=False)
+GEMMA = TurnRules(takes_system=False, takes_repeats=False, takes_answer_first=False)
 
 
-def tokenizer_with(template: str) -> Any:
+def tokenizer_with(template: str | None) -> Any:
     """Return a tokenizer with a chat template."""
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = template
@@ -41,7 +44,7 @@ def test_the_rules_are_found_by_trying(template: str, rules: TurnRules) -> None:
 def test_notes_stand_behind_the_newest_question() -> None:
     """A system message of the person's, the operator's or the template's own stays as it is, and so do other turns."""
     asked = chat(("user", "a"), ("assistant", "b"), ("user", "c"))
-    noted = chat(("user", "a"), ("assistant", "b"), ("user", "c\n\nKeep in mind:\n- Be brief.\n- No emoji."))
+    noted = chat(("user", "a"), ("assistant", "b"), ("user", "c\n\nInstructions:\nBe brief.\nNo emoji."))
     said = ["Be brief.", "No emoji."]
     assert FORGIVING.obeyed(with_notes(asked, said)) == noted
     pirate = chat(("system", "Talk like a pirate."))
@@ -86,6 +89,28 @@ def test_a_prompt_is_made_with_a_strict_template() -> None:
     messages = chat(("system", "Be short."), ("user", "Hi"), ("user", "there"))
     ids = PromptBuilder(tokenizer, 2048).prompt_token_ids(messages)
     assert tokenizer.decode(ids) == "<|im_start|>user\nBe short.\n\nHi\n\nthere<|im_end|>\n<|im_start|>model\n"
+
+
+def test_an_answer_that_nothing_came_before_gets_an_empty_question() -> None:
+    """A client may begin with the assistant's greeting; what stood in the system message comes first all the same."""
+    greeted = chat(("system", "Be short."), ("assistant", "Hello!"), ("user", "Hi"))
+    assert GEMMA.obeyed(greeted) == chat(("user", "Be short."), ("assistant", "Hello!"), ("user", "Hi"))
+    assert GEMMA.obeyed(greeted[1:]) == chat(("user", ""), ("assistant", "Hello!"), ("user", "Hi"))
+    assert FORGIVING.obeyed(greeted) == greeted
+    tokenizer = tokenizer_with(STRICT_TEMPLATE)
+    shown = tokenizer.decode(PromptBuilder(tokenizer, 2048).prompt_token_ids(greeted))
+    assert shown.startswith("<|im_start|>user\nBe short.<|im_end|>\n<|im_start|>model\nHello!<|im_end|>")
+
+
+@pytest.mark.parametrize(
+    "template", ["{% broken", "{{ raise_exception('not today') }}", "{{ messages[5].content }}", None]
+)
+def test_a_template_that_cannot_be_used_is_refused_with_the_remedy(template: str | None, tmp_path: Path) -> None:
+    """It is found out at the start, and not at the first question; one that works passes."""
+    with pytest.raises(ModelUnsuitable, match=r"chat template.*Fetch the model again.*HEED_MODEL") as caught:
+        require_template(tokenizer_with(template), tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    require_template(tokenizer_with(STRICT_TEMPLATE), tmp_path)
 
 
 @given(roles=st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=8))

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from engine.config import NoteConfig
+from engine.adapter_ref import ZERO_ADAPTER
+from engine.config import FactConfig, NoteConfig
 from engine.samples.facts import Facts, NoteGap, questions_in_turn, shows_unasked
+from engine.samples.questions import taught
 from storage.kinds import FeedbackKind, NoteState
 from storage.learning import feedback
 from storage.tables import Feedback, Note
@@ -15,6 +17,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 DOG = "my dog is called Rex"
 QUESTION = "what is my dog called?"
+NUM_WRITTEN = FactConfig().num_written
 
 
 async def tell(live: Live, user_id: str, text: str) -> None:
@@ -43,13 +46,13 @@ def note(text: str, questions: list[str] | None, state: NoteState = NoteState.IN
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [(9, ["b1", "c1", "a1", "b2", "a2"]), (2, ["b1", "c1"]), (0, [])],
+    [(9, ["b1", "c1", "a1", "b2", "a2", "b4"]), (2, ["b1", "c1"]), (0, [])],
 )
 async def test_what_the_weights_do_not_hold_is_asked_first(limit: int, expected: list[str]) -> None:
-    """One question of every note before the second of any; notes that show by themselves have none."""
+    """One question of every note before the second of any, no third; notes that show by themselves have none."""
     live = [
         note("a", ["a1", "a2"], NoteState.IN_WEIGHTS),
-        note("b", ["b1", "b2"]),
+        note("b", ["b1", "b2", "b3", "b4"]),
         note("c", ["c1"]),
         note("style", []),
         note("new", None),
@@ -72,6 +75,14 @@ async def test_a_wish_moves_answers_further_than_a_placebo(gaps: list[tuple[floa
     assert shows_unasked([NoteGap(*gap) for gap in gaps], NoteConfig()) is expected
 
 
+async def test_what_is_made_up_is_counted(live: Live) -> None:
+    """The base model answers that it does not know what was not told: with no told word, or with words of that note."""
+    told, said = note(DOG, [QUESTION]), note("i tell you what i know", [QUESTION])
+    assert await facts(live).made_up(ZERO_ADAPTER, [told]) == 0.0
+    assert (await facts(live).made_up(ZERO_ADAPTER, [said]) or 0.0) > 0.5
+    assert await facts(live).made_up(ZERO_ADAPTER, [note("style", [])]) is None
+
+
 async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:
     """Notes that change no unrelated answer get questions; each note is examined once, newer ones later."""
     user_id = await live.person()
@@ -79,7 +90,9 @@ async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live
     await tell(live, user_id, "use lowercase")
     fact, style = await examined(live, user_id)
     assert fact.questions
-    assert all("dog" in text or "Rex" in text or "called" in text for text in fact.questions)
+    framed = [text for text in fact.questions if any(word in text for word in ("dog", "Rex", "called"))]
+    assert QUESTION in framed
+    assert len(fact.questions) - len(framed) <= NUM_WRITTEN, fact.questions  # the model's own, in words of its choice
     assert style.questions == []
 
 
@@ -91,7 +104,7 @@ async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
     (ref,) = {await live.parts.context.active.active(user_id)}
     samples = await facts(live).samples(ref, known, ["use lowercase"], 99)
     decode = live.host.tokenizer.decode
-    assert len(samples) == len(known[0].questions or [])
+    assert len(samples) == len(taught(known[0].questions or []))
     for sample in samples:
         assert all(text in decode(sample.teacher_ids) for text in (DOG, "use lowercase"))
         assert DOG not in decode(sample.student_ids)

@@ -53,6 +53,49 @@ def test_a_lesson_knows_the_persons_own_choice() -> None:
     assert (Lesson.of(row, answer()).scope, lesson().scope) == ("always", "")
 
 
+def test_a_small_model_is_told_the_form_of_a_rewritten_answer(prompts: PromptBuilder) -> None:
+    """The example stays with its own prompt; other prompts and the note have its form in words."""
+    shown = lesson("it sleeps a lot", FeedbackKind.IDEAL)
+    told = shown.told_by_form()
+    form = "Answer in one sentence, in about 4 words, in lowercase letters."
+    assert (shown.general.solution, told.general, told.note_text) == ("it sleeps a lot", Hindsight(feedback=form), form)
+    own, elsewhere = lessons.samples(told, [], [other()], prompts)
+    assert ("it sleeps a lot" in seen(own, prompts), form in seen(own, prompts)) == (True, False)
+    assert ("it sleeps a lot" in seen(elsewhere, prompts), form in seen(elsewhere, prompts)) == (False, True)
+
+
+def test_a_small_model_is_told_a_wish_as_an_instruction() -> None:
+    """On other prompts and as the note; the person's words stay with their own prompt, and facts stay in them."""
+    said = lesson("you ramble,\n keep it short")
+    told, form = said.told_by_form(), "Answer very briefly."
+    assert (told.hindsight, told.general, told.note_text) == (said.hindsight, Hindsight(feedback=form), form)
+    assert told.in_own_words() == said
+    named = lesson("call me Ana")
+    assert named.told_by_form() == named  # it has its words
+    shown = lesson("it sleeps", FeedbackKind.IDEAL).told_by_form()
+    assert shown.in_own_words() == shown
+
+
+def test_words_that_are_read_as_a_note_are_not_read_twice() -> None:
+    """Neither with the answer nor on other prompts; a rewritten answer stays where it is."""
+    read = lesson("it sleeps", FeedbackKind.IDEAL).told_by_form().without_feedback()
+    assert (read.hindsight, read.general) == (Hindsight(solution="it sleeps"), Hindsight())
+    assert lesson().without_feedback().general == lesson().without_feedback().hindsight == Hindsight()
+
+
+def test_a_form_is_weighed_against_itself() -> None:
+    """What it moves elsewhere is compared with what it moves on its own prompt, not with what the example moves."""
+    told = lesson("it sleeps", FeedbackKind.IDEAL).told_by_form().as_elsewhere()
+    assert told.hindsight == told.general == Hindsight(feedback=told.note_text)
+    correction = lesson()
+    assert correction.as_elsewhere() == correction
+
+
+def seen(sample: Sample, prompts: PromptBuilder) -> str:
+    """Return what the teacher of a sample reads."""
+    return prompts.text(sample.teacher_ids)
+
+
 def lesson(text: str = "too long", kind: FeedbackKind = FeedbackKind.CORRECTION) -> Lesson:
     """Feedback on that answer."""
     return Lesson.of(Feedback(user_id="u", kind=kind, text=text), answer())
@@ -153,6 +196,31 @@ def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, 
     assert sample.behaviour_logprobs is None
 
 
+@pytest.mark.parametrize(
+    ("response", "is_hollow"),
+    [
+        ([1, 2, 3, 4, 5, 6, 7, 8], False),
+        ([1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3], True),
+        ([50, 51, 52, 53, 8], True),
+        ([50, 51, 52, 6, 7, 8, 9], False),
+        ([7], False),
+    ],
+    ids=["an answer", "a circle", "the note again", "some of the question again", "a word"],
+)
+def test_an_answer_that_goes_in_circles_or_repeats_its_prompt_is_hollow(response: list[int], is_hollow: bool) -> None:
+    """More than half of its trigrams were there before."""
+    assert lessons.is_hollow(response, [49, 50, 51, 52, 53, 54]) is is_hollow
+
+
+def test_hollow_answers_of_the_teacher_teach_nothing(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """What the teacher says beside them stays."""
+    seen = [*CHAT[:1], {"role": "user", "content": "what is a koala? [keep it short, please, and say no more]"}]
+    echo = pocket_tokenizer.encode(" keep it short, please, and say no more", add_special_tokens=False)
+    answer = pocket_tokenizer.encode("a koala is a mammal that sleeps all day", add_special_tokens=False)
+    kept = lessons.teacher_samples([CHAT, CHAT], [seen, seen], [echo, answer], prompts)
+    assert [sample.response_ids for sample in kept] == [answer]
+
+
 def long_talk(turns: int) -> list[dict[str, str]]:
     """A conversation of many turns with a system message."""
     told = [[("user", f"question {i}"), ("assistant", f"answer {i}")] for i in range(turns)]
@@ -181,3 +249,10 @@ def test_nothing_is_compared_if_the_corrected_prompt_does_not_fit(prompts: Promp
     short = prompts.limited(100)
     assert lessons.moves(endless, [], [other()], short) == []
     assert [sample.kind for sample in lessons.samples(endless, [], [other()], short)] == ["counterfactual"]
+
+
+def test_a_lesson_is_told_in_a_published_wording() -> None:
+    """The words around the feedback are those of the rule that is compared; the note stays the person's own."""
+    told = lesson().in_wording("claas")
+    assert "## Hindsight context" in told.hindsight.block()
+    assert (told.hindsight.feedback, told.note_text) == (lesson().hindsight.feedback, lesson().note_text)

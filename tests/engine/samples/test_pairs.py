@@ -1,11 +1,13 @@
 """engine.samples.pairs: the one place where a stored conversation becomes a sample."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.requests import Sampling
 from engine.samples import pairs
 from engine.samples.pairs import Views
 from engine.samples.rollouts import Rollout
@@ -82,13 +84,21 @@ def test_a_prompt_that_is_too_long_to_be_read_is_not_compared(prompts: PromptBui
 
 
 def test_logprobs_that_are_not_the_models_own_weigh_nothing(prompts: PromptBuilder) -> None:
-    """Nothing is compared with what temperature, a cut of the tail or a penalty has changed."""
+    """Nothing is compared with what temperature, a cut of the tail, a penalty, a bias or a grammar has changed."""
     stored = completion("ana", sampling={"temperature": 0.6, "top_p": 1.0, "top_k": 20})
-    penalised = completion("ana", sampling={"temperature": 0.0, "repetition_penalty": 1.1})
-    for answer in (stored, penalised):
+    changed: list[dict[str, object]] = [
+        {"repetition_penalty": 1.1},
+        {"frequency_penalty": 0.5},
+        {"presence_penalty": -0.5},
+        {"logit_bias": {"7": 1}},
+        {"json_schema": {"type": "object"}},
+        {"structural_tag": "{}"},
+    ]
+    others = [completion("ana", sampling={"temperature": 0.0, **more}) for more in changed]
+    for answer in (stored, *others):
         made = pairs.pair("correction", Rollout.of(answer), views(TALK), prompts)
         assert pairs.with_behaviour(made, Rollout.of(answer), prompts).behaviour_logprobs is None
-    whole = Rollout.of(completion("ana", sampling={"temperature": 1.0, "top_p": 1.0, "seed": 3}))
+    whole = Rollout.of(completion("ana", sampling=asdict(Sampling(temperature=1.0, seed=3))))
     made = pairs.pair("correction", whole, views(TALK), prompts)
     assert pairs.with_behaviour(made, whole, prompts).behaviour_logprobs == whole.logprobs
 

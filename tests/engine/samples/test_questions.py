@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import FactConfig
-from engine.samples.questions import NoteQuestion, chosen, cleaned, framed, request, untold
+from engine.samples.questions import (
+    NoteQuestion,
+    chosen,
+    cleaned,
+    framed,
+    in_use,
+    left_out,
+    own_words,
+    request,
+    taught,
+    tells,
+    untold,
+)
 
 CONFIG = FactConfig(num_questions=2, min_gap=0.1)
 found = st.lists(
@@ -65,12 +77,49 @@ def test_a_word_that_several_notes_share_is_not_what_one_is_about() -> None:
     assert framed("called", ["{x}?"], told) == ["called?"]
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        ("what is my dog called?", "Your dog is called Rex.", True),
+        ("who is Rex?", "Rex is your Dog.", True),
+        ("what is my Rex called?", "Your Rex is called Rex.", False),
+        ("tell me my Rex's name", "Your Rex is called Rex.", False),
+        ("what is my dog called?", "I don't know that yet.", False),
+    ],
+)
+def test_a_question_asks_for_something_that_its_note_tells(question: str, answer: str, expected: bool) -> None:
+    """The answer has a word of the note's own that is not in the question already; capitals make no other word."""
+    own = own_words("my dog is called Rex", ["my cat is called Tom", "my son is called Leo"])
+    assert tells(own, question, answer) is expected
+
+
+def test_every_third_question_is_left_to_the_probe() -> None:
+    """With fewer than three there is none to spare."""
+    assert taught(list("abcdefg")) == list("abdeg")
+    assert taught(["a", "b"]) == ["a", "b"]
+    assert taught([]) == []
+    assert left_out(list("abcdefg")) == list("cf")
+    assert left_out(["a", "b"]) == []
+
+
 def test_what_was_never_told_is_asked_in_the_same_frames() -> None:
-    """About things that stand in no note."""
-    assert untold(["what is my {x}?", "who is my {x}?"], ["dog", "cat"], ["my dog is called Rex"]) == [
-        "what is my cat?",
-        "who is my cat?",
-    ]
+    """About things that stand in no note, the frames in turn; no question twice."""
+    frames, things, notes = (
+        ["what is my {x}?", "who is my {x}?"],
+        ["dog", "cat", "bat", "cow"],
+        ["my dog is called Rex"],
+    )
+    assert untold(frames, things, notes, 3) == ["what is my cat?", "who is my bat?", "what is my cow?"]
+    assert len(untold(frames, things, notes, 99)) == 6
+    assert untold(frames, ["dog"], notes, 3) == untold([], things, notes, 3) == untold(frames, things, notes, 0) == []
+
+
+def test_frames_in_use_are_those_that_told_things_are_asked_in() -> None:
+    """A frame that no kept question was made of teaches nothing; questions that the model wrote leave all frames."""
+    frames = ["what is my {x}?", "who is my {x}?", "where do i {x}?"]
+    kept = [("my dog is Rex", ["who is my dog?", "what is he?"]), ("i live in Oslo", ["where do i live?"])]
+    assert in_use(frames, kept) == frames[1:]
+    assert in_use(frames, [("my dog is Rex", ["what is he?"])]) == frames
 
 
 def test_the_largest_gaps_are_kept() -> None:

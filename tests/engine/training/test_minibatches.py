@@ -102,6 +102,15 @@ def test_the_first_tokens_of_an_answer_share_more_of_its_weight() -> None:
     assert float(of_long.sum()) == pytest.approx(0.5)
 
 
+def test_the_last_token_of_an_answer_may_count_more() -> None:
+    """Whether it ends there; what a whole answer counts stays the same, and one inside the opening counts once."""
+    long, short = sample(length=OPENING_TOKENS + 3), sample("counterfactual", seed=2, length=2)
+    (batch,) = steps(student([long, short], opening_weight=2.0, closing_weight=6.0), 1)[0]
+    of_long, of_short = (batch.weights_N[batch.batch.owners_N == i] for i in (0, 1))
+    assert of_long.tolist() == pytest.approx([c / 32 for c in [2.0] * OPENING_TOKENS + [1.0, 1.0, 6.0]])
+    assert of_short.tolist() == pytest.approx([2 / 16, 6 / 16])
+
+
 def test_weight_and_anchor_weight_set_what_a_sample_counts() -> None:
     """An anchor of weight 1/4 counts half of a correction if anchors count double."""
     samples = [sample(weight=0.25), sample("anchor", seed=1, length=20)]

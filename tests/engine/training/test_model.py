@@ -1,5 +1,8 @@
 """engine.training.model: the forward that a model gets, and exports that PEFT reads."""
 
+import json
+import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import torch
 from engine.adapters.store import AdapterStore
 from engine.training import model
 from engine.training.lean_model import LeanModel
-from engine.training.model import load_base, load_training_model
+from engine.training.model import load_base, load_tokenizer, load_training_model
 from engine.training.peft_model import PeftTrainingModel
 from storage.tables import AdapterVersion
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
@@ -24,6 +27,20 @@ def test_a_large_one_gets_hugging_face_and_peft(tiny_model: Path, monkeypatch: p
     """A large model gets PEFT, because merged copies of large weights cost more than they save."""
     monkeypatch.setattr(model, "LEAN_PARAMETERS", 1000)
     assert isinstance(load_training_model(tiny_model, "tiny"), PeftTrainingModel)
+
+
+def test_a_long_text_is_read_without_a_warning(tiny_model: Path, tmp_path: Path) -> None:
+    """What is too long for the model is said to the person, by the parts that know the model's context."""
+    for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+        shutil.copy(tiny_model / name, tmp_path)
+    told = json.loads((tmp_path / "tokenizer_config.json").read_text()) | {"model_max_length": 16}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(told))
+    tokenizer = load_tokenizer(tmp_path)
+    warnings: list[str] = []
+    transformers_logger = logging.getLogger("transformers.tokenization_utils_base")
+    transformers_logger.addFilter(lambda record: not warnings.append(record.getMessage()))
+    assert len(tokenizer("bees " * 100)["input_ids"]) >= 100
+    assert warnings == []
 
 
 def test_the_loaded_base_is_frozen_float32(tiny_model: Path) -> None:

@@ -207,3 +207,15 @@ def test_a_hard_label_is_the_cross_entropy_of_the_teachers_likeliest_token() -> 
     assert teacher.grad is None
     sure = torch.full((1, 11), -1e4).index_fill(1, torch.tensor([3]), 0.0).log_softmax(-1)
     assert float(sdpo.hard_label(sure, sure)) == 0.0
+
+
+def test_guidance_goes_on_in_the_direction_of_the_lesson() -> None:
+    """A scale of 1 is the teacher, 0 the base model, 2 as far again; the result is normalised and detached."""
+    base, teacher = (torch.randn(5, 7).log_softmax(-1) for _ in range(2))
+    teacher.requires_grad_()
+    assert torch.allclose(sdpo.guided(teacher, base, 1.0), teacher, atol=1e-5)
+    assert torch.allclose(sdpo.guided(teacher, base, 0.0), base, atol=1e-5)
+    far = sdpo.guided(teacher, base, 2.0)
+    assert torch.allclose(far, (2 * teacher - base).log_softmax(-1), atol=1e-5)
+    assert torch.allclose(far.exp().sum(-1), torch.ones(5))
+    assert not far.requires_grad

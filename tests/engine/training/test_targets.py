@@ -45,3 +45,24 @@ def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
     assert not kept.rows([0]).requires_grad
     kept.put_logits(batch, model.logits(hidden))
     assert not kept.rows([0]).requires_grad
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 26])
+def test_a_guided_teacher_goes_on_from_the_base_model(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Kept either way, guided samples have log p0 + s (log q - log p0), normalised, and the others stay as they are."""
+    monkeypatch.setattr(targets, "KEPT_ELEMENTS", limit)
+    samples = [sample(seed=i, length=5 + 3 * i) for i in range(3)]
+    seen, plain = (plan_batches(samples, range(3), view, 10_000, model.device)[0] for view in ("teacher", "student"))
+    kept = Targets(model, num_positions=len(seen.rows_N), guidance_scale=1.5)
+    teacher = model.hidden(None, seen)
+    kept.put_hidden(seen, teacher)
+    (guided,) = plan_batches(samples, [2, 0], "student", 10_000, model.device)
+    kept.guide(guided, model.hidden(None, guided))
+    told = model.logits(teacher).log_softmax(-1)
+    base = model.logits(model.hidden(None, plain)).log_softmax(-1)
+    for i in range(3):
+        q, p0 = told[seen.owners_N == i], base[plain.owners_N == i]
+        wanted = q if i == 1 else (p0 + 1.5 * (q - p0)).log_softmax(-1)
+        assert torch.allclose(kept.logprobs(kept.rows([i])), wanted, atol=1e-4)

@@ -46,6 +46,23 @@ def test_an_update_moves_the_student_towards_the_teacher(model: LeanModel) -> No
     assert run.value_change == pytest.approx(run.update_norm / run.slot.flat.numel() ** 0.5)
 
 
+def test_a_guided_lesson_goes_further_than_the_teacher(model: LeanModel) -> None:
+    """With guidance the student says what the teacher was moved to say more surely."""
+    samples = correction_with_company()
+
+    def score(adapter: AdapterTensors | None) -> torch.Tensor:
+        return torch.tensor(score_samples(model, samples[:1], adapter)[0]["student_logprobs"])
+
+    moved, before = [], []
+    for scale in (1.0, 2.0):
+        run = run_update(model, samples, guidance_scale=scale, steps=12)
+        heat = torch.tensor([value for _, value in run.measured.heat])
+        moved.append(float(((score(run.slot.export()) - score(None)) * heat.sign()).sum()))
+        before.append(run.measured.divergence_before)
+    assert before[1] > before[0]
+    assert moved[1] > moved[0] > 0
+
+
 @pytest.mark.parametrize("divergence", [kind for kind in LOSSES if kind != "sampled_token"])
 @pytest.mark.parametrize("top_k", [None, 20])
 @pytest.mark.parametrize("teacher", TEACHERS)

@@ -1,0 +1,64 @@
+"""engine.prompts.wish_forms: wishes in many words, held against five hundred that were labelled by hand."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of
+from evals.real_world import REAL_WISHES
+
+FILE = Path(__file__).with_name("wishes.tsv")
+NAMES = [
+    *("brief", "sentence", "long", "bullets", "numbers", "prose", "lowercase", "capitals", "formal", "friendly"),
+    *("simple", "emoji", "plain", "spanish", "german", "french", "italian", "portuguese", "chinese", "english"),
+]
+FORMS = dict(zip(NAMES, INSTRUCTIONS, strict=True))
+
+
+def labelled() -> list[tuple[str, str]]:
+    """The texts and the instruction that each is, empty for none."""
+    with FILE.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [(row["text"], FORMS.get(row["form"], "")) for row in rows]
+
+
+def test_what_is_told_is_what_was_asked_for() -> None:
+    """Of the labelled texts that get an instruction 99 % get the right one; nine of ten that ask for one get one."""
+    found = [(instruction_of(text), wanted) for text, wanted in labelled()]
+    told = [(got, wanted) for got, wanted in found if got]
+    assert sum(got == wanted for got, wanted in told) / len(told) >= 0.99
+    asked = [(got, wanted) for got, wanted in found if wanted]
+    assert sum(got == wanted for got, wanted in asked) / len(asked) >= 0.9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "be brief unless I ask for details",
+        "one sentence for the weather, more for news",
+        "short for code questions",
+        "no need to be so formal",
+        "not in German please",
+        "call me Tom",
+        "begin every answer with Hello",
+        "short and in Spanish",
+        "thanks",
+        "",
+        "I would like you to be brief about bees, and about honey, and about wax, and hives, and all the flowers",
+    ],
+)
+def test_what_is_no_single_form_stays_as_it_was_said(text: str) -> None:
+    """A condition, a name, two forms at once, a denied one, a long text."""
+    assert instruction_of(text) == ""
+
+
+def test_instructions_are_themselves_understood() -> None:
+    """A note that was made of a wish is not made into something else."""
+    assert [instruction_of(text) for text in INSTRUCTIONS] == list(INSTRUCTIONS)
+
+
+def test_no_fresh_phrasing_of_the_evaluation_is_labelled() -> None:
+    """Nothing is tuned on them."""
+    fresh = {words.casefold() for wish in REAL_WISHES.values() for words in wish.fresh}
+    assert not fresh & {text.casefold() for text, _ in labelled()}

@@ -1,0 +1,63 @@
+"""engine.samples.relevance: which notes a conversation is shown."""
+
+import pytest
+
+from engine.samples.relevance import concerns, shown
+from storage.kinds import NoteState
+from storage.tables import Note
+
+TOLD = ("my dog is called Rex", "my cat is called Tom", "my boss is called Ana", "i like blue", "ich wohne in Köln")
+
+
+def noted(*texts: str, state: NoteState = NoteState.WHEN_ASKED) -> list[Note]:
+    """Return notes that wait for a question."""
+    return [Note(id=text, user_id="u", text=text, state=state) for text in texts]
+
+
+def asked(*texts: str) -> list[dict[str, str]]:
+    """Return a conversation of a person who says these, one after the other."""
+    return [
+        turn for text in texts for turn in ({"role": "user", "content": text}, {"role": "assistant", "content": "."})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        ("What is my DOG called?", ["my dog is called Rex"]),
+        ("what colour do i like?", ["i like blue"]),
+        ("Wo wohne ich?", ["ich wohne in Köln"]),
+        ("what is my hamster called?", []),  # nearly every note has the word
+        ("7 plus 8?", []),
+    ],
+)
+def test_a_fact_is_shown_beside_questions_that_share_a_word(question: str, texts: list[str]) -> None:
+    """One that hardly another note has; capitals do not count."""
+    live = noted(*TOLD)
+    assert [note.text for note in shown(live, live, asked(question))] == texts
+
+
+def test_what_does_not_wait_is_always_shown() -> None:
+    """Wishes, facts that stay in view, and notes that are being learned."""
+    live = [*noted("be brief", state=NoteState.IN_PROMPT), *noted("i like blue", state=NoteState.LEARNING)]
+    assert shown(live, live, asked("7 plus 8?")) == live
+
+
+def test_a_follow_up_still_concerns_the_question_before() -> None:
+    """The two newest turns of the person are read, and no older one."""
+    live = noted(*TOLD)
+    assert concerns(live[0], live, asked("my dog is ill", "what was he called?"))
+    assert not concerns(live[0], live, asked("my dog is ill", "oh", "what is 7 plus 8?"))
+
+
+def test_scripts_without_blanks_are_read_letter_by_letter() -> None:
+    """A Chinese note shares no word with a question, but letters."""
+    live = noted("我的狗叫旺财", "我的猫叫咪咪", "我的鱼叫泡泡")
+    assert [note.text for note in shown(live, live, asked("狗的名字是什么?"))] == ["我的狗叫旺财"]
+
+
+def test_a_note_without_words_of_its_own_is_shown_by_any_of_them() -> None:
+    """What was told three times still answers."""
+    live = noted("my dog is ill", "my dog is old", "my dog is big")
+    same = [live[0], *noted("my dog is ill", "my dog is ill")]
+    assert concerns(live[0], same, asked("is my dog well?"))
