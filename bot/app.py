@@ -7,33 +7,29 @@ leaves no data directory behind.
 """
 
 import asyncio
-import errno
 import gc
-import os
 import re
 import shutil
 import socket
 import time
-import weakref
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
 from bot.access import admin_password
 from bot.channel import Channel
 from bot.config import Settings
 from bot.core.core import Core
-from bot.errors import ModelNotFound, PortInUse, SettingsError, StartError
+from bot.errors import ModelNotFound, SettingsError
 from bot.housekeeping import pause_file as pausing
 from bot.housekeeping import settings_reload
 from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
 from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
 from bot.housekeeping.retention import AnswerRetention
 from bot.housekeeping.settings_reload import SettingsFile
+from bot.http import port
 from bot.http.protocol.app_keys import Platforms
 from bot.http.server import application
 from bot.messaging.supervisor import ChannelSupervisor
@@ -43,7 +39,8 @@ from bot.platforms.registry import switched_on
 from engine.config import ConfigError, EngineConfig
 from engine.models import MODELS_FOLDER
 from storage.database import Database
-from storage.files.lock import DataDirectoryLock
+from storage.files.lock import LOCK_NAME, DataDirectoryLock
+from storage.files.owner_only import make_owner_only
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -56,9 +53,6 @@ Foreground = Callable[["App"], Awaitable[None]]
 POCKET = "pocket"
 SMOLLM2 = "smollm2"  # `engine.sources.smollm2` fetches it
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-BACKLOG = 128  # connections that may wait to be accepted
-
-_listeners: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
 
 
 def build_engine(config: EngineConfig, database: Database) -> "Engine":
@@ -95,6 +89,7 @@ class App:
         self._engine_factory = engine_factory
         self._channel_factory = channel_factory
         self._started_s = time.monotonic()
+        self._is_ready = False
 
     def stop(self) -> None:
         """Begin to drain."""
@@ -107,26 +102,32 @@ class App:
         """
         config = engine_config(self.settings)
         self._progress(self.settings.model_line)
-        with listen(self.settings.http.host, self.settings.http.port) as listener:
-            self.url = address(listener, self.settings.http.host)
-            is_first_start = not self.settings.data_dir.exists()
-            is_ready = False
-            try:
-                async with AsyncExitStack() as stack:
-                    parts = await self._open(stack, config, listener)
-                    is_ready = await self._unless_stopping(parts.core.engine.start(self._progress))
-                    if is_ready:
-                        await self._serve(stack, parts, foreground)
-                    self._progress("stopping")
-            except Exception:
-                if is_first_start and not is_ready:
-                    remove_all_but_models(self.settings.data_dir)
-                raise
+        with port.listen(self.settings.http.host, self.settings.http.port) as listener:
+            self.url = port.address(listener, self.settings.http.host)
+            async with AsyncExitStack() as stack:
+                await self._take_data_directory(stack)
+                parts = await self._open(stack, config, listener)
+                self._is_ready = await self._unless_stopping(parts.core.engine.start(self._progress))
+                if self._is_ready:
+                    await self._serve(stack, parts, foreground)
+                self._progress("stopping")
+
+    async def _take_data_directory(self, stack: AsyncExitStack) -> None:
+        """Lock the data directory, close it to other users, and remove it again if it is new and the start fails."""
+        data_dir = self.settings.data_dir
+        is_missing = not data_dir.exists()
+        stack.enter_context(DataDirectoryLock(data_dir))
+        if is_missing and [path.name for path in data_dir.iterdir()] == [LOCK_NAME]:
+            stack.push(self._leave_nothing)
+        await asyncio.to_thread(make_owner_only, data_dir)
+
+    def _leave_nothing(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Exception) and not self._is_ready:
+            remove_all_but_models(self.settings.data_dir)
 
     async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> OpenedParts:
         settings = self.settings
         hide(settings.curriculum.api_key)
-        stack.enter_context(DataDirectoryLock(settings.data_dir))
         database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
         stack.push_async_callback(database.close)
         engine = self._engine_factory(config, database)
@@ -139,10 +140,7 @@ class App:
         channels = ChannelSupervisor(self._channel_factory(settings, database), core, metrics)
         timeout_s = settings.chat.drain_timeout_s
         http = application(core, Platforms(channels.health, tuple(channels.routes)))
-        runner = web.AppRunner(http, handler_cancellation=True, access_log=None, shutdown_timeout=timeout_s)
-        stack.push_async_callback(runner.cleanup)
-        await runner.setup()
-        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        await port.serve(stack, http, listener, timeout_s)
         stack.push_async_callback(channels.stop, timeout_s)
         return OpenedParts(core, channels)
 
@@ -248,45 +246,3 @@ def model_path(model: str) -> str:
     missing = f"{folder} has no config.json" if folder.is_dir() else f"there is no model {model!r}"
     choices = "`pocket`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B"
     raise ModelNotFound(f"HEED_MODEL: {missing}; give {choices}")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises PortInUse or StartError with the remedy."""
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise StartError(f"HEED_HTTP_HOST: {host} is no address of this machine ({error.strerror})") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise _cannot_listen(error, host, port) from error
-    listener.setblocking(False)
-    _listeners.add(listener)
-    return listener
-
-
-def _cannot_listen(error: OSError, host: str, port: int) -> StartError:
-    if error.errno == errno.EADDRINUSE:
-        return PortInUse(f"port {port} on {host} is in use; stop what listens there, or set HEED_HTTP_PORT to another")
-    if error.errno == errno.EACCES:
-        return StartError(f"port {port} needs more rights than heed has; set HEED_HTTP_PORT to 1024 or above")
-    return StartError(f"cannot listen on {host} port {port} ({error.strerror}); set HEED_HTTP_HOST or HEED_HTTP_PORT")
-
-
-def address(listener: socket.socket, host: str) -> str:
-    """Return what to open in a browser."""
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{listener.getsockname()[1]}"
-
-
-def _drop_in_child() -> None:
-    # A forked child must not keep the port of a heed that was killed.
-    for listener in list(_listeners):
-        listener.close()
-
-
-os.register_at_fork(after_in_child=_drop_in_child)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.errors import BotError
-from bot.events import Inbound, Place
+from bot.events import Author, Inbound, Place
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
 
@@ -84,7 +84,8 @@ class Post:
     """One message to show. `nonce` (at most 25 characters) lets a platform that can tell a repetition.
 
     `token` answers an interaction; `is_private` shows it to the asker alone if the platform can; `wants_reply` asks
-    for words, which come back as Said in reply to it.
+    for words, which come back as Said in reply to it, from the person `asked` where others read along. `newer_than`:
+    a message that is known to be there before it.
     """
 
     place: Place
@@ -96,6 +97,8 @@ class Post:
     token: str = ""
     is_private: bool = False
     wants_reply: bool = False
+    asked: Author | None = None
+    newer_than: str = ""
     number: int = 0  # of the parts of a text that is too long for one message
 
 
@@ -111,7 +114,7 @@ class Limits:
     has_edits_forever: bool = True
     group_interval_s: float = 0.0  # as post_interval_s, in places with other readers; 0: the same as in private
     calls_per_s: float = 30.0  # posts and edits over all places
-    has_nonces: bool = False  # a post with a nonce seen before is not shown again
+    has_nonces: bool = False  # a post with a nonce seen before is not shown again; else a chat's message ids count up
 
 
 Take = Callable[[Inbox], Awaitable[bool]]
@@ -157,6 +160,9 @@ class Channel(Protocol):
 
     async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
         """Change a message heed posted; "not modified" is success."""
+
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message heed posted; that there are none is success."""
 
     async def draft(self, place: Place, draft_id: int, text: str) -> None:
         """Show a text that is still being written. Raises NotOffered."""

@@ -69,6 +69,17 @@ class HttpSettings(BaseModel):
     allowed_hosts: tuple[str, ...] = Field(default=(), description="further names a browser may use to reach heed")
     body_limit_bytes: int = Field(default=256 * 1024, ge=1024, description="the largest request, in bytes")
     max_streams: int = Field(default=32, ge=1, description="answers written at the same time, over all people")
+    max_connections: int = Field(default=1024, ge=1, description="connections at the same time")
+    max_connections_per_address: int = Field(default=256, ge=1, description="of them from one address, if no proxy's")
+    new_people_per_hour: int = Field(default=1000, ge=1, description="people whom one address may add in an hour")
+    client_timeout_s: float = Field(
+        default=30.0, gt=0, description="seconds a client has to send a request, and to take a part of an answer"
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        default=("127.0.0.1", "::1"), description="addresses or networks whose X-Forwarded-For is believed"
+    )
+    max_streams_each: int = Field(default=16, ge=1, description="of these, for one API key, or one person without keys")
+    max_waiting: int = Field(default=64, ge=0, description="calls that wait for a place among max_streams")
 
     @property
     def is_loopback(self) -> bool:
@@ -79,6 +90,16 @@ class HttpSettings(BaseModel):
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies:
+            try:
+                ipaddress.ip_network(proxy, strict=False)
+            except ValueError:
+                raise ValueError(f"{proxy!r} is no address and no network such as 10.0.0.0/8") from None
+        return proxies
 
     @field_validator("api_keys")
     @classmethod

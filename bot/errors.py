@@ -11,14 +11,18 @@ BotError
 └── RequestError (ValueError)              a request is refused; nothing was changed
     ├── MalformedRequest                   400: not JSON, or not an object
     ├── BatchRefused                       400: what stands in one call does not go together
+    ├── InvalidField                       400: one field is wrong
+    │   └── NotSupported                   400: heed cannot do what the field asks for
     ├── NotAuthorised                      401: no or an unknown API key
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── ModelRefused                       403: another base model than the one that runs
     ├── ScopeMissing                       403: the API key may not do this
     ├── NotFound (LookupError)             404
+    │   └── UnknownModel                   404: name a model of `GET /v1/models`
+    ├── BodyTooSlow (TimeoutError)         408: the body did not come in time
     ├── ShapeTaken                         409: an adapter that has learned something has another shape
+    ├── AnswerUnderWay                     409: the first call with this key is still being answered
     ├── TooLarge                           413: more bytes than are taken
-    ├── InvalidField                       422: one field is wrong
     ├── Overloaded                         429: too many answers at once
     ├── QuotaUsed                          429: the API key's day is spent
     ├── NotReady                           503: still starting, or the engine is down
@@ -69,10 +73,11 @@ class ServerRefused(ServerError):
 
 
 class RequestError(BotError, ValueError):
-    """A request is refused. `param` is the field at fault, if one is."""
+    """A request is refused. `param` is the field at fault, if one is; `code` tells programs why, as OpenAI's do."""
 
     status: ClassVar[int] = 400
     kind: ClassVar[str] = "invalid_request_error"
+    code: ClassVar[str | None] = None
 
     def __init__(self, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -93,6 +98,7 @@ class NotAuthorised(RequestError):
 
     status = 401
     kind = "authentication_error"
+    code = "invalid_api_key"
 
 
 class OriginRefused(RequestError):
@@ -123,10 +129,33 @@ class NotFound(RequestError, LookupError):
     kind = "not_found_error"
 
 
+class UnknownModel(NotFound):
+    """There is no model of this name."""
+
+    kind = "invalid_request_error"
+    code = "model_not_found"
+
+
 class ShapeTaken(RequestError):
     """An adapter that has learned something already has another shape: delete it first, or leave its shape."""
 
     status = 409
+
+
+class BodyTooSlow(RequestError, TimeoutError):
+    """The body did not come in time."""
+
+    status = 408
+    kind = "timeout_error"
+    retryable = True
+
+
+class AnswerUnderWay(RequestError):
+    """A call with the same idempotency key is being answered: send it again in a moment."""
+
+    status = 409
+    code = "idempotency_key_in_use"
+    retryable = True
 
 
 class TooLarge(RequestError):
@@ -138,7 +167,13 @@ class TooLarge(RequestError):
 class InvalidField(RequestError):
     """One field of the request is wrong."""
 
-    status = 422
+    code = "invalid_value"
+
+
+class NotSupported(InvalidField):
+    """A field asks for something that heed, or the model that runs, cannot do: leave it out."""
+
+    code = "unsupported_parameter"
 
 
 class Overloaded(RequestError):
@@ -146,6 +181,7 @@ class Overloaded(RequestError):
 
     status = 429
     kind = "rate_limit_error"
+    code = "rate_limit_exceeded"
     retryable = True
 
 
@@ -154,6 +190,7 @@ class QuotaUsed(RequestError):
 
     status = 429
     kind = "rate_limit_error"
+    code = "rate_limit_exceeded"
     retryable = True
 
     def __init__(self, message: str, retry_after_s: float) -> None:

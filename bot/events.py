@@ -6,7 +6,7 @@ once its adapter has read it; `bot.messaging.dispatcher` decides what each of th
 strings.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class Author:
     account: str
     display_name: str = ""
     is_admin: bool | None = None  # what the caller's API key says of it; None: nothing
+    address: str = field(default="", compare=False)  # from which a call over HTTP comes
 
     def __post_init__(self) -> None:
         # Names come from strangers: no line breaks, no bidi controls, nothing that storage cannot hold.

@@ -88,6 +88,12 @@ class HeedClient:
         async with self._call("POST", self._about(feedback_id, "/cancel")) as response:
             return await _object(response)
 
+    async def stop(self, completion_id: str) -> bool:
+        """End an answer that is being written. Return False if it is not, or not any more."""
+        path = f"/v1/chat/completions/{quote(completion_id, safe='')}/stop?user={quote(self.user, safe='')}"
+        async with self._call("POST", path) as response:
+            return bool((await _object(response))["stopped"])
+
     async def ask(self, text: str) -> AsyncGenerator[Json, None]:
         """Say something in the kept conversation; the answer's pieces as they come."""
         async for chunk in self._chat({"messages": [{"role": "user", "content": text}]}):

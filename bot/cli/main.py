@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LOOK_AGAIN_S = 3.0  # between two looks at a heed that is still starting
+END_HEED = "This ends heed for everybody who talks to it, not only this chat. End it? [y/N]"
+ONCE_MORE = "Press Ctrl-C once more to end heed for everybody."
 FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 User = Annotated[str, typer.Option("--user", "-u", help="Which local user this is about.")]
 Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
@@ -218,10 +219,11 @@ def forget(
     is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Erase everything heed holds about a user."""
-    if not is_sure and not typer.confirm(f"Erase every message, note and version of {user}?"):
+    account = _call(_client(user, url), lambda client: client.get())["account"]  # with a key, its holder's
+    if not is_sure and not typer.confirm(f"Erase every message, note and version of {account}?"):
         raise typer.Exit(1)
     _call(_client(user, url), lambda client: client.delete())
-    console.print(f"everything about {user} is erased")
+    console.print(Text(f"everything about {account} is erased"))
 
 
 @cli.command()
@@ -285,11 +287,15 @@ async def _run(settings: Settings, *, has_terminal: bool) -> None:
 
 
 class _Interrupt:
-    """The handler of Ctrl-C and SIGTERM: first ends the answer being written, then heed, then everything at once."""
+    """The handler of Ctrl-C and SIGTERM: first ends the answer being written, then heed, then everything at once.
+
+    Beside a terminal chat Ctrl-C ends heed only when it comes twice: heed serves others, too.
+    """
 
     def __init__(self, app: "App") -> None:
         self._app = app
         self._chat: TerminalChat | None = None
+        self._was_told = False  # that Ctrl-C once more ends heed
         self._task = asyncio.current_task()
 
     def install(self) -> None:
@@ -305,12 +311,15 @@ class _Interrupt:
         keys = app.settings.http.api_keys
         key = next(iter(keys.values())).get_secret_value() if keys else app.key
         async with HeedClient(app.url, "" if keys else "local", key) as client:
-            self._chat = TerminalChat(client, console, PromptLines())
+            self._chat = TerminalChat(client, console, PromptLines(), END_HEED)
             await self._chat.run()
 
     def _interrupt(self) -> None:
-        if self._chat is None or not self._chat.interrupt():
+        if self._chat is None or self._was_told:
             self._end()
+        elif not self._chat.interrupt():
+            self._was_told = True
+            console.print(Text(ONCE_MORE, style="dim"))
 
     def _end(self) -> None:
         if self._app.stopping.is_set() and self._task is not None:
@@ -319,14 +328,13 @@ class _Interrupt:
 
 
 async def _chat(connect: Callable[[], HeedClient]) -> None:
+    from bot.cli import waiting
     from bot.cli.terminal import LineSource, PipedLines, PromptLines, TerminalChat
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
     async with connect() as client:
-        while (await client.ready())["status"] != "ready":
-            console.print(Text("heed is still loading its model.", style="dim"))
-            await asyncio.sleep(LOOK_AGAIN_S)
+        await waiting.until_it_answers(client, console)
         talk = TerminalChat(client, console, lines)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
         await talk.run()

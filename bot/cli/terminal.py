@@ -15,17 +15,21 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import HTML
 from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 from rich.text import Text
 
 from bot.cli.client import HeedClient, Json
+from bot.cli.wrapping import WordWrap
 from bot.commands.person import COMMANDS
-from bot.commands.texts import CANCELLED, UNCALIBRATED
+from bot.commands.texts import CANCELLED, DID_WORSE, HOW_FAR, NOTED, QUEUED, UNCALIBRATED, sentence
 from bot.core.rewrites import ideal_text
 from bot.errors import ServerError, ServerRefused
 
 HINT = "Ask something, then say what was wrong with the answer: /feedback too long. /help lists more, Ctrl-D ends."
+AGAIN = "Press Ctrl-C once more, or Ctrl-D, to end."
+STOPPED = "stopped"
 NAME = ("heed  ", "bold magenta")
 UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
@@ -41,7 +45,7 @@ class LineSource(Protocol):
     is_typed: bool  # a person waits for the prompt
 
     async def read(self) -> str:
-        """Return the next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C."""
+        """Return the next line. Raises EOFError at the end, KeyboardInterrupt on Ctrl-C on an empty line."""
 
 
 class PromptLines:
@@ -57,6 +61,7 @@ class PromptLines:
             completer=completer,
             complete_while_typing=False,
             reserve_space_for_menu=4,
+            key_bindings=_keys(),
             **options,
         )
 
@@ -64,6 +69,20 @@ class PromptLines:
         """Return the next line."""
         with patch_stdout(raw=True):
             return await self._session.prompt_async(HTML("<b><ansicyan>you</ansicyan></b>   "), handle_sigint=False)
+
+
+def _keys() -> KeyBindings:
+    """Return what keys do here and not elsewhere: Ctrl-C clears a line, and ends only an empty one."""
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def _clear_or_interrupt(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+    return keys
 
 
 class PipedLines:
@@ -85,19 +104,35 @@ class PipedLines:
 class TerminalChat:
     """One person's chat in a terminal."""
 
-    def __init__(self, client: HeedClient, console: Console, lines: LineSource) -> None:
+    def __init__(self, client: HeedClient, console: Console, lines: LineSource, parting_question: str = "") -> None:
+        """`parting_question` is asked before the chat ends; empty: it ends without one."""
+        self._parting_question = parting_question
         self._client = client
         self._console = console
         self._lines = lines
         self._last_id: str | None = None
+        self._written_id = ""  # of the answer being written, once its first piece is there
+        self._stopping: asyncio.Task[bool] | None = None  # telling heed to end it
         self._working: asyncio.Task[None] | None = None
         self._is_free = asyncio.Event()  # no line is being worked on
         self._is_free.set()
         self._watches: set[asyncio.Task[None]] = set()  # one for each lesson that goes on beside the chat
 
     def interrupt(self) -> bool:
-        """End the answer being written (Ctrl-C); False where none is."""
-        return self._working is not None and self._working.cancel()
+        """End the answer being written with what there is, or other work (Ctrl-C); False where none is."""
+        if self._working is None:
+            return False
+        if self._written_id and self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop(self._written_id), name="terminal stop")
+            return True
+        return self._working.cancel()
+
+    async def _stop(self, completion_id: str) -> bool:
+        """Tell heed to end an answer; break it off here if heed cannot be told."""
+        try:
+            return await self._client.stop(completion_id)
+        except ServerError:
+            return self._working is not None and self._working.cancel()
 
     async def run(self) -> None:
         """Talk until the person ends it."""
@@ -110,15 +145,37 @@ class TerminalChat:
             await asyncio.gather(*self._watches, return_exceptions=True)
 
     async def _lines_until_end(self) -> None:
+        was_interrupted = False
         while True:
             try:
                 line = (await self._lines.read()).strip()
-            except (EOFError, KeyboardInterrupt):
-                return
+            except KeyboardInterrupt:
+                line = "/quit" if was_interrupted else ""
+                was_interrupted = not was_interrupted
+                if was_interrupted:
+                    self._say(AGAIN, "dim")
+                    continue
+            except EOFError:
+                line = "/quit"
+            else:
+                was_interrupted = False
             if line in ("/quit", "/exit"):
-                return
-            if line:
+                if await self._may_end():
+                    return
+            elif line:
                 await self._guarded(self._line(line))
+
+    async def _may_end(self) -> bool:
+        """Return True if there is no question before the end, or its answer is yes; Ctrl-D is yes, too."""
+        if not self._parting_question:
+            return True
+        self._say(self._parting_question, "yellow")
+        try:
+            return (await self._lines.read()).strip().lower() in ("y", "yes")
+        except EOFError:
+            return True
+        except KeyboardInterrupt:
+            return False
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         self._working = asyncio.create_task(work, name="terminal line")
@@ -128,7 +185,7 @@ class TerminalChat:
         self._is_free.set()
         task = done.pop()
         if task.cancelled():
-            self._say("\nstopped", "dim")
+            self._say(f"\n{STOPPED}", "dim")
             return
         error = task.exception()
         if isinstance(error, ServerRefused):
@@ -151,13 +208,21 @@ class TerminalChat:
 
     async def _show_answer(self, chunks: AsyncGenerator[Json, None]) -> None:
         self._name()
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                for choice in chunk["choices"]:
-                    self._raw(choice["delta"].get("content", ""))
-                if "heed" in chunk:  # the last piece: from here on it is stored
-                    self._last_id = chunk["id"]
-        self._raw("\n")
+        wrap = WordWrap(self._console.width, len(NAME[0])) if self._console.is_terminal else None
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    self._written_id = chunk["id"]
+                    for choice in chunk["choices"]:
+                        piece = choice["delta"].get("content", "")
+                        self._raw(wrap.feed(piece) if wrap else piece)
+                    if "heed" in chunk:  # the last piece: from here on it is stored
+                        self._last_id = chunk["id"]
+            self._raw((wrap.rest() if wrap else "") + "\n")
+            if self._stopping is not None:
+                self._say(STOPPED, "dim")
+        finally:
+            self._written_id, self._stopping = "", None
 
     async def _teach(self, body: Json) -> None:
         whole, key = {"completion_id": self._last_id, "retry": True, **body}, uuid.uuid4().hex
@@ -242,7 +307,7 @@ class TerminalChat:
 
     def _show_retry(self, answer: Json) -> None:
         self._last_id = answer["completion_id"]
-        self._console.print(Text.assemble(NAME, answer["text"]), soft_wrap=True)
+        self._console.print(Text.assemble(NAME, answer["text"]), soft_wrap=not self._console.is_terminal)
 
     def _name(self) -> None:
         self._console.print(Text(*NAME), end="")
@@ -257,14 +322,24 @@ class TerminalChat:
 
 
 def lesson_line(given: Json) -> str:
-    """Return one line about what became of feedback: "Learned: v3 in 1.2 s (/undo)"."""
+    """Return one line about what became of feedback, with the commands that change it."""
+    said = _outcome_line(given)
+    if given.get("is_unsure"):
+        return f"{said} {HOW_FAR} /justthis or /fromnowon says so."
+    if given["status"] == "learned":
+        return f"{said} /undo takes it back; /justthis or /fromnowon says how far it reaches."
+    return said
+
+
+def _outcome_line(given: Json) -> str:
     if given["status"] == "learned":
         seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
         model = UNCALIBRATED if given.get("uncalibrated") else ""
-        return f"Learned: v{given['adapter_version']} in {seconds:.1f} s{model} (/undo)"
-    words = {"queued": "Noted. It will be learned as soon as possible.", "rejected": "Not learned.", "kept": "Noted."}
-    words["cancelled"] = CANCELLED
-    return given.get("ask") or given.get("reason") or words[given["status"]]
+        return f"Learned: v{given['adapter_version']} in {seconds:.1f} s{model}."
+    if given["status"] == "rejected":
+        return f"Not learned. {sentence(given.get('reason', '')) or DID_WORSE}"
+    words = {"queued": QUEUED, "kept": NOTED, "cancelled": CANCELLED}
+    return str(given.get("ask") or given.get("reason") or words[given["status"]])
 
 
 def heat_map(heat: list[list[Any]]) -> Text:

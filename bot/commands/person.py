@@ -19,13 +19,14 @@ from bot.core import feedback as mapping
 from bot.core import scope_choice, version_text
 from bot.core.core import Core
 from bot.core.gateway import check_text, question
+from bot.core.standing_notes import standing_notes
 from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from storage.conversations import chats, completions
 from storage.errors import VersionNotFound, VersionStateError
-from storage.kinds import ConsentChoice, FeedbackStatus, NoteState, Scope
-from storage.learning import better_answers, feedback, notes, updates, versions
+from storage.kinds import ConsentChoice, FeedbackStatus, Scope
+from storage.learning import better_answers, feedback, updates, versions
 from storage.people import consent, people
 from storage.tables import BetterAnswer, Completion, Note
 
@@ -65,19 +66,25 @@ async def run(
     `is_interaction`: it was chosen from the platform's menu, not written where others read it, and so is its answer.
     Raises InvalidField if there is no such command (for this person) or its words are wrong.
     """
-    who = author or Author(place.platform, "")
+    spec = check(core, command, author)
+    who, is_admin = author or Author(place.platform, ""), author is not None and core.access.is_admin(author)
+    is_whispered = is_interaction and place.platform in WHISPERING
+    if spec.is_secret and not (place.is_private or is_whispered):
+        return CommandReply(texts.for_you_alone(command.name), is_private=True)
+    chat = await core.gateway.chat(user_id, place)
+    said = await spec.handler(CommandContext(core, user_id, who, place, chat, command, is_admin))
+    return replace(said, is_private=spec.is_private, is_table=spec.is_table)
+
+
+def check(core: Core, command: Command, author: Author | None) -> CommandSpec:
+    """Return a command's line of the table. Raise InvalidField if there is none for this person, or too many words."""
     is_admin = author is not None and core.access.is_admin(author)
     spec = COMMANDS.get(command.name) or (admin.COMMANDS.get(command.name) if is_admin else None)
     if spec is None:
         name = command.name if NAME.fullmatch(command.name) else ""
         raise InvalidField(texts.no_such_command(name), "text")
-    is_whispered = is_interaction and place.platform in WHISPERING
-    if spec.is_secret and not (place.is_private or is_whispered):
-        return CommandReply(texts.for_you_alone(command.name), is_private=True)
     check_text(command.argument, core.gateway.settings.text_limit_chars, "text")
-    chat = await core.gateway.chat(user_id, place)
-    said = await spec.handler(CommandContext(core, user_id, who, place, chat, command, is_admin))
-    return replace(said, is_private=spec.is_private)
+    return spec
 
 
 def _menu_line(name: str, spec: CommandSpec, *, is_admin: bool) -> CommandMenu:
@@ -116,14 +123,16 @@ async def _note(context: CommandContext) -> CommandReply:
 
 
 async def _notes(context: CommandContext) -> CommandReply:
-    live = await context.core.database.read(lambda s: notes.live(s, context.user_id))
+    core = context.core
+    found = await standing_notes(core.engine, core.database, await core.gateway.user(context.user_id))
     if context.argument.startswith("delete"):
-        return await _delete_note(context, live)
-    if not live:
+        return await _delete_note(context, found.live)
+    if not found.live:
         return CommandReply(texts.NO_NOTES)
-    lines = [texts.note_line(place, note.text, note_state(note)) for place, note in enumerate(live, 1)]
-    saved = sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)
-    return CommandReply("\n".join([*lines, texts.notes_footer(saved)]))
+    lines = [
+        texts.note_line(place, note.text, texts.STATES[found.state(note)]) for place, note in enumerate(found.live, 1)
+    ]
+    return CommandReply("\n".join([*lines, texts.notes_footer(found.tokens_saved)]))
 
 
 async def _delete_note(context: CommandContext, live: list[Note]) -> CommandReply:
@@ -193,8 +202,8 @@ async def _metrics(context: CommandContext) -> CommandReply:
     answers = await read(lambda s: completions.recent(s, context.user_id, RECENT))
     given = await read(lambda s: feedback.history(s, context.user_id, RECENT))
     runs = await read(lambda s: updates.recent(s, context.user_id, RECENT))
-    live = await read(lambda s: notes.live(s, context.user_id))
     user = await context.core.gateway.user(context.user_id)
+    standing = await standing_notes(context.core.engine, context.core.database, user)
     learned = [row for row in given if row.status == FeedbackStatus.LEARNED]
     lines = [
         f"answers            {len(answers)}",
@@ -202,8 +211,8 @@ async def _metrics(context: CommandContext) -> CommandReply:
         f"feedback           {len(given)}, {len(learned)} of it learned",
         f"version            {version_name(user.active_version)} ({texts.count(user.last_version, 'version')} made)",
         f"update             {_median(run.duration_ms for run in runs if run.steps):.0f} ms (median)",
-        f"notes              {len(live)}",
-        f"tokens saved       {sum(note.num_tokens for note in live if note.state == NoteState.IN_WEIGHTS)} per answer",
+        f"notes              {len(standing.live)}",
+        f"tokens saved       {standing.tokens_saved} per answer",
     ]
     return CommandReply("\n".join(lines))
 
@@ -306,7 +315,7 @@ async def _rollback(context: CommandContext) -> CommandReply:
 
 COMMANDS: dict[str, CommandSpec] = {
     "start": CommandSpec("/start", "who heed is, and whether it may learn from you", _start, is_private=True),
-    "help": CommandSpec("/help", "this list", _help, is_private=True),
+    "help": CommandSpec("/help", "this list", _help, is_private=True, is_table=True),
     "feedback": CommandSpec("/feedback <text>", "say what was wrong with the last answer", _feedback),
     "note": CommandSpec("/note <text>", "something heed should always do or know", _note),
     "notes": CommandSpec(
@@ -318,7 +327,12 @@ COMMANDS: dict[str, CommandSpec] = {
     "fromnowon": CommandSpec("/fromnowon", "what you said last holds for every answer", _from_now_on),
     "cancel": CommandSpec("/cancel", "stop the lesson that is being learned", _cancel),
     "versions": CommandSpec(
-        "/versions", "the versions of your adapter, and what taught them", _versions, is_private=True, is_secret=True
+        "/versions",
+        "the versions of your adapter, and what taught them",
+        _versions,
+        is_private=True,
+        is_secret=True,
+        is_table=True,
     ),
     "rollback": CommandSpec(
         "/rollback <version>",
@@ -339,7 +353,9 @@ COMMANDS: dict[str, CommandSpec] = {
         ("on", "off"),
         is_private=True,
     ),
-    "metrics": CommandSpec("/metrics", "figures about you and heed", _metrics, is_private=True, is_secret=True),
+    "metrics": CommandSpec(
+        "/metrics", "figures about you and heed", _metrics, is_private=True, is_secret=True, is_table=True
+    ),
     "privacy": CommandSpec("/privacy", "what heed keeps, and where", _privacy, is_private=True),
     "export": CommandSpec(
         "/export", "everything heed holds about you, as a file", _export, is_private=True, is_secret=True
@@ -348,11 +364,6 @@ COMMANDS: dict[str, CommandSpec] = {
         "/forget everything", "erase everything heed holds about you", _forget, ("everything",), True
     ),
 }
-
-
-def note_state(note: Note) -> str:
-    """Return the state of a note in words."""
-    return texts.STATES.get(NoteState(note.state), note.state)
 
 
 def _median(values: Iterable[float]) -> float:

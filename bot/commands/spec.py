@@ -30,7 +30,7 @@ class CommandContext:
 
 @dataclass(frozen=True)
 class CommandReply:
-    """The answer to a command. `is_private`: shown to the asker alone, if the platform can."""
+    """The answer to a command. `is_private`: shown to the asker alone, if the platform can; `is_table`: in columns."""
 
     text: str
     lesson: LessonResult | None = None
@@ -38,6 +38,7 @@ class CommandReply:
     files: tuple[tuple[str, bytes], ...] = ()
     buttons: Rows = ()
     is_private: bool = False
+    is_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,4 @@ class CommandSpec:
     choices: tuple[str, ...] = ()
     is_private: bool = False  # shown to the asker alone, if the platform can
     is_secret: bool = False  # not shown at all if others would read it
+    is_table: bool = False  # its answer has columns

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 
+from bot.core import standing_notes
 from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress, UndoResult
 from storage.kinds import NoteState
 
-STATES = {
+STATES: dict[str, str] = {
     NoteState.IN_PROMPT: "in the prompt",
+    NoteState.WHEN_ASKED: "in the prompt when asked about",
     NoteState.LEARNING: "learning",
     NoteState.IN_WEIGHTS: "in the weights",
+    standing_notes.WAITING: "the prompt has no room for it now",
 }
 START = """Ask something, then say what was wrong with the answer: /feedback too long. /help lists more."""
 PRIVACY = """heed keeps your messages, its answers, your feedback, your notes and your adapter in its own data \
@@ -42,6 +45,7 @@ ROLLBACK_NEEDS_VERSION = "Write a version after /rollback, for example: /rollbac
 NOTED = "Noted."
 QUEUED = "Noted. heed will learn it as soon as it can."
 CANCELLED = "Cancelled. Nothing was learned from it."
+DID_WORSE = "The new version did worse and was dropped."
 NOTHING_TO_CANCEL = "No lesson of yours waits or runs. /undo takes back the last one that ended."
 CANCEL = "Cancel"
 JUST_THIS, FROM_NOW_ON = "Just this answer", "From now on"
@@ -138,7 +142,7 @@ def _learned(outcome: LearnOutcome, ask: str) -> str:
         case "queued":
             return sentence(outcome.reason) or QUEUED
         case "rejected":
-            return f"Not learned. {sentence(outcome.reason) or 'The new version did worse and was dropped.'}"
+            return f"Not learned. {sentence(outcome.reason) or DID_WORSE}"
         case "cancelled":
             return CANCELLED
     return ask or sentence(outcome.reason) or NOTED

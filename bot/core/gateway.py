@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bot.config import ChatSettings, Settings
+from bot.core.newcomers import Newcomers
 from bot.core.sampling import resolved
-from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
+from bot.core.stream_places import StreamPlaces
+from bot.errors import AnswerTimeout, AnswerUnderWay, InvalidField, NotReady
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
 from engine.requests import NOT_TEXT, TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
@@ -30,6 +32,7 @@ from storage.tables import Chat, Completion, User, new_id
 if TYPE_CHECKING:
     from engine.engine import Engine
 
+REQUEST = "request"  # the key of an answer's sampling record for what a call with an idempotency key brings again
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
 
 
@@ -47,6 +50,12 @@ class Turn:
     choice_index: int = 0
     tools: list[Tool] = field(default_factory=list)
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
+    owner: str = ""  # of the place it is written in; empty: the person
+    request_sha256: str = ""  # of a call with an idempotency key
+
+    def choice_of(self, completion_id: str) -> str:
+        """Return the id of this turn's answer as one of the choices of a completion."""
+        return choice_id(completion_id, self.choice_index)
 
 
 class Gateway:
@@ -56,11 +65,13 @@ class Gateway:
         self._engine = engine
         self._database = database
         self._chat = settings.chat
-        self._http = settings.http
         self._metrics = metrics
         self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._newcomers = Newcomers(settings.http.new_people_per_hour)
         self._contexts: Coalescer[tuple[str, Place], Context | None] = Coalescer(self._read_contexts, "contexts")
-        self._num_streams = 0
+        self._stops: dict[tuple[str, str], asyncio.Event] = {}  # of the answers being written
+        self._places = StreamPlaces(settings.http, self._count_places)
+        self._under_way: set[str] = set()  # the completion ids of calls with an idempotency key
 
     @property
     def settings(self) -> ChatSettings:
@@ -70,12 +81,17 @@ class Gateway:
     @property
     def num_streams(self) -> int:
         """Answers being written now."""
-        return self._num_streams
+        return self._places.num_held
 
     async def person(self, author: Author, *, is_learning: bool = True) -> str:
-        """Return the id of the person behind an account, made on first sight (`is_learning` is its first value)."""
+        """Return the id of the person behind an account, made on first sight (`is_learning` is its first value).
+
+        Raises QuotaUsed if the address of a call has made too many people.
+        """
         key = (author.platform, author.account)
         if key not in self._people:
+            if author.address and not (await self.known(author)).id:
+                self._newcomers.admit(author.address)
             user = await self._database.write(
                 lambda s: people.resolve(
                     s, author.platform, author.account, display_name=author.display_name, is_learning=is_learning
@@ -180,15 +196,30 @@ class Gateway:
         `count`.
         """
         self._admit(turn)
-        self._num_streams += 1
-        self._metrics.streams.inc()
+        key = (turn.user_id, turn.completion_id)
+        self._stops[key] = asyncio.Event()
+        if turn.request_sha256:
+            self._under_way.add(turn.completion_id)
         try:
-            async with aclosing(self._deltas(turn)) as deltas:
+            place = self._places.place(turn.owner or turn.user_id, self._chat.stream_timeout_s)
+            async with place as waited_s, aclosing(self._deltas(turn)) as deltas:
                 async for delta in deltas:
-                    yield delta
+                    result = delta.result and replace(delta.result, waited_s=waited_s)
+                    yield replace(delta, result=result) if result else delta
         finally:
-            self._num_streams -= 1
-            self._metrics.streams.dec()
+            self._under_way.discard(turn.completion_id)
+            self._stops.pop(key, None)
+
+    def stop(self, user_id: str, completion_id: str) -> bool:
+        """End an answer of this person that is being written, with what there is. False if it is not."""
+        stop = self._stops.get((user_id, completion_id))
+        if stop is not None:
+            stop.set()
+        return stop is not None
+
+    def _count_places(self, num_held: int, num_waiting: int) -> None:
+        self._metrics.streams.set(num_held)
+        self._metrics.waiting.set(num_waiting)
 
     async def answer(self, turn: Turn) -> Completion:
         """Answer a turn and return it as stored."""
@@ -210,14 +241,20 @@ class Gateway:
 
     def _admit(self, turn: Turn) -> None:
         self.require_ready()
-        if self._num_streams >= self._http.max_streams:
-            raise Overloaded("heed is writing as many answers as it can. Try again in a moment.")
+        if turn.completion_id in self._under_way:
+            raise AnswerUnderWay("A call with this idempotency key is still being answered. Send it again in a moment.")
         for message in turn.messages:
             check_text(message["content"], self._chat.text_limit_chars, "messages")
 
     async def _deltas(self, turn: Turn) -> AsyncGenerator[Delta, None]:
         request = GenerateRequest(
-            turn.user_id, turn.messages, turn.sampling, turn.notes, turn.adapter, tools=turn.tools
+            turn.user_id,
+            turn.messages,
+            turn.sampling,
+            turn.notes,
+            turn.adapter,
+            tools=turn.tools,
+            stop=self._stops.get((turn.user_id, turn.completion_id)),
         )
         answer = self._engine.generate(request)
         async with aclosing(answer) as deltas:
@@ -291,12 +328,19 @@ def completion_row(turn: Turn, result: GenerateResult) -> Completion:
         logprobs=result.logprobs,
         text=result.text,
         adapter_version=result.adapter_version,
-        sampling=result.sampling,
+        sampling=result.sampling | (_kept(turn, result) if turn.request_sha256 else {}),
         finish_reason=result.finish_reason,
         num_cached_tokens=result.num_cached_tokens,
         time_to_first_token_s=result.time_to_first_token_s,
         duration_s=result.duration_s,
     )
+
+
+def _kept(turn: Turn, result: GenerateResult) -> dict[str, Any]:
+    """Return what a call with an idempotency key brings again beside the columns of a completion."""
+    names = ("reasoning", "tool_calls", "said", "waited_s")
+    kept = {name: getattr(result, name) for name in names}
+    return {REQUEST: {"sha256": turn.request_sha256, **kept}}
 
 
 def check_text(text: str, limit_chars: int, param: str) -> str:

@@ -7,6 +7,7 @@ feedback, and with another body it is refused.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from bot.config import Settings
 from bot.core import probation
 from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Gateway, Turn, check_text, sampling_of
+from bot.errors import InvalidField
 from bot.monitoring.metrics import Metrics
 from engine.requests import LearnOutcome, LessonProgress, UndoResult
 from storage import settings
@@ -44,6 +46,7 @@ OUTCOMES: dict[str, Status] = {
 OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)  # not ended
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
 BY_FILE = "file"  # its value if the file did it (`bot.housekeeping.pause_file`)
+WAITS_FOR_RESUME = "Noted. Learning is paused; heed will learn it afterwards."
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
@@ -56,6 +59,11 @@ class LessonResult:
     retry: Completion | None = None
     ask: str = ""  # a question for the person, after a bare thumb down
     is_taken_back: bool = False  # the newest lesson was, because of this; the outcome's reason says so
+
+    @property
+    def is_put_off(self) -> bool:
+        """True if it is not learned before learning is resumed."""
+        return self.outcome.reason == WAITS_FOR_RESUME
 
 
 class LearningService:
@@ -76,6 +84,7 @@ class LearningService:
         self._metrics = metrics
         self._tasks: dict[str, asyncio.Task[LearnOutcome]] = {}  # by feedback
         self._is_taken_up = False
+        self.when_resumed: Callable[[], Awaitable[None]] = _nothing  # told once what waited has begun
         self.is_paused = False
         self.is_paused_by_file = False
 
@@ -97,7 +106,9 @@ class LearningService:
         """Learn again, what waited first; returns how many pieces did."""
         await self._database.write(lambda s: settings.remove(s, PAUSED))
         self._set_paused(False, by_file=False)
-        return await self._take_up()
+        num_waited = await self._take_up()
+        await self.when_resumed()
+        return num_waited
 
     def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
         self.is_paused, self.is_paused_by_file = is_paused, by_file
@@ -136,11 +147,18 @@ class LearningService:
     async def ended(self, lesson: LessonResult) -> LessonResult:
         """Return a lesson that still runs once it has ended, however long that takes, and any other one as it is."""
         task = self._tasks.get(lesson.feedback.id)
-        if task is None:
+        if task is not None:
+            await asyncio.wait([task])
+            if not task.cancelled():
+                return replace(lesson, outcome=task.result())
+        if lesson.outcome.status != "queued":
             return lesson
-        await asyncio.wait([task])
-        outcome = await self.outcome_of(lesson.feedback) if task.cancelled() else task.result()
-        return replace(lesson, outcome=outcome)
+        row = await self._database.read(lambda s: feedback.get(s, lesson.feedback.id))
+        return replace(lesson, outcome=await self.outcome_of(row))
+
+    def is_under_way(self, feedback_id: str) -> bool:
+        """Return True for a lesson that this process waits for, so that `ended` will return what became of it."""
+        return feedback_id in self._tasks
 
     def progress(self, feedback_id: str) -> LessonProgress | None:
         """Return how far a lesson is, or None if it neither waits nor runs."""
@@ -185,6 +203,13 @@ class LearningService:
         answers = completions.first_of_version(s, user_id, version, config.probation_answers)
         return probation.why_worse(answers, feedback.about(s, user_id, answers), config)
 
+    def check(self, record: FeedbackRecord) -> None:
+        """Raise InvalidField if the words are too long or no text, or a note takes more than its share of a prompt."""
+        check_text(record.text, self._settings.chat.text_limit_chars, "text")
+        check_text(record.value, 64, "value")
+        if record.kind == FeedbackKind.NOTE and self._engine.is_ready:
+            _check_note(*self._engine.note_size(record.text))
+
     async def commit(
         self,
         user_id: str,
@@ -197,8 +222,7 @@ class LearningService:
 
         Raises CompletionNotFound, IdempotencyConflict or InvalidField; then nothing was stored.
         """
-        check_text(record.text, self._settings.chat.text_limit_chars, "text")
-        check_text(record.value, 64, "value")
+        self.check(record)
         wanted = Feedback(
             idempotency_key=idempotency_key or new_id(),
             user_id=user_id,
@@ -226,19 +250,20 @@ class LearningService:
         runs = await self._database.read(lambda s: updates.recent(s, row.user_id, RECENT))
         user = await self._gateway.user(row.user_id)
         run = next((run for run in runs if run.feedback_id == row.id), None)
-        return stored_outcome(row, run, user.active_version)
+        return stored_outcome(row, run, user.active_version, is_calibrated=self._engine.config.is_calibrated)
 
     async def _outcome(self, row: Feedback, wait_s: float) -> LearnOutcome:
         if row.status not in OPEN or not self._engine.is_ready:
             return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
         if self.is_paused and row.kind in TAUGHT_AT_ONCE:
-            reason = "Noted. Learning is paused; heed will learn it afterwards."
-            return replace(await self.outcome_of(row), reason=reason)
+            return replace(await self.outcome_of(row), reason=WAITS_FOR_RESUME)
         task = self._begin(row)
         done, _ = await asyncio.wait([task], timeout=wait_s) if wait_s else (set(), None)
         if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
             return task.result()
-        return await self.outcome_of(row)
+        stored = await self.outcome_of(row)
+        is_over = task.done() and not task.cancelled()  # while that was read
+        return task.result() if is_over else stored
 
     def _begin(self, row: Feedback) -> "asyncio.Task[LearnOutcome]":
         if row.id not in self._tasks:
@@ -284,6 +309,15 @@ class LearningService:
         return None
 
 
+async def _nothing() -> None:
+    """Tell no one."""
+
+
+def _check_note(size: int, most: int) -> None:
+    if size > most:
+        raise InvalidField(f"The note has {size} tokens, and a note may have at most {most}. Shorten it.", "text")
+
+
 def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
     row, is_new = feedback.add(s, wanted)
     if is_new and record.completion_id is not None:  # an answer that gets a complaint is approved no more
@@ -312,13 +346,14 @@ def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
     )
 
 
-def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int) -> LearnOutcome:
-    """Return what storage knows of a piece of feedback, in the engine's words."""
+def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int, *, is_calibrated: bool) -> LearnOutcome:
+    """Return what storage knows of a piece of feedback, in the engine's words. `is_calibrated`: the model is now."""
     plain = LearnOutcome(
         row.id,
         OUTCOMES[row.status],
         active_version,
         reason=row.reason,
+        is_calibrated=is_calibrated,
         reading=row.reading,
         is_unsure=row.is_unsure,
     )

@@ -33,6 +33,8 @@ HOT = (  # a section, or one setting
     "chat.top_p",
     "http.allowed_hosts",
     "http.max_streams",
+    "http.max_streams_each",
+    "http.max_waiting",
     "log_level",
     "sleep",
 )

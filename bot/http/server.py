@@ -8,15 +8,15 @@ from bot.http.admin import routes as admin
 from bot.http.admin.attempts import ADMIN_ATTEMPTS, Attempts
 from bot.http.admin.gate import gate
 from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSessions
-from bot.http.api import adapters, health, notes, users
+from bot.http.api import adapters, chats, health, notes, users
 from bot.http.api import feedback as given
 from bot.http.claas import adapters as lora
 from bot.http.claas import feedback
 from bot.http.continualcode import sessions
 from bot.http.openai import chat, completions, models, score
-from bot.http.protocol import auth, errors, openapi, request_ids
+from bot.http.protocol import auth, connections, errors, openapi, request_ids
 from bot.http.protocol.app_keys import CORE, PLATFORMS, Platforms
-from bot.http.web import page
+from bot.http.web import markdown, page
 
 ROUTES = (
     web.get("/", page.page),
@@ -31,10 +31,13 @@ ROUTES = (
     web.post("/v1/score", score.score),
     web.post("/v1/embeddings", chat.embeddings),
     web.post("/v1/chat/completions", chat.chat_completions),
+    web.post("/v1/chat/completions/{id}/stop", chat.stop),
     web.post("/v1/feedback", feedback.give),
     web.get("/v1/feedback/{id}", given.show),
     web.post("/v1/feedback/{id}/cancel", given.cancel),
     web.post("/v1/feedback/{id}/scope", given.choose),
+    web.get("/v1/dashboard", feedback.dashboard),
+    web.get("/v1/eval", feedback.evals),
     web.get("/v1/lora", lora.list_loras),
     web.delete("/v1/lora", lora.delete),
     web.post("/v1/lora/init", lora.init),
@@ -50,6 +53,9 @@ ROUTES = (
     web.get("/v1/users/{user:[^/]+}", users.summary),
     web.delete("/v1/users/{user:[^/]+}", users.forget),
     web.get("/v1/users/{user:[^/]+}/history", users.history),
+    web.get("/v1/users/{user:[^/]+}/chats", chats.list_chats),
+    web.patch("/v1/users/{user:[^/]+}/chats/{chat:.+}", chats.rename),
+    web.delete("/v1/users/{user:[^/]+}/chats/{chat:.+}", chats.delete),
     web.get("/v1/users/{user:[^/]+}/export", users.export),
     web.post("/v1/users/{user:[^/]+}/commands", users.command),
     web.get("/v1/users/{user:[^/]+}/adapters", adapters.list_versions),
@@ -62,6 +68,7 @@ ROUTES = (
     web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
     web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
     web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),
+    web.post("/v1/markdown", markdown.render),
     web.get("/static/{name}", page.file),
     web.get("/openapi.json", openapi.openapi),
 )
@@ -70,7 +77,7 @@ ROUTES = (
 def application(core: Core, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
     """Build the HTTP application over the given parts. A platform's routes check their callers themselves."""
     limit = core.settings.http.body_limit_bytes
-    app = web.Application(middlewares=[errors.as_json, auth.guard, gate], client_max_size=limit)
+    app = web.Application(middlewares=[errors.as_json, connections.in_time, auth.guard, gate], client_max_size=limit)
     app[CORE] = core
     app[PLATFORMS] = platforms
     app[ADMIN_SESSIONS], app[ADMIN_ATTEMPTS] = AdminSessions(), Attempts()

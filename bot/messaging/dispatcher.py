@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.access.accounts import Decision, What
+from bot.access.consent import Notice
 from bot.channel import Channel, File, Post
 from bot.commands import person, texts
 from bot.core.core import Core
@@ -31,6 +32,7 @@ from bot.events import (
 )
 from bot.messaging.feedback_handler import ASK_FIX, CHIP_REASONS, FeedbackHandler, acknowledge
 from bot.messaging.inbox import Done
+from bot.messaging.markdown import table
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.request import ANSWER_ROWS, NOT_YOURS, ChatRequest
 from storage.conversations import chats
@@ -75,8 +77,9 @@ class Dispatcher:
             await self._move(record, done)
         elif record is not None and await self._concerns_heed(record):
             request = ChatRequest(
-                channel, item, done, record.author, record.place, record.message_id, getattr(record, "token", "")
-            )
+                channel, item, done, record.author, record.place, record.message_id, getattr(record, "token", ""),
+                is_new_message=isinstance(record, MessageReceived | CommandReceived),
+            )  # fmt: skip
             await self._receive(request, record)
 
     async def _receive(self, request: ChatRequest, record: Person) -> None:
@@ -98,7 +101,7 @@ class Dispatcher:
         except (RequestError, RowNotFound) as error:
             text = str(error) if isinstance(error, RequestError) else NO_ANSWER_HERE
             said = request.post(text, token=request.token, is_private=True)
-            await self._outbox.say(said, user_id, request.key("error"), done=request.done)
+            await self._outbox.say(said, user_id, request.key("error"), done=request.undone)
 
     async def _concerns_heed(self, record: Person) -> bool:
         """Return false for what others say to each other, and for changed messages that taught nothing."""
@@ -141,9 +144,19 @@ class Dispatcher:
             return
         if await self._core.consent.needs_greeting(request.user_id):
             greeting = self._core.consent.greeting(request.place.platform)
-            said = request.post(greeting.text, greeting.rows)
+            said = self._for_the_asker(request, greeting)
             await self._outbox.say(said, request.user_id, request.key("greeting"), role=Role.QUESTION)
             await self._core.consent.record(request.user_id, ConsentChoice.ASKED, request.place)
+
+    @staticmethod
+    def _for_the_asker(request: ChatRequest, notice: Notice) -> Post:
+        """Return a notice about a person's own choices: where others read along it is shown to the asker alone.
+
+        That takes an interaction to answer; without one the notice answers the person's message.
+        """
+        if request.place.is_private or not request.token:
+            return request.post(notice.text, notice.rows)
+        return request.post(notice.text, notice.rows, token=request.token, is_private=True)
 
     async def _hear(self, request: ChatRequest, said: MessageReceived) -> None:
         """Handle a message: words about an answer it replies to, or the next turn."""
@@ -176,6 +189,8 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------------- commands
 
     async def _obey(self, request: ChatRequest, said: CommandReceived) -> None:
+        if said.reply_to:
+            await self._outbox.settled(request.place)
         match said.name:
             case "feedback" if said.argument.strip():
                 record = feedback_of(Command("feedback", said.argument, (await self._meant(request, said.reply_to)).id))
@@ -208,17 +223,16 @@ class Dispatcher:
         )
         files = tuple(File(name, content) for name, content in said.files)
         post = request.post(said.text, said.buttons, files=files, token=token, is_private=said.is_private)
-        await self._say_if_known(request, post)
+        await self._say_if_known(request, replace(post, text=table(said.text)) if said.is_table else post)
 
     async def _say_if_known(self, request: ChatRequest, post: Post) -> None:
         """Say what a command has to say, also to a person whom the command has just erased."""
         is_known = (await self._core.gateway.known(request.author)).id == request.user_id
-        is_done = request.done.is_called or not is_known
         await self._outbox.say(
             post,
             request.user_id if is_known else None,
             request.key("said"),
-            done=None if is_done else request.done,
+            done=request.undone if is_known else None,
             role=Role.QUESTION if post.rows and is_known else "",
         )
 
@@ -293,7 +307,7 @@ class Dispatcher:
         await acknowledge(request)
         if name == "learn":
             notice = await self._core.consent.choose(request.user_id, word, request.place)
-            await self._say_if_known(request, request.post(notice.text, notice.rows))
+            await self._say_if_known(request, self._for_the_asker(request, notice))
         elif name == "forget" and word == "yes":
             await self._run(request, Command("forget", "everything"), token=request.token)
         elif name == "forget":

@@ -20,15 +20,17 @@ from bot.core.scope_choice import NOT_THE_NEWEST
 from bot.events import Command, Place, Reaction, Reply
 from bot.messaging import lesson_line
 from bot.messaging.lesson_line import LessonLine
+from bot.messaging.markdown import literal
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.request import ANSWER_ROWS, ChatRequest
 from engine.errors import NothingToUndo
-from storage.conversations import chats, completions, message_roles
+from storage.conversations import chats, completions, inbox, message_roles
 from storage.conversations.message_roles import Role
+from storage.database import Session
 from storage.errors import CompletionNotFound
-from storage.kinds import Scope
-from storage.learning import feedback
+from storage.kinds import FeedbackStatus, Scope
+from storage.learning import feedback, versions
 from storage.tables import Completion, MessageRole
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ CHIP_ROWS: Rows = (
     tuple(Button(label, f"why:{number}") for number, label in enumerate(CHIPS[3:], 3)),
 )
 UNDO_ROWS: Rows = ((Button("undo", "undo"),),)
+ALREADY_TAKEN_BACK = "This lesson is already taken back."
 RECENT = 100  # pieces of feedback among which the last one on an answer is looked for
 ASK_FIX = 'What should be different? Say it in a few words, or "say it like this: ..." and the whole answer.'
 
@@ -116,11 +119,23 @@ class FeedbackHandler:
         lesson = await self._lessons.teach(
             request.user_id, record, idempotency_key=request.idempotency_key, wait_s=lesson_line.AFTER_S
         )
+        if lesson.is_put_off:
+            if await self._is_put_off(request, lesson, token=token):
+                return
+            lesson = await self._lessons.ended(lesson)
         notice = await self._notice(request, token)
-        if lesson.outcome.status == "queued" and self._lessons.progress(lesson.feedback.id) is not None:
+        if lesson.outcome.status == "queued" and self._lessons.is_under_way(lesson.feedback.id):
             request.done.let_go()
             lesson = await LessonLine(self._outbox, self._lessons, notice).follow(lesson)
         await self._tell_all(request, lesson, notice)
+
+    async def _is_put_off(self, request: ChatRequest, lesson: LessonResult, *, token: str) -> bool:
+        """Say that a lesson waits, and put its update off. Return False if learning was resumed meanwhile."""
+        said = request.post(lesson.outcome.reason, token=token)
+        await self._outbox.say(said, request.user_id, request.key("paused"))
+        await self._database.write(lambda s: inbox.put_off(s, request.done.seq))
+        request.done.is_put_off = self._lessons.is_paused
+        return request.done.is_put_off
 
     async def choose(self, request: ChatRequest, feedback_id: str, scope: Scope) -> None:
         """Keep how far a lesson is to reach, and teach it again if it was taught otherwise."""
@@ -213,7 +228,7 @@ class FeedbackHandler:
 
     async def ask_for_words(self, request: ChatRequest, completion_id: str, prompt: str) -> None:
         """Ask for a text about an answer; its reply is found by the question's message."""
-        question = replace(request.post(prompt), reply_to=request.message_id, wants_reply=True)
+        question = replace(request.post(prompt), reply_to=request.message_id, wants_reply=True, asked=request.author)
         await self._outbox.say(
             question, request.user_id, request.key("words"), done=request.done, role=Role.REASON, about=completion_id
         )
@@ -222,6 +237,8 @@ class FeedbackHandler:
         """Take back the newest lesson; from a notice's button only the lesson of that notice."""
         text = await self._undone(request, of_version)
         await self._outbox.say(request.post(text, token=token), request.user_id, request.key("undo"), done=request.done)
+        if of_version and text != NOT_THE_NEWEST:
+            await self._outbox.take_buttons(request.place, request.message_id)
 
     async def _undone(self, request: ChatRequest, of_version: str) -> str:
         """Return what to say after an undo. What it takes back is noted before, so that it happens once."""
@@ -230,7 +247,8 @@ class FeedbackHandler:
         if begun is not None and begun.about != active:
             return f"Undone. {texts.answers_again(int(active))}"
         if of_version and of_version != active:
-            return NOT_THE_NEWEST
+            is_undone = await self._database.read(lambda s: _is_undone(s, request.user_id, int(of_version)))
+            return ALREADY_TAKEN_BACK if is_undone else NOT_THE_NEWEST
         await self._put_role(request, request.key("undo"), Role.UNDO, active)
         try:
             return texts.undone(await self._core.engine.undo(request.user_id))
@@ -249,6 +267,12 @@ class FeedbackHandler:
         await self._database.write(lambda s: message_roles.put(s, row))
 
 
+def _is_undone(s: Session, user_id: str, number: int) -> bool:
+    """Return True if the lesson of a version was taken back."""
+    taught_by = versions.get(s, user_id, number).feedback_id
+    return taught_by is not None and feedback.get(s, taught_by).status == FeedbackStatus.UNDONE
+
+
 def scope_rows(feedback_id: str) -> Rows:
     """Return the two buttons that say how far a lesson reaches."""
     labels = ((texts.JUST_THIS, Scope.ANSWER), (texts.FROM_NOW_ON, Scope.ALWAYS))
@@ -261,7 +285,7 @@ def _fill(notice: OutboxItem, lesson: LessonResult) -> None:
     rows = UNDO_ROWS if is_learned else ()
     if is_learned or lesson.outcome.is_unsure:
         rows += scope_rows(lesson.feedback.id)
-    notice.post = replace(notice.post, text=texts.learned(lesson.outcome, lesson.ask), rows=rows)
+    notice.post = replace(notice.post, text=literal(texts.learned(lesson.outcome, lesson.ask)), rows=rows)
     notice.role = Role.LESSON if rows or notice.shown else ""
     notice.about = str(lesson.outcome.adapter_version) if is_learned else ""
 

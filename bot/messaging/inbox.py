@@ -4,8 +4,8 @@ Invariants: `take` returns after the commit, so an update that was acknowledged 
 its done mark share one transaction (the handler calls `done` inside it), so it takes effect once; a chat's updates are
 handled one after the other, unless a handler lets its chat go on meanwhile, and chats side by side; an update whose
 handling fails repeatedly is set aside, so that its chat goes on; one that was being handled each time heed ended is
-handled alone, so that only what ends heed is blamed for it; what waited when heed stopped is taken up by the next one.
-Updates are logged by number only.
+handled alone, so that only what ends heed is blamed for it; one that its handler puts off waits in storage; what waited
+when heed stopped is taken up by the next one. Updates are logged by number only.
 """
 
 import asyncio
@@ -51,6 +51,7 @@ class Done:
         self.seq = seq
         self.let_go = let_go
         self.is_called = False
+        self.is_put_off = False  # the update is neither done nor handled again before `take_up`
 
     def __call__(self, s: Session) -> None:
         """In place: the done mark joins the transaction of `s`."""
@@ -162,6 +163,11 @@ class InboxWorker:
     async def _add(self, rows: list[Inbox]) -> list[tuple[Inbox, bool]]:
         return await self._database.write(lambda s: [inbox.add(s, row) for row in rows])
 
+    async def take_up(self) -> None:
+        """Handle what was put off."""
+        if self._is_running:
+            await while_storage_is_away("what was put off", self._load, self._sleep)
+
     async def _load(self) -> None:
         for row in await self._database.read(inbox.waiting):
             if row.platform not in self._platforms:
@@ -272,7 +278,7 @@ class InboxWorker:
         started_s = time.monotonic()
         try:
             await self._handle(row, done)
-            if not done.is_called:
+            if not (done.is_called or done.is_put_off):
                 await self._database.write(lambda s: inbox.mark_done(s, done.seq))
         except AlreadyDone:
             logger.info("update %d had taken effect before", done.seq)

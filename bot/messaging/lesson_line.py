@@ -11,6 +11,7 @@ from dataclasses import replace
 from bot.channel import Button, Rows
 from bot.commands import texts
 from bot.core.lessons import LearningService, LessonResult
+from bot.messaging.markdown import literal
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import OutboxItem
 from storage.conversations.message_roles import Role
@@ -45,7 +46,7 @@ class LessonLine:
     async def _is_shown(self, feedback_id: str) -> bool:
         """Show how far it is. Return False if that is what the line says already."""
         progress = self._lessons.progress(feedback_id)
-        text = texts.learning(progress) if progress else self._notice.post.text
+        text = literal(texts.learning(progress)) if progress else self._notice.post.text
         if text == self._notice.post.text:
             return False
         self._notice.post = replace(self._notice.post, text=text, rows=CANCEL_ROWS)

@@ -1,8 +1,9 @@
 """Streams an answer to a chat platform: typing, then a draft or a placeholder that is edited while it is written.
 
-Invariants: the newest text wins and every older one may be skipped; nothing is shown after `finish` has returned; a
-post that has begun is never given up half-way, because its message would be left behind unknown; anything that the
-platform refuses here costs the live view only, never the answer.
+Invariants: an answer that is whole before its first edit would be due has no placeholder; the newest text wins and
+every older one may be skipped; nothing is shown after `finish` has returned; a post that has begun is never given up
+half-way, because its message would be left behind unknown; anything that the platform refuses here costs the live view
+only, never the answer.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ class AnswerView:
 class LiveView:
     """The live view of one answer. Make it, `start` it, `add` to it, `finish` it."""
 
-    def __init__(self, view: AnswerView, *, has_drafts: bool) -> None:
-        self.has_drafts = has_drafts and view.post.place.is_private
+    def __init__(self, view: AnswerView) -> None:
+        self._has_drafts = view.post.place.is_private  # until the platform says that it has none
         self.message_id = view.message_id
         self.is_uncertain = False  # a placeholder may be there whose id is not known
         self._view = view
@@ -78,6 +79,8 @@ class LiveView:
         try:
             await self._show_typing()
             await self._view.turn()
+            if not (self._has_drafts or self.message_id):
+                await _wait(self._is_finished, self._view.limiter.edit_interval_s(self._view.post.place, 0))
             await self._follow()
         except ChannelError as error:
             logger.info("the live view of an answer ended: %s", type(error).__name__)
@@ -103,26 +106,33 @@ class LiveView:
     async def _show(self, text: str) -> None:
         self._is_calling = True
         try:
-            await self._call(text)
-            self._shown = text
+            if self.message_id or not self._has_drafts:
+                await self._show_message(text)
+            else:
+                await self._show_draft(text)
         except SlowDown as error:
             self._view.limiter.park(self._view.post.place, error.retry_after_s)
         finally:
             self._is_calling = False
 
-    async def _call(self, text: str) -> None:
+    async def _show_draft(self, text: str) -> None:
+        """Show a draft. A place without drafts gets a message when its first edit would be due."""
+        try:
+            await self._view.channel.draft(self._view.post.place, self._view.draft_id, text)
+            self._shown = text
+        except NotOffered:
+            self._has_drafts = False
+
+    async def _show_message(self, text: str) -> None:
         view = self._view
-        if self.has_drafts and not self.message_id:
-            try:
-                return await view.channel.draft(view.post.place, view.draft_id, text)
-            except NotOffered:
-                self.has_drafts = False
         if self.message_id:
-            return await view.channel.edit(view.post.place, self.message_id, text + CURSOR)
-        self.is_uncertain = True
-        self.message_id = await view.channel.post(replace(view.post, text=text + CURSOR, rows=()))
-        self.is_uncertain = False
-        return await view.on_shown(self.message_id)
+            await view.channel.edit(view.post.place, self.message_id, text + CURSOR)
+        else:
+            self.is_uncertain = True
+            self.message_id = await view.channel.post(replace(view.post, text=text + CURSOR, rows=()))
+            self.is_uncertain = False
+            await view.on_shown(self.message_id)
+        self._shown = text
 
     def _visible(self) -> str:
         """Return the first part of what there is, with room for the cursor."""

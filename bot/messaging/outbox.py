@@ -1,10 +1,8 @@
 """The durable outbox at work: shows what heed says on its platforms, in order within a chat.
 
 Invariants: what is to be said is in storage before anything is shown, an answer together with its stored turn and the
-done mark of the update that asked for it; a final answer is never shown twice: where a platform can tell a repeated
-post (nonce) it is posted, elsewhere a placeholder is posted and edited, so that a crash at the worst moment leaves one
-more placeholder; a platform's wait holds up its own chat only; what heed has not shown when it ends is shown by the
-next one.
+done mark of the update that asked for it; a platform's wait holds up its own chat only; what heed has not shown when it
+ends is shown by the next one.
 """
 
 import asyncio
@@ -14,34 +12,31 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import replace
 
 from bot.backoff import Jitter, Sleep, backoff_s
-from bot.channel import Channel, ChannelError, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
+from bot.channel import Channel, ChannelError, Post, SlowDown, Unreachable
 from bot.core.gateway import Gateway, Turn, completion_row
 from bot.errors import NotReady, Overloaded, RequestError
 from bot.events import Place
+from bot.messaging.delivery import ChatKey, Delivery, link
 from bot.messaging.inbox import Done
 from bot.messaging.live_view import AnswerView, LiveView
+from bot.messaging.markdown import literal
 from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.rate_limit import Limiter
-from bot.messaging.splitting import split
 from bot.monitoring.metrics import Metrics
-from engine.errors import EngineError, EngineRestarting
+from engine.errors import EngineError, EngineRestarting, PromptTooLongError
 from engine.requests import GenerateResult
-from storage.conversations import completions, message_roles, outbox
+from storage.conversations import completions, outbox
 from storage.database import Database, Session
 from storage.errors import PASSING
 from storage.kinds import OutboxState
-from storage.tables import Completion, Inbox, MessageRole, Outbox, PlatformMessage
+from storage.tables import Completion, Inbox, Outbox
 
 logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 3  # unexpected errors, before an item is given up
-PLACEHOLDER = "…"
-NO_WORDS = "(no words)"  # an empty answer still gets shown, so that it can be corrected
-
-ChatKey = tuple[str, str]
+NOT_ANSWERED = "I could not answer that. Please try again."
 
 
 class OutboxSender:
@@ -64,10 +59,10 @@ class OutboxSender:
         self._sleep = sleep
         self._jitter = jitter
         self._limiters = {name: Limiter(channel.limits, time.monotonic, sleep) for name, channel in channels.items()}
+        self._delivery = Delivery(database, channels, self._limiters)
         self._queues: dict[ChatKey, deque[OutboxItem]] = {}
         self._senders: dict[ChatKey, asyncio.Task[None]] = {}
         self._queued: set[str] = set()
-        self._without_drafts: set[str] = set()
         self._open: set[str] = set()  # platforms that have started
 
     @property
@@ -130,6 +125,8 @@ class OutboxSender:
         self._queued.add(row.id)
         outbox_item = OutboxItem.of_row(row)
         outbox_item.is_fresh = is_fresh
+        if not (is_fresh or outbox_item.is_uncertain):
+            outbox_item.after = ""  # newer messages of heed's may be there by now
         key = (row.platform, row.chat_key)
         self._queues.setdefault(key, deque()).append(outbox_item)
         if key not in self._senders:
@@ -141,15 +138,19 @@ class OutboxSender:
         try:
             if not outbox_item.shown:
                 await self.settled(place)
-                outbox_item.shown = [await self._post(self._channels[platform], outbox_item.part_of_draft())]
-                await self._database.write(lambda s: _keep_draft(s, outbox_item))
-            elif self._limiters[platform].try_turn(place):
-                post = outbox_item.post
-                await self._channels[platform].edit(place, outbox_item.shown[0], post.text, post.rows)
+            await self._delivery.show_draft(outbox_item)
         except SlowDown as error:
             self._limiters[platform].park(place, error.retry_after_s)
         except ChannelError as error:
             logger.info("a draft could not be shown on %s: %s", platform, type(error).__name__)
+
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message; what the platform makes of it changes nothing."""
+        try:
+            await self._limiters[place.platform].turn(place)
+            await self._channels[place.platform].take_buttons(place, message_id)
+        except ChannelError as error:
+            logger.info("buttons could not be taken away on %s: %s", place.platform, type(error).__name__)
 
     def draft_interval_s(self, place: Place, num_edits: int) -> float:
         """Return how long to wait before the next edit of a draft in a place."""
@@ -180,9 +181,11 @@ class OutboxSender:
             result = await self._generate(turn, live)
         except (NotReady, Overloaded, EngineRestarting):
             raise
-        except (RequestError, EngineError) as error:
-            text = str(error) if isinstance(error, RequestError) else "I could not answer that. Please try again."
-            await self._settle(outbox_item, text, done, live, None)
+        except (RequestError, PromptTooLongError) as error:
+            await self._settle(outbox_item, literal(str(error)), done, live, None)
+            return None
+        except EngineError:
+            await self._settle(outbox_item, NOT_ANSWERED, done, live, None)
             return None
         completion = completion_row(turn, result)
         await self._settle(outbox_item, result.text, done, live, completion)
@@ -205,8 +208,6 @@ class OutboxSender:
         self, outbox_item: OutboxItem, text: str, done: Done, live: LiveView, completion: Completion | None
     ) -> None:
         """Store the turn and what shows it, queue what is to be shown, and mark the update done, in one transaction."""
-        if not live.has_drafts:
-            self._without_drafts.add(outbox_item.post.place.platform)
         outbox_item.shown = [live.message_id] if live.message_id else []
         outbox_item.is_uncertain = not live.message_id and (live.is_uncertain or outbox_item.is_uncertain)
         outbox_item.retell(text, completion)
@@ -214,7 +215,7 @@ class OutboxSender:
         def commit(s: Session) -> Outbox:
             if completion is not None:
                 completions.add(s, completion)
-            self._link(s, outbox_item)
+            link(s, outbox_item)
             row = outbox.keep(s, outbox_item.row())
             done(s)
             return row
@@ -232,8 +233,7 @@ class OutboxSender:
         platform = outbox_item.post.place.platform
 
         async def keep(message_id: str) -> None:
-            outbox_item.shown = [message_id]
-            await self._database.write(lambda s: outbox.keep(s, outbox_item.row(OutboxState.DRAFT)))
+            await self._delivery.note_placeholder(outbox_item, message_id)
 
         async def turn() -> None:
             await self.settled(outbox_item.post.place)
@@ -247,7 +247,7 @@ class OutboxSender:
             turn,
             message_id=outbox_item.shown[0] if outbox_item.shown else "",
         )
-        return LiveView(view, has_drafts=platform not in self._without_drafts)
+        return LiveView(view)
 
     async def _send_all(self, key: ChatKey) -> None:
         """Show a chat's items until none is left."""
@@ -268,8 +268,9 @@ class OutboxSender:
                 if not (outbox_item.is_fresh or await self._is_waiting(outbox_item)):
                     return None
                 outbox_item.is_fresh = True
-                await self._show(outbox_item)
-                return await self._note_shown(outbox_item)
+                await self._delivery.show(outbox_item)
+                await self._delivery.note_shown(outbox_item)
+                return self._metrics.posts.labels(outbox_item.platform, "shown").inc()
             except SlowDown as error:
                 self._limiters[outbox_item.platform].park(outbox_item.post.place, error.retry_after_s)
                 self._metrics.waited_s.labels(outbox_item.platform).inc(error.retry_after_s)
@@ -289,108 +290,9 @@ class OutboxSender:
         row = await self._database.read(lambda s: outbox.get(s, outbox_item.id))
         return row is not None and row.state == OutboxState.WAITING
 
-    async def _show(self, outbox_item: OutboxItem) -> None:
-        """Bring every part to its final text, beginning with the first that an earlier attempt did not finish."""
-        limits = self._channels[outbox_item.platform].limits
-        parts = split(outbox_item.post.text, limits.text_units, limits.measure) or [NO_WORDS]
-        while outbox_item.num_final < len(parts):
-            place = outbox_item.num_final
-            await self._show_part(outbox_item, outbox_item.part(parts, place), place, is_only=len(parts) == 1)
-            outbox_item.num_final += 1
-
-    async def _show_part(self, outbox_item: OutboxItem, post: Post, place: int, *, is_only: bool) -> None:
-        channel = self._channels[outbox_item.platform]
-        if place < len(outbox_item.shown):
-            if outbox_item.is_careful and await self._is_edited(channel, post, outbox_item.shown[place]):
-                return
-            if not outbox_item.is_careful:
-                return  # it was posted with its final text
-            post = replace(post, nonce=outbox_item.nonce(place, instead_of=outbox_item.shown[place]))
-            del outbox_item.shown[place:]
-        if not outbox_item.is_careful or channel.limits.has_nonces:
-            outbox_item.is_known = False
-            outbox_item.shown.append(await self._post(channel, post))
-            if outbox_item.is_uncertain and place == 0:
-                await self._edit(channel, post, outbox_item.shown[0])  # the nonce may have found the placeholder
-            if not is_only:
-                await self._keep(outbox_item)
-            return
-        placeholder = Post(post.place, PLACEHOLDER, reply_to=post.reply_to, nonce=post.nonce, token=post.token)
-        outbox_item.shown.append(await self._post(channel, placeholder))
-        await self._keep(outbox_item)
-        await self._edit(channel, post, outbox_item.shown[place])
-
-    async def _is_edited(self, channel: Channel, post: Post, message_id: str) -> bool:
-        """Return false if the message cannot be edited any more, so that another must be posted."""
-        try:
-            await self._edit(channel, post, message_id)
-        except (Gone, Refused, NotOffered) as error:
-            logger.info("a message could not be edited (%s); posting another", type(error).__name__)
-            return False
-        return True
-
-    async def _edit(self, channel: Channel, post: Post, message_id: str) -> None:
-        await self._limiters[channel.platform].turn(post.place)
-        await channel.edit(post.place, message_id, post.text, post.rows)
-
-    async def _post(self, channel: Channel, post: Post) -> str:
-        await self._limiters[channel.platform].turn(post.place)
-        return await channel.post(post)
-
-    async def _keep(self, outbox_item: OutboxItem) -> None:
-        """Note what is posted so far, and what it is for: buttons are shown only after that."""
-
-        def commit(s: Session) -> None:
-            outbox.keep(s, outbox_item.row())
-            self._link(s, outbox_item)
-            _put_role(s, outbox_item)
-
-        await self._database.write(commit)
-        outbox_item.is_known = True
-
-    async def _note_shown(self, outbox_item: OutboxItem) -> None:
-        def commit(s: Session) -> None:
-            if outbox.finish(s, outbox_item.id, outbox_item.shown[-1]) and not outbox_item.is_known:
-                self._link(s, outbox_item)
-                _put_role(s, outbox_item)
-
-        await self._database.write(commit)
-        self._metrics.posts.labels(outbox_item.platform, "shown").inc()
-
     async def _give_up(self, outbox_item: OutboxItem, error: Exception) -> None:
         await self._database.write(lambda s: outbox.give_up(s, outbox_item.id))
         self._metrics.posts.labels(outbox_item.platform, type(error).__name__.lower()).inc()
         logger.warning(
             "an item could not be shown on %s and is given up: %s", outbox_item.platform, type(error).__name__
         )
-
-    def _link(self, s: Session, outbox_item: OutboxItem) -> None:
-        """Note which messages show the answer."""
-        for message_id in outbox_item.shown if outbox_item.completion_id else ():
-            completions.link(
-                s,
-                PlatformMessage(
-                    platform=outbox_item.platform,
-                    chat_external_id=chat_of(outbox_item.post.place),
-                    message_id=message_id,
-                    completion_id=outbox_item.completion_id,
-                ),
-            )
-
-
-def _keep_draft(s: Session, outbox_item: OutboxItem) -> None:
-    outbox.keep(s, outbox_item.row(OutboxState.DRAFT))
-    _put_role(s, outbox_item)
-
-
-def _put_role(s: Session, outbox_item: OutboxItem) -> None:
-    if outbox_item.role and outbox_item.user_id:
-        row = MessageRole(
-            platform=outbox_item.platform,
-            chat_external_id=chat_of(outbox_item.post.place),
-            message_id=outbox_item.shown[-1],
-            user_id=outbox_item.user_id,
-            role=outbox_item.role,
-            about=outbox_item.about,
-        )
-        message_roles.put(s, row)

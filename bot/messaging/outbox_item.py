@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.channel import Button, File, Post, Rows
-from bot.events import Place
+from bot.events import Author, Place
 from storage.kinds import OutboxState
 from storage.tables import Completion, Outbox, new_id
 
@@ -23,7 +23,8 @@ class OutboxItem:
     """A message, or an answer (`is_answer`: it may have a placeholder, and must not be shown twice).
 
     `shown`: the messages posted for it, one per part; `num_final`: how many of them have their final text;
-    `is_uncertain`: a placeholder may have been posted with the first part's nonce, whose id was lost;
+    `is_uncertain`: its next part, or a placeholder for it, may have been posted, and the id was lost;
+    `after`: the newest message that was there before that, empty if none is known;
     `is_known`: storage knows what each of `shown` is for;
     `is_fresh`: storage has it as it is here: it was stored or read just now.
     """
@@ -38,6 +39,7 @@ class OutboxItem:
     shown: list[str] = field(default_factory=list)
     num_final: int = 0
     is_uncertain: bool = False
+    after: str = ""
     is_known: bool = False
     is_fresh: bool = False
 
@@ -46,7 +48,8 @@ class OutboxItem:
         cls, post: Post, user_id: str | None, key: str = "", *, is_answer: bool = False, role: str = "", about: str = ""
     ) -> "OutboxItem":
         """Return an item of a post, known by `key`."""
-        return cls(key or new_id(), user_id, post, is_answer, role=role, about=about)
+        after = post.newer_than if post.newer_than.isdecimal() else ""
+        return cls(key or new_id(), user_id, post, is_answer, role=role, about=about, after=after)
 
     @classmethod
     def of_row(cls, row: Outbox) -> "OutboxItem":
@@ -62,10 +65,11 @@ class OutboxItem:
             token=kept["token"],
             is_private=kept["is_private"],
             wants_reply=kept["wants_reply"],
+            asked=Author(row.platform, *kept["asked"]) if kept.get("asked") else None,
         )
         return cls(
             row.id, row.user_id, post, kept["is_answer"], kept["completion_id"], kept["role"], kept["about"],
-            list(kept["shown"]), is_uncertain=kept["is_uncertain"],
+            list(kept["shown"]), is_uncertain=kept["is_uncertain"], after=kept.get("after", ""),
         )  # fmt: skip
 
     @property
@@ -139,12 +143,14 @@ class OutboxItem:
             "token": post.token,
             "is_private": post.is_private,
             "wants_reply": post.wants_reply,
+            "asked": [post.asked.account, post.asked.display_name] if post.asked else [],
             "is_answer": self.is_answer,
             "completion_id": self.completion_id,
             "role": self.role,
             "about": self.about,
             "shown": self.shown,
             "is_uncertain": self.is_uncertain,
+            "after": self.after,
         }
 
 

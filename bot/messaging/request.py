@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 from bot.channel import Button, Channel, File, Post, Rows
 from bot.events import Author, Place
 from bot.messaging.inbox import Done
+from bot.messaging.markdown import literal
 from bot.messaging.outbox_item import chat_of
 from storage.tables import Inbox
 
 ANSWER_ROWS: Rows = ((Button("👍", "up"), Button("👎", "down"), Button("✏️", "fix"), Button("🔄", "again")),)
-NOT_YOURS = "Only the person who asked can use these buttons."
+NOT_YOURS = (
+    "Only the person who asked can use these buttons. If that was you: heed has erased what they belong to, "
+    "so ask once more."
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class ChatRequest:
     token: str = ""
     is_admin: bool = False
     user_id: str = field(default="")
+    is_new_message: bool = False  # just written, so that nothing of heed's is newer
 
     @property
     def chat(self) -> str:
@@ -36,6 +41,11 @@ class ChatRequest:
         """The same for the same update, however often it is handled."""
         return f"{self.item.platform}:{self.item.bot_id}:{self.item.update_id}"
 
+    @property
+    def undone(self) -> Done | None:
+        """The done mark for what is said last; None where an effect before it has marked the update done."""
+        return None if self.done.is_called else self.done
+
     def key(self, what: str) -> str:
         """Return the outbox's id of something said because of this update."""
         return f"{what}-{self.item.seq}"
@@ -43,6 +53,10 @@ class ChatRequest:
     def post(
         self, text: str, rows: Rows = (), *, files: tuple[File, ...] = (), token: str = "", is_private: bool = False
     ) -> Post:
-        """Return a message in answer to this; if others read along it says to whom."""
+        """Return a message in heed's own words in answer to this; if others read along it says to whom."""
         reply_to = None if self.place.is_private or token else self.message_id or None
-        return Post(self.place, text, rows, reply_to, files=files, token=token, is_private=is_private)
+        newer_than = self.message_id if self.is_new_message and not self.item.attempts else ""
+        return Post(
+            self.place, literal(text), rows, reply_to,
+            files=files, token=token, is_private=is_private, newer_than=newer_than,
+        )  # fmt: skip

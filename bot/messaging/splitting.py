@@ -21,11 +21,6 @@ _WORD_END = re.compile(r"\s")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
-def utf16_units(text: str) -> int:
-    """Return the number of UTF-16 code units of a text."""
-    return len(text) + sum(char > "\uffff" for char in text)
-
-
 def split(text: str, limit: int, measure: Measure = len) -> list[str]:
     """Return the parts of a text, each of at most `limit` units as `measure` counts them; none for a blank text.
 

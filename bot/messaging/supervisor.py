@@ -54,6 +54,7 @@ class ChannelSupervisor:
         self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
         dispatcher = Dispatcher(core, self.outbox, self._channels)
         self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, platforms=self._channels)
+        core.lessons.when_resumed = self.inbox.take_up
 
     @property
     def routes(self) -> list[web.RouteDef]:

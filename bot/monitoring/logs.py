@@ -5,14 +5,17 @@ on after the call. What people write and what they are answered is in no record:
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import Any, Literal
 
 from pythonjsonlogger.json import JsonFormatter
 
 Form = Literal["text", "json"]
+
+QUIET_S = 60.0  # between two warnings of one kind that strangers can cause
 
 _call_id: ContextVar[str] = ContextVar("call_id", default="")
 
@@ -34,6 +37,26 @@ def call(call_id: str) -> Iterator[None]:
         yield
     finally:
         _call_id.reset(token)
+
+
+class Sparing:
+    """Warnings of one kind, at most one a minute: the next says how many were left out."""
+
+    def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._next_at_s = 0.0
+        self._num_left_out = 0
+
+    def warning(self, message: str, *args: Any) -> None:
+        """Log a warning, or count it."""
+        now_s = self._clock()
+        if now_s < self._next_at_s:
+            self._num_left_out += 1
+            return
+        more = f" (and {self._num_left_out} more like it)" if self._num_left_out else ""
+        self._logger.warning(f"{message}%s", *args, more)  # noqa: G004  the message is a constant
+        self._next_at_s, self._num_left_out = now_s + QUIET_S, 0
 
 
 def _name_call(record: logging.LogRecord) -> bool:

@@ -26,6 +26,7 @@ class Metrics:
         self.lessons = Counter("heed_lessons", "Updates by outcome", ["status"], registry=self.registry)
         self.lesson_s = Histogram("heed_lesson_seconds", "Whole updates", buckets=SECONDS, registry=self.registry)
         self.streams = Gauge("heed_streams", "Answers being written now", registry=self.registry)
+        self.waiting = Gauge("heed_streams_waiting", "Answers that wait for a place", registry=self.registry)
         self.parts = Gauge("heed_part_up", "1 where a part works", ["part"], registry=self.registry)
         self.updates = Counter(
             "heed_platform_updates", "Platform updates taken", ["platform", "outcome"], registry=self.registry

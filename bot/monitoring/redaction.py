@@ -10,7 +10,12 @@ import traceback
 from typing import Any
 
 HIDDEN = "[hidden]"
-QUIET = ("httpx", "httpcore")  # they log every address, and a Telegram token is part of one
+FLOORS = {  # the least level of a library's records
+    "httpx": logging.WARNING,  # they log every address, and a Telegram token is part of one
+    "httpcore": logging.WARNING,
+    "telegram": logging.INFO,  # below that they log every message, with what people write and their pairing codes
+    "discord": logging.INFO,
+}
 MIN_LENGTH = 6  # shorter ones would hide ordinary words
 
 _secrets: set[str] = set()
@@ -18,13 +23,13 @@ _pattern: re.Pattern[str] | None = None
 
 
 def hide(*secrets: str) -> None:
-    """Never log these from now on, and mute the libraries that log addresses."""
+    """Never log these from now on, and mute the libraries that log addresses and messages."""
     global _pattern
     _secrets.update(secret for secret in secrets if len(secret) >= MIN_LENGTH)
     longest_first = sorted(_secrets, key=len, reverse=True)
     _pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name, level in FLOORS.items():
+        logging.getLogger(name).setLevel(level)
     previous = logging.getLogRecordFactory()
     if not isinstance(previous, _Factory):
         logging.setLogRecordFactory(_Factory(previous))

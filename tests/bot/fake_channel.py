@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from bot import events as arrivals
-from bot.channel import File, Limits, NotOffered, Post, Rows, Take
+from bot.channel import File, Gone, Limits, NotOffered, Post, Rows, Take
 from bot.events import Author, Inbound, Place
 from storage.conversations.inbox import Kept
 from storage.tables import Inbox
@@ -141,13 +141,21 @@ class FakeChannel:
         return message_id
 
     async def edit(self, place: Place, message_id: str, text: str, rows: Rows = ()) -> None:
-        """Change a message."""
+        """Change a message. Raises Gone if there is none."""
         self._fail("edit", place.external_id)
         await asyncio.sleep(0)
-        message = self.shown.message(message_id)
+        message = next((shown for shown in self.shown.messages if shown.message_id == message_id), None)
+        if message is None:
+            raise Gone("there is no such message")
         message.texts.append(text)
         message.rows = rows
         self._changed("edit", place.external_id)
+
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message."""
+        self._fail("take_buttons", place.external_id)
+        self.shown.message(message_id).rows = ()
+        self._changed("take_buttons", place.external_id)
 
     async def draft(self, place: Place, draft_id: int, text: str) -> None:
         """Keep the draft's text."""

@@ -10,16 +10,17 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from engine.adapters import training_batch, undo, zip_format
-from engine.config import EngineConfig, LearnConfig
+from engine.config import EngineConfig, LearnConfig, NoteConfig
 from engine.engine import Engine
 from engine.errors import AdapterRefused, BatchNotKept, EngineRestarting, NothingToUndo
 from engine.learning import endings
 from engine.requests import (
     GIVEN,
+    STOPPED,
     TOOLS,
     ChatMessage,
     ConsolidationOutcome,
@@ -30,10 +31,13 @@ from engine.requests import (
     LessonProgress,
     Likelihood,
     ModelLearning,
+    ModelSkills,
     Sampling,
+    ToolCallPiece,
     UndoResult,
 )
 from engine.sample import Sample
+from engine.samples.notes import fitting, prompt_notes, prompt_room
 from storage.database import Database
 from storage.kinds import FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, notes, signals, updates, versions
@@ -42,6 +46,7 @@ from storage.tables import Feedback, Note, UpdateRun, User
 from tests import adapter_zips
 
 EMOJI = "🙂"
+MAX_MODEL_LEN = 2000  # words
 OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
 
 
@@ -49,7 +54,6 @@ class FakeEngine:
     """See the module. `token_delay_s` and `learn_delay_s` make it as slow as a test wants."""
 
     teacher_view = staticmethod(Engine.teacher_view)
-    prompt_notes = staticmethod(Engine.prompt_notes)
 
     def __init__(self, config: EngineConfig, database: Database) -> None:
         self._database = database
@@ -68,6 +72,8 @@ class FakeEngine:
         self.thoughts = ""  # what it thinks before every answer
         self.learning = ModelLearning(architecture="Fake", learning_rate=0.001, steps=20)
         self.sampling = Sampling()  # that the model asks for
+        self.skills = ModelSkills(True, True, lambda token_id: self._texts[token_id].encode())
+        self.calls: list[ToolCallPiece] = []  # that it makes at the end of an answer with tools
 
     async def start(self, progress: Callable[[str], None]) -> None:
         """Load nothing, but say so."""
@@ -104,9 +110,19 @@ class FakeEngine:
                 is_whole = last is not None
                 word = self._texts[token_id]
                 thought, said = (word, "") if place < len(self._ids(result.reasoning)) else ("", word)
-                yield Delta(said, [token_id], [-0.25], top, last, thought)
+                yield Delta(said, [token_id], [-0.25], top, last, thought, pieces(last))
+                if last is None and request.stop is not None and request.stop.is_set():
+                    is_whole = True
+                    yield Delta("", [], [], None, self._stopped(result, place + 1))
+                    return
         finally:
             self.num_aborted += not is_whole
+
+    def _stopped(self, whole: GenerateResult, num_tokens: int) -> GenerateResult:
+        ids = whole.completion_token_ids[:num_tokens]
+        text = "".join(self._texts[token_id] for token_id in ids)
+        logprobs = whole.logprobs[:num_tokens]
+        return replace(whole, text=text, completion_token_ids=ids, logprobs=logprobs, finish_reason=STOPPED)
 
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
         """Each word of the fake's own answer is likely, any other is not."""
@@ -126,6 +142,15 @@ class FakeEngine:
             text, request.messages, await self._notes_in_prompt(request), prompt_ids, self._ids(text), found.logprobs,
             user.active_version, asdict(request.sampling), GIVEN, 0, 0.0, 0.01,
         )  # fmt: skip
+
+    def prompt_notes(self, live: list[Note], version: int) -> list[Note]:
+        """The newest notes that fit, which the weights do not hold."""
+        standing = prompt_notes(live, has_adapter=version > 0)
+        return fitting(standing, NoteConfig(), MAX_MODEL_LEN)
+
+    def note_size(self, text: str) -> tuple[int, int]:
+        """Words for tokens."""
+        return len(text.split()), prompt_room(NoteConfig(), MAX_MODEL_LEN)
 
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Make a version and a note of a correction; keep anything else."""
@@ -316,7 +341,7 @@ class FakeEngine:
         await self._database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.LEARNED))
         return LearnOutcome(
             row.id, "learned", version.number, text, note.id, "", 10, 1.5, 0.02, 1234.0,
-            figures["phases_ms"], figures["gate"], heat, run.id,
+            figures["phases_ms"], figures["gate"], heat, run.id, is_calibrated=self.config.is_calibrated,
         )  # fmt: skip
 
     async def _add_note(self, row: Feedback, text: str, state: NoteState) -> Note:
@@ -363,7 +388,7 @@ class FakeEngine:
         return GenerateResult(
             text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
             asdict(request.sampling) | ({TOOLS: request.tools} if request.tools else {}), finish_reason, 0, 0.01, 0.02,
-            self.thoughts,
+            self.thoughts, self.calls if request.tools else [], text,
         )  # fmt: skip
 
     async def _user(self, user_id: str) -> User:
@@ -389,6 +414,11 @@ class FakeEngine:
 def note_text(row: Feedback) -> str:
     """The standing note a piece of feedback makes."""
     return f"say it like this: {row.text}" if row.kind == FeedbackKind.IDEAL else row.text
+
+
+def pieces(result: GenerateResult | None) -> list[ToolCallPiece]:
+    """Return the calls of an answer with the last of its words."""
+    return [{"index": place, **call} for place, call in enumerate(result.tool_calls if result else [])]
 
 
 def cut(text: str, stop: tuple[str, ...], max_tokens: int | None) -> tuple[str, str]:

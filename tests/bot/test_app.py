@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from bot import app as composition
-from bot.app import App, ChannelFactory, engine_config, listen, model_path
+from bot.app import App, ChannelFactory, engine_config, model_path
 from bot.cli import local_admin
 from bot.cli.client import HeedClient
 from bot.config import HttpSettings, Settings
@@ -24,6 +24,7 @@ from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.errors import EngineStartError, ModelNotFoundError
 from storage.database import Database
 from storage.errors import DataDirectoryLocked, StorageNotWritable
+from storage.files.lock import DataDirectoryLock
 from tests.bot.fake_engine import FakeEngine
 from tests.patience import PATIENCE_S, until
 
@@ -202,6 +203,56 @@ async def test_a_second_heed_on_the_data_is_refused(settings: Settings) -> None:
             assert (await client.ready())["status"] == "ready"
 
 
+async def test_the_loser_of_two_first_starts_leaves_the_winners_directory(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other heed has made the directory after this one saw that there is none."""
+    winner = DataDirectoryLock(settings.data_dir)
+
+    class LateLock(DataDirectoryLock):
+        def acquire(self) -> None:
+            winner.acquire()
+            (settings.data_dir / "heed.db").touch()
+            super().acquire()
+
+    monkeypatch.setattr(composition, "DataDirectoryLock", LateLock)
+    with pytest.raises(DataDirectoryLocked):
+        await Started(settings).app.run()
+    assert (settings.data_dir / "heed.db").exists()
+    winner.release()
+
+
+async def test_a_directory_that_another_start_filled_meanwhile_stays(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made, used and left between this start's first look and its lock: a failure removes nothing of it."""
+
+    class LateLock(DataDirectoryLock):
+        def acquire(self) -> None:
+            super().acquire()
+            (settings.data_dir / "other.txt").touch()
+
+    async def fails(self: FakeEngine, progress: Callable[[str], None]) -> None:
+        raise EngineStartError("no memory")
+
+    monkeypatch.setattr(composition, "DataDirectoryLock", LateLock)
+    monkeypatch.setattr(FakeEngine, "start", fails)
+    with pytest.raises(EngineStartError):
+        await Started(settings).app.run()
+    assert (settings.data_dir / "other.txt").exists()
+
+
+async def test_a_start_closes_the_data_to_other_users(settings: Settings) -> None:
+    """A directory with wider rights is for its owner only from the next start on, and all of heed's files in it."""
+    async with running(settings):
+        pass
+    for path in (settings.data_dir, *settings.data_dir.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    async with running(settings):
+        modes = {path.name: path.stat().st_mode & 0o077 for path in (settings.data_dir, *settings.data_dir.rglob("*"))}
+    assert set(modes.values()) == {0}, modes
+
+
 @pytest.mark.parametrize("where", ["/proc/heed-data", "FILE/data"])
 async def test_a_data_directory_without_permission_is_refused(settings: Settings, tmp_path: Path, where: str) -> None:
     """One error with the remedy, and the port is free again."""
@@ -261,44 +312,6 @@ async def test_settings_that_contradict_each_other_are_named(settings: Settings)
     wrong = settings.model_copy(update={"learn": LearnConfig(lora_rank=64), "host": HostConfig(max_lora_rank=16)})
     with pytest.raises(SettingsError, match="lora_rank"):
         await Started(wrong).app.run()
-
-
-@pytest.mark.parametrize(
-    ("host", "port", "words"), [("no.such.host.invalid", 0, "HEED_HTTP_HOST"), ("192.0.2.1", 0, "HEED_HTTP_HOST")]
-)
-def test_a_host_that_is_not_here_is_named(host: str, port: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that resolves to nothing, and an address of another machine."""
-
-    def resolve(name: str, *args: object, **kwargs: object) -> list[tuple[object, ...]]:
-        if name[0].isdigit():
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (name, 0))]
-        raise socket.gaierror(-2, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with pytest.raises(StartError, match=words):
-        listen(host, port)
-
-
-def test_the_address_can_be_opened() -> None:
-    """An IPv6 host is put in brackets."""
-    with listen("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-        assert composition.address(listener, "::1") == f"http://[::1]:{port}"
-
-
-def test_a_forked_child_does_not_keep_the_port() -> None:
-    """A child that outlives a killed heed must not block the next one's port."""
-    code = (
-        "import os, time\nfrom bot.app import listen\n"
-        "first = listen('127.0.0.1', 0); port = first.getsockname()[1]\n"
-        "child = os.fork()\n"
-        "if child == 0: time.sleep(30); os._exit(0)\n"
-        "time.sleep(0.3); first.close(); listen('127.0.0.1', port).close(); os.kill(child, 9); print('free')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
-    )
-    assert done.stdout == "free\n", done.stderr
 
 
 def test_the_chat_side_brings_no_model_libraries() -> None:

@@ -1,6 +1,7 @@
 """The whole heed with the real engine: over HTTP, in a browser, on Telegram and Discord, and through a restart."""
 
 import asyncio
+import contextlib
 import json
 import re
 import shutil
@@ -59,11 +60,20 @@ class Person:
 
     async def settled_tokens(self, text: str) -> list[tuple[str, float]]:
         """The same once nothing is in the batch beside it, which moves log-probabilities in the last digits."""
-        answers = [await self.tokens(text) for _ in range(2)]
+        answers = [await self.tokens(text) for _ in range(3)]
         async with asyncio.timeout(PATIENCE_S):
-            while answers[-1] != answers[-2]:
+            while any(answer != answers[-1] for answer in answers[-3:]):
                 answers.append(await self.tokens(text))
         return answers[-1]
+
+    async def tokens_again(self, text: str, answer: list[tuple[str, float]]) -> list[tuple[str, float]]:
+        """The answer's tokens, as often as it takes to see the same bits: what runs beside it ends some time."""
+        found = await self.tokens(text)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while found != answer and [token for token, _ in found] == [token for token, _ in answer]:
+                    found = await self.tokens(text)
+        return found
 
     async def probed_export(self) -> Any:
         """Everything heed holds about them, once no probe is under way that would move a note."""
@@ -249,7 +259,8 @@ async def test_a_restart_from_a_backup_keeps_everything(live_heed: LiveHeed, ret
     """
     data_dir, moved_away = live_heed.server.folder / "data", tmp_path / "before"
     later_id, _ = await returner.ask(UNSEEN)
-    answer, held = await returner.settled_tokens(UNSEEN), await returner.probed_export()
+    held = await returner.probed_export()
+    answer = await returner.settled_tokens(UNSEEN)
     asking = asyncio.create_task(returner.ask_again_and_again(QUESTION))
     written = await heed_command("backup", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
     asking.cancel()
@@ -265,7 +276,7 @@ async def test_a_restart_from_a_backup_keeps_everything(live_heed: LiveHeed, ret
         found = await person.call("GET", "/v1/users/returner/export")
         for table in ("completions", "feedback", "notes", "adapter_versions"):
             assert [row for row in held[table] if row not in found[table]] == [], table
-        assert await person.settled_tokens(UNSEEN) == answer
+        assert await person.tokens_again(UNSEEN, answer) == answer
         assert (await person.correct(later_id, "too long"))["adapter_version"] == 2
 
 

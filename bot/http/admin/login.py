@@ -12,6 +12,7 @@ from bot.http.admin.attempts import ADMIN_ATTEMPTS
 from bot.http.admin.gate import COOKIE, LOGIN, VISITOR_COOKIE, check_token
 from bot.http.admin.sessions import ADMIN_SESSIONS, LIFETIME_S
 from bot.http.protocol import messages
+from bot.http.protocol.addresses import client_address, is_https
 from bot.http.protocol.app_keys import CORE
 
 OF_OURS = re.compile(r"/admin(/[A-Za-z0-9/-]*)?(\?[A-Za-z0-9=&%_-]*)?")
@@ -28,14 +29,14 @@ async def sign_in(request: web.Request) -> web.Response:
     await check_token(request, sessions.form_token(request.cookies.get(VISITOR_COOKIE, "")))
     form = await request.post()
     next_page, password = str(form.get("next", "")), str(form.get("password", "")).strip()
-    address = request.remote or ""
-    wait_s = attempts.begin(address)
+    address, visitor = client_address(request), request.cookies.get(VISITOR_COOKIE, "")
+    wait_s = attempts.begin(address, visitor)
     if wait_s:
         return _refused(request, next_page, wait_s)
     expected = await admin_password.current(request.app[CORE].database)
     if not hmac.compare_digest(admin_password.digest(password), expected):
         return _form(request, next_page, messages.SIGN_IN_REFUSED, status=403)
-    attempts.passed(address)
+    attempts.passed(address, visitor)
     sessions.close(request.cookies.get(COOKIE, ""))
     response = render.see_other(_own(next_page))
     _set(request, response, COOKIE, sessions.open(expected), int(LIFETIME_S))
@@ -72,7 +73,7 @@ def _own(address: str) -> str:
 
 
 def _set(request: web.Request, response: web.Response, name: str, value: str, max_age_s: int) -> None:
-    is_https = request.secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+    is_secure = is_https(request)
     response.set_cookie(
-        name, value, max_age=max_age_s, path="/admin", httponly=True, samesite="Strict", secure=is_https
+        name, value, max_age=max_age_s, path="/admin", httponly=True, samesite="Strict", secure=is_secure
     )

@@ -25,7 +25,7 @@ MEANINGS = {  # each with the choice that agrees with it
 }
 BOUNDS = {  # setting of a gate -> label
     "max_divergence_left": "Divergence left of a lesson",
-    "max_update_norm": "Change of the adapter (norm)",
+    "max_value_change": "Change of the adapter, per value",
     "max_anchor_divergence": "Change of neutral answers (nats)",
     "max_unasked": "Away from the teacher (nats)",
     "max_unasked_worst": "The same in the worst answer (nats)",

@@ -23,7 +23,8 @@ LIST_HEAD = ("person", "name", "accounts", "is_learning", "answers", "updates", 
 CSV_HEAD = ("version", "parent", "state", "created_at", "size_bytes", "kind", "taught_by", "update", "steps", "sha256")
 MAX_VIEWS = 20
 MAX_PAIRS = 20
-PERSON_ID = re.compile(r"[0-9a-f]{0,32}")
+SEEN = re.compile(r"([0-9]{1,18})-([0-9a-f]{0,32})")  # a place in the list
+MAX_SEARCH_CHARS = 100
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,20 @@ class Branch:
 
 
 async def page(request: web.Request) -> web.StreamResponse:
-    """List people by their ids (`GET /admin/people?after=`)."""
-    after = request.query.get("after", "")
-    if not PERSON_ID.fullmatch(after):
-        raise InvalidField(messages.NO_PERSON_ID, "after")
+    """List people, the last seen first (`GET /admin/people?search=ana&after=`)."""
     if paging.wants_csv(request):
         return await paging.as_csv(request, "people", LIST_HEAD, _list_rows(request))
-    found, next_id = await request.app[CORE].database.read(lambda s: dashboards.people(s, paging.ROWS, after))
-    return render.page(request, "people.html", "People", found=found, next_id=next_id, is_first=not after)
+    after, words = request.query.get("after", ""), request.query.get("search", "").strip()[:MAX_SEARCH_CHARS]
+    place = SEEN.fullmatch(after)
+    if after and place is None:
+        raise InvalidField(messages.NO_PLACE, "after")
+    below = dashboards.Seen(int(place[1]), place[2]) if place else None
+    found, following = await request.app[CORE].database.read(
+        lambda s: dashboards.people_by_last_seen(s, paging.ROWS, words, below)
+    )
+    return render.page(
+        request, "people.html", "People", found=found, following=following, is_first=not after, search=words
+    )
 
 
 async def one(request: web.Request) -> web.StreamResponse:

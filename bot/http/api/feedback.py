@@ -17,10 +17,11 @@ from bot.errors import InvalidField
 from bot.events import Command, Edit, FeedbackEvent, Press, Reaction, Reply
 from bot.http.protocol import bodies, messages, responses, views
 from bot.http.protocol.app_keys import CORE
-from bot.http.protocol.auth import author, spend
+from bot.http.protocol.auth import author, holder, spend
 from bot.http.protocol.openapi import gives
+from bot.http.protocol.scopes import require
 from engine.config import ConfigError
-from storage.kinds import TAUGHT_AT_ONCE, Scope
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackStatus, Scope
 from storage.learning import feedback
 
 KEY_HEADER = "Idempotency-Key"
@@ -36,9 +37,14 @@ async def give(request: web.Request) -> web.Response:
         raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
     record = replace(mapping.record(event(body)), scope=Scope(body.scope) if body.scope else None)
     training = training_of(core, body.training)
-    user_id = await core.gateway.person(author(request, body.user))
-    if record.kind in TAUGHT_AT_ONCE and not await _is_repeated(request, user_id):
-        await spend(request, "updates")
+    core.lessons.check(record)
+    who = author(request, body.user)
+    known = await core.gateway.known(who)
+    if record.completion_id is not None:
+        await core.gateway.completion(known.id, record.completion_id)
+    is_repeated = await _is_repeated(request, known.id)
+    await _spend(request, body, is_taught=record.kind in TAUGHT_AT_ONCE, is_repeated=is_repeated)
+    user_id = await core.gateway.person(who)  # last: a refused call makes no person
     lesson = await core.lessons.teach(
         user_id, record, idempotency_key=key_of(request), training=training, wait_s=_wait_s(body), retry=body.retry
     )
@@ -53,6 +59,8 @@ async def show(request: web.Request) -> web.Response:
     known = core.lessons.progress(feedback_id)  # first: what ends meanwhile is seen to have ended
     row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
     stored = views.feedback(row, await core.lessons.outcome_of(row))
+    if row.status not in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING):
+        known = None  # it ended while it was read
     state = responses.FeedbackState(**stored, progress=views.progress(known) if known else None)
     return web.json_response(state)
 
@@ -75,8 +83,7 @@ async def choose(request: web.Request) -> web.Response:
     row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
     key = f"scope:{feedback_id}:{scope}"
     is_repeated = await core.database.read(lambda s: feedback.by_key(s, user_id, key)) is not None
-    if scope_choice.must_be_taught_again(row, scope) and not is_repeated:
-        await spend(request, "updates")
+    await _spend(request, body, is_taught=scope_choice.must_be_taught_again(row, scope), is_repeated=is_repeated)
     record = await scope_choice.choose(core, user_id, feedback_id, scope, key)
     if record is None:
         return web.json_response(views.lesson(LessonResult(row, await core.lessons.outcome_of(row))))
@@ -88,6 +95,20 @@ async def _person(request: web.Request) -> str:
     """Return the id of the person that a call without a body speaks for, empty if heed does not know them."""
     named = author(request, bodies.query(request, bodies.UserQuery).user)
     return (await request.app[CORE].gateway.known(named)).id
+
+
+async def _spend(
+    request: web.Request, body: bodies.FeedbackBody | bodies.ScopeBody, *, is_taught: bool, is_repeated: bool
+) -> None:
+    """Count a lesson, and the answer given again, unless the call is a repeated one. Raises ScopeMissing, QuotaUsed."""
+    if body.retry:
+        require(holder(request), "chat")
+    if is_repeated:
+        return
+    if body.retry:
+        await spend(request, "messages")
+    if is_taught:
+        await spend(request, "updates")
 
 
 async def _is_repeated(request: web.Request, user_id: str) -> bool:

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from bot.http.protocol import responses
 from bot.http.protocol.app_keys import CORE, PLATFORMS
 from bot.http.protocol.openapi import gives
-from storage.errors import StorageError
+from storage.errors import StorageError, without_folders
 from storage.learning import drift_audits
 
 LOW_BYTES = 512 * 1024**2  # free disk space: warn well before writes fail
@@ -46,7 +46,7 @@ async def readyz(request: web.Request) -> web.Response:
 async def health(request: web.Request) -> web.Response:
     """Return the health in CLaaS's form, always with 200; "degraded" if heed cannot answer (`GET /v1/health`)."""
     engine = request.app[CORE].engine
-    wrong = "; ".join(f"{part}: {state}" for part, state in engine.health().items() if state != "ok")
+    wrong = "; ".join(f"{part}: {without_folders(state)}" for part, state in engine.health().items() if state != "ok")
     worker = responses.Worker(status="healthy" if engine.is_ready else "unhealthy", error=wrong or None)
     return web.json_response(responses.Health(status="healthy" if engine.is_ready else "degraded", worker=worker))
 
@@ -80,10 +80,11 @@ async def _drift_and_database(request: web.Request) -> tuple[dict[str, int], str
 
 
 def health_of(request: web.Request) -> dict[str, str]:
-    """Return the state of every part of heed except its database; "ok" if it works."""
+    """Return the state of every part of heed except its database, without paths; "ok" if it works."""
     core = request.app[CORE]
     disk = disk_state(core.settings.data_dir)
-    return {**core.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
+    parts = {**core.engine.health(), **request.app[PLATFORMS].health(), "disk": disk}
+    return {part: without_folders(state) for part, state in parts.items()}  # the caller may not be the operator
 
 
 def disk_state(folder: Path) -> str:

@@ -1,7 +1,8 @@
-"""A person's standing notes, and their state: in the prompt, being learned, or in the weights."""
+"""A person's standing notes, and where each is now: in the prompt, waiting, being learned, or in the weights."""
 
 from aiohttp import web
 
+from bot.core.standing_notes import standing_notes
 from bot.http.protocol import responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author
@@ -11,15 +12,16 @@ from storage.learning import notes
 
 @gives(responses.Notes)
 async def list_notes(request: web.Request) -> web.Response:
-    """List a person's standing notes, oldest first, with the prompt tokens saved (`GET /v1/users/{user}/notes`)."""
+    """List a person's standing notes, oldest first, those in the prompt now marked (`GET /v1/users/{user}/notes`)."""
     core = request.app[CORE]
-    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
-    live = await core.database.read(lambda s: notes.live(s, user_id))
-    said = core.engine.prompt_notes(live)
-    in_prompt = sum(note.num_tokens for note in said)
-    saved = sum(note.num_tokens for note in live) - in_prompt
-    data = [views.note(note) for note in live]
-    body = responses.Notes(object="list", tokens_saved=saved, tokens_in_prompt=in_prompt, data=data)
+    user = await core.gateway.known(author(request, request.match_info["user"]))
+    found = await standing_notes(core.engine, core.database, user)
+    body = responses.Notes(
+        object="list",
+        tokens_saved=found.tokens_saved,
+        tokens_in_prompt=found.tokens_in_prompt,
+        data=[views.note(note, found) for note in found.live],
+    )
     return web.json_response(body)
 
 

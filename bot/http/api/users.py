@@ -2,9 +2,12 @@
 
 import time
 from base64 import b64encode
+from functools import partial
 
 from aiohttp import web
 
+from bot.access.api_keys import OPERATOR
+from bot.access.outside import outside
 from bot.commands import person
 from bot.core.core import Core
 from bot.core.feedback import REASONS
@@ -37,6 +40,9 @@ async def summary(request: web.Request) -> web.Response:
     return web.json_response(
         responses.PersonResponse(
             user=who.display_name,
+            account=who.account,
+            has_key=holder(request) is not OPERATOR,
+            outside=outside(core.settings),
             is_learning=user.is_learning,
             learns_from_follow_ups=user.is_learning and has_follow_ups,
             active_version=user.active_version,
@@ -81,6 +87,7 @@ async def command(request: web.Request) -> web.Response:
     if given.name in ("retry", "feedback"):
         core.gateway.require_ready()
     who = author(request, request.match_info["user"])
+    person.check(core, given, who)
     user_id = await core.gateway.person(who)
     about = Command(given.name, given.argument, body.completion_id)
     said = await person.run(core, user_id, Place("http", body.chat), about, who)
@@ -123,4 +130,7 @@ async def _feedback(core: Core, user: User, limit: int) -> list[responses.Stored
     runs = await core.database.read(lambda s: updates.recent(s, user.id, limit))
     ran = {run.feedback_id: run for run in reversed(runs)}
     ordered = sorted(rows, key=lambda row: row.seq or 0)
-    return [views.feedback(row, stored_outcome(row, ran.get(row.id), user.active_version)) for row in ordered]
+    outcome = partial(
+        stored_outcome, active_version=user.active_version, is_calibrated=core.engine.config.is_calibrated
+    )
+    return [views.feedback(row, outcome(row, ran.get(row.id))) for row in ordered]

@@ -1,20 +1,31 @@
 """CLaaS's request bodies with its own ranges, and its training settings in heed's terms.
 
-Pure. A setting with the same meaning is mapped, one without use here is named with the reason, and any other is taken
-for a setting of heed's own (`learn` in the configuration), which refuses unknown names.
+Pure. CLaaS's own values are on the scale of its engine and its models: a default, which its clients always send, is no
+wish, and another rate or number of steps is so many times heed's own, as calibrated. One without use here is named with
+the reason. What stands in `heed` is in heed's own terms and scale (`learn` in the configuration) and wins; any name
+that CLaaS does not have is taken for one of these, too, and unknown ones are refused.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.http.protocol.bodies import Body
+from bot.http.protocol.bodies import Body, Query
+from engine.config import LearnConfig
 
 LoraId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 MAX_BATCH = 64  # items of one call: each is a lesson of its own
-RENAMED = {"kl_reg_weight": "kl_to_base_weight", "steps_per_batch": "steps"}
+DEFAULTS: dict[str, tuple[float, ...]] = {  # of CLaaS's versions
+    "learning_rate": (3e-5, 5e-5),
+    "alpha": (0.5,),
+    "is_clip": (5.0,),
+    "max_grad_norm": (1.0,),
+    "kl_reg_weight": (0.0, 0.001),
+    "steps_per_batch": (4,),
+}
+RENAMED = {"kl_reg_weight": "kl_to_base_weight"}
 WITHOUT_USE = {
     "teacher_top_k": "heed compares teacher and student on the whole vocabulary; top_k is heed's own setting",
     "teacher_mode": "the base model is the teacher, as with CLaaS's self; teacher is heed's own setting",
@@ -36,16 +47,26 @@ class TrainingBody(Body):
     steps_per_batch: Annotated[int, Field(ge=1)] | None = None
     teacher_mode: Literal["self"] | None = None
     feedback_repetitions: Annotated[int, Field(ge=1)] | None = None
+    heed: dict[str, Any] = Field(default={})
 
     def given(self) -> dict[str, Any]:
         """Return the settings that the client sent."""
         return {name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None}
 
-    def settings(self) -> dict[str, Any]:
-        """Return the sent settings in heed's terms."""
-        kept = {name: value for name, value in self.given().items() if name not in WITHOUT_USE and name != "alpha"}
-        renamed = {RENAMED.get(name, name): value for name, value in kept.items()}
-        return renamed | (divergence(self.alpha) if self.alpha is not None else {})
+    def settings(self, own: LearnConfig) -> dict[str, Any]:
+        """Return the wishes among the sent settings in heed's terms, whose `own` ones are calibrated."""
+        wishes = {name: value for name, value in self.given().items() if value not in DEFAULTS.get(name, ())}
+        meant: dict[str, Any] = {}
+        for name, value in wishes.items():
+            if name == "learning_rate":
+                meant |= {name: min(1.0, own.learning_rate * value / DEFAULTS[name][0]), "parent_rate": own.parent_rate}
+            elif name == "steps_per_batch":
+                meant["steps"] = max(1, round(own.steps * value / DEFAULTS[name][0]))
+            elif name == "alpha":
+                meant |= divergence(value)
+            elif name not in (*WITHOUT_USE, "heed"):
+                meant[RENAMED.get(name, name)] = value
+        return meant | self.heed
 
     def ignored(self) -> dict[str, str]:
         """Return the sent settings without use here, each with the reason."""
@@ -89,13 +110,13 @@ class BatchBody(Body):
     orchestration: OrchestrationBody = OrchestrationBody()
 
 
-class LoraQuery(Body):
+class LoraQuery(Query):
     """The name of one adapter."""
 
     lora_id: LoraId
 
 
-class PrefixQuery(Body):
+class PrefixQuery(Query):
     """The beginning of adapters' names."""
 
     prefix: str = ""

@@ -88,7 +88,7 @@ class _Batch:
             raise BatchRefused(messages.SEVERAL_TRAININGS, "requests")
         for place, item in enumerate(self.items):
             self._check(item, f"requests.{place}")
-        return feedback.training_of(self.core, first.training.settings() or None)
+        return feedback.training_of(self.core, first.training.settings(self.core.engine.config.learn) or None)
 
     def _check(self, item: ItemBody, at: str) -> None:
         for name in () if item.completion_id else ("prompt", "response"):
@@ -146,17 +146,38 @@ class _Batch:
             "ignored": self.items[0].training.ignored(),
             "items": [{**views.lesson(lesson), "completion_id": lesson.feedback.completion_id} for lesson in lessons],
         }
-        is_waiting = any(lesson.outcome.status == "queued" for lesson in lessons)
         return {
-            "status": "queued" if is_waiting else "ok",
+            "status": status_of(lessons),
             "request_id": request_id(self.request),
             "lora_id": lora_id,
             "distill_result": {"lora_id": lora_id, "metadata": metadata},
             "vllm": {"slept": False, "woke": False},
-            "feedback_log_path": None,
+            "feedback_log_path": f"/v1/feedback/{lessons[0].feedback.id}",
             "timing_ms": timing_ms,
             "batch_size": len(lessons),
         }
+
+
+def status_of(lessons: Sequence[LessonResult]) -> responses.BatchStatus:
+    """Return the status of a whole call: `ok` only if every item was taken in."""
+    statuses = {lesson.outcome.status for lesson in lessons}
+    if "queued" in statuses:
+        return "queued"
+    if statuses <= {"learned", "kept"}:
+        return "ok"
+    return "partly" if statuses & {"learned", "kept"} else "rejected"
+
+
+@gives(None, also={302: None})
+async def dashboard(_: web.Request) -> web.Response:
+    """Lead to heed's dashboard of updates (`GET /v1/dashboard`)."""
+    raise web.HTTPFound("/admin/updates")
+
+
+@gives(None, also={302: None})
+async def evals(_: web.Request) -> web.Response:
+    """Lead to heed's dashboard of measurements (`GET /v1/eval`)."""
+    raise web.HTTPFound("/admin/evals")
 
 
 def figures(lessons: Sequence[LessonResult], answers: Sequence[Completion]) -> responses.BatchMetrics:

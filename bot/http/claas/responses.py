@@ -78,14 +78,20 @@ class Timing(JsonResponse):
     total: int
 
 
-class BatchTaught(JsonResponse):
-    """The results of a call's items; `queued` if any of them still waits."""
+BatchStatus = Literal["ok", "partly", "rejected", "queued"]
 
-    status: Literal["ok", "queued"]
+
+class BatchTaught(JsonResponse):
+    """The results of a call's items: `queued` if any still waits, else if all, some or none of them were taken in.
+
+    `feedback_log_path` is the path of the first item's record in heed's API.
+    """
+
+    status: BatchStatus
     request_id: str
     lora_id: str
     distill_result: DistillResult
     vllm: EngineSleep
-    feedback_log_path: None
+    feedback_log_path: str
     timing_ms: Timing
     batch_size: int

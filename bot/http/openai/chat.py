@@ -14,26 +14,33 @@ from typing import Any, ClassVar, TypeVar
 
 from aiohttp import web
 
+from bot.access.api_keys import OPERATOR
 from bot.core.core import Core
 from bot.core.gateway import Turn, check_text, choice_id
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
-from bot.http.openai import responses
+from bot.http.api import feedback
+from bot.http.openai import parameters, replays, responses
 from bot.http.openai.models import asker
-from bot.http.openai.tools import tools_of
+from bot.http.openai.tools import choice_of, tools_of
 from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
-from bot.http.protocol.auth import spend
+from bot.http.protocol.auth import author, holder, spend
 from bot.http.protocol.errors import body_of
 from bot.http.protocol.openapi import gives
-from engine.requests import Delta, GenerateResult, Sampling
+from bot.http.protocol.responses import Stopped
+from engine.requests import STOPPED, ChatMessage, Delta, GenerateResult, Sampling
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
 PIECE_INTERVAL_S = 0.04
-CHOSEN = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")  # by the caller, else defaults
-ANSWERING = (404, 504)  # refusals of every call that asks for an answer
+LEAST_LOGPROB = -9999.0  # of a token that cannot be: JSON has no infinity
+CHOSEN = (  # by the caller, else defaults
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty",
+    "logit_bias", "seed",
+)  # fmt: skip
+ANSWERING = (404, 409, 504)  # refusals of every call that asks for an answer
 
 
 @gives(None, refuses=(404,))
@@ -42,19 +49,41 @@ async def embeddings(_: web.Request) -> web.Response:
     raise NotFound(messages.NO_EMBEDDINGS)
 
 
-@gives(responses.ChatCompletion, takes=bodies.ChatBody, streams=responses.ChatPiece, refuses=ANSWERING)
+@gives(Stopped, asks=bodies.UserQuery)
+async def stop(request: web.Request) -> web.Response:
+    """End an answer that is being written; what there is is stored (`POST /v1/chat/completions/{id}/stop`)."""
+    core = request.app[CORE]
+    user = await core.gateway.known(author(request, bodies.query(request, bodies.UserQuery).user))
+    return web.json_response(Stopped(stopped=core.gateway.stop(user.id, request.match_info["id"])))
+
+
+@gives(
+    responses.ChatCompletion,
+    takes=bodies.ChatBody,
+    streams=responses.ChatPiece,
+    headers={feedback.KEY_HEADER: feedback.KEY},
+    refuses=ANSWERING,
+)
 async def chat_completions(request: web.Request) -> web.StreamResponse:
     """Answer a conversation, whole or as a stream of events (`POST /v1/chat/completions`)."""
     core = request.app[CORE]
-    body = await bodies.read(request, bodies.ChatBody)
+    body = await parameters.read(request, bodies.ChatBody)
     core.gateway.require_ready()
-    return await answered(request, ChatCall(core, body, await turns_of(core, body, await asker(request, body))))
+    turns = await turns_of(core, body, await asker(request, body))
+    return await answered(request, ChatCall(core, body, replays.keyed(request, body, turns)))
 
 
 async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse:
     """Return the response to a call: a stream of events, or everything at once."""
-    await spend(request, "messages", len(call.turns))
-    streams = [call.core.gateway.stream(turn) for turn in call.turns]
+    who = holder(request)
+    owner = "" if who is OPERATOR else f"key {who.account}"
+    known = await replays.stored(call.core, call.turns)
+    if len(known) < len(call.turns):
+        await spend(request, "messages", len(call.turns) - len(known))
+    streams = [
+        replays.replayed(known[index]) if index in known else call.core.gateway.stream(replace(turn, owner=owner))
+        for index, turn in enumerate(call.turns)
+    ]
     if call.body.stream:
         async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:
             return await _stream(request, call, pieces)
@@ -100,10 +129,12 @@ class ChatCall:
     def choice(self, index: int) -> Json:
         """Return one finished choice."""
         result = self.results[index]
+        words = {"content": result.said.strip() or None, "tool_calls": result.tool_calls}
+        said = words if result.tool_calls else {"content": result.text}
         return {
             "index": index,
-            "message": {"role": "assistant", "content": result.text, **_thoughts(result.reasoning)},
-            "finish_reason": result.finish_reason,
+            "message": {"role": "assistant", **said, **_thoughts(result.reasoning)},
+            "finish_reason": finish_reason(result),
             "logprobs": {"content": self.logprobs[index]} if self.body.logprobs else None,
         }
 
@@ -115,14 +146,15 @@ class ChatCall:
     def chunk(self, index: int, delta: Delta, entries: list[Json]) -> Json:
         """Return one piece of a stream."""
         logprobs = {"content": entries} if entries else None
-        words = {"content": delta.text} if delta.text or not delta.reasoning else {}
-        shown = {**_thoughts(delta.reasoning), **words}
+        words = {"content": delta.text} if delta.text or not (delta.reasoning or delta.tool_calls) else {}
+        calls = {"tool_calls": delta.tool_calls} if delta.tool_calls else {}
+        shown = {**_thoughts(delta.reasoning), **words, **calls}
         return self._piece({"index": index, "delta": shown, "finish_reason": None, "logprobs": logprobs})
 
     def last_chunk(self, index: int) -> Json:
         """Return the last piece of a choice, with its finish reason and heed's own fields."""
         result = self.results[index]
-        end = {"index": index, "delta": {}, "finish_reason": result.finish_reason, "logprobs": None}
+        end = {"index": index, "delta": {}, "finish_reason": finish_reason(result), "logprobs": None}
         return {**self._piece(end), "heed": heed_info(result)}
 
     def usage_chunk(self) -> Json:
@@ -152,19 +184,29 @@ class ChatCall:
         entries = []
         for token_id, logprob, top in zip(delta.token_ids, delta.logprobs, tops, strict=True):
             ranked = sorted(top.items(), key=lambda item: -item[1])[: self.body.top_logprobs or 0]
-            others = [token_entry(other, value) for other, value in ranked]
-            entries.append({**token_entry(token_id, logprob), "top_logprobs": others})
+            others = [self._token(other, value) for other, value in ranked]
+            entries.append({**self._token(token_id, logprob), "top_logprobs": others})
         return entries
 
-
-def token_entry(token_id: int, logprob: float) -> responses.Token:
-    """Return one token for OpenAI's `logprobs`, by its exact id as with vLLM's return_tokens_as_token_ids."""
-    return responses.Token(token=f"token_id:{token_id}", logprob=logprob, bytes=None)
+    def _token(self, token_id: int, logprob: float) -> responses.Token:
+        content = self.core.engine.skills.token_bytes(token_id)
+        is_named = self.body.return_tokens_as_token_ids
+        return responses.Token(
+            token=f"token_id:{token_id}" if is_named else content.decode(errors="replace"),
+            logprob=max(logprob, LEAST_LOGPROB),
+            bytes=list(content),
+        )
 
 
 def _thoughts(reasoning: str) -> responses.Thoughts:
     """Return the model's reasoning, if there is any, in the field that servers of reasoning models use."""
     return {"reasoning_content": reasoning} if reasoning else {}
+
+
+def finish_reason(result: GenerateResult) -> str:
+    """Return why an answer ended, in OpenAI's words: one that the person stopped has ended with `stop`."""
+    reason = "stop" if result.finish_reason == STOPPED else result.finish_reason
+    return "tool_calls" if result.tool_calls and reason == "stop" else reason
 
 
 def heed_info(result: GenerateResult) -> responses.HeedInfo:
@@ -174,13 +216,12 @@ def heed_info(result: GenerateResult) -> responses.HeedInfo:
         notes=result.notes,
         time_to_first_token_s=result.time_to_first_token_s,
         duration_s=result.duration_s,
+        waited_s=result.waited_s,
     )
 
 
 def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
     """Return the sampling parameters of the body, with heed's defaults for the others. Raises InvalidField."""
-    if body.top_logprobs and not body.logprobs:
-        raise InvalidField(messages.LOGPROBS_NEEDED, "top_logprobs")
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
     chosen = {name: value for name in CHOSEN if (value := getattr(body, name)) is not None}
     return replace(
@@ -188,8 +229,22 @@ def sampling(body: bodies.ChatBody, default: Sampling) -> Sampling:
         **chosen,
         max_tokens=body.max_completion_tokens or body.max_tokens or default.max_tokens,
         stop=tuple(stop),
-        top_logprobs=body.top_logprobs or 0,
+        top_logprobs=(body.top_logprobs or 0) if body.logprobs else 0,
+        json_schema=schema_of(body.response_format),
+        tool_choice=choice_of(body),
+        parallel_tool_calls=body.parallel_tool_calls,
     )
+
+
+def schema_of(wanted: bodies.ResponseFormatBody | None) -> Json | None:
+    """Return the JSON schema that an answer has to fit, None for text. Raises InvalidField."""
+    if wanted is None or wanted.type == "text":
+        return None
+    if wanted.type == "json_object":
+        return {"type": "object"}
+    if wanted.json_schema is None or not wanted.json_schema.json_schema:
+        raise InvalidField(messages.SCHEMA_MISSING, "response_format.json_schema.schema")
+    return wanted.json_schema.json_schema
 
 
 async def paced(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
@@ -248,13 +303,13 @@ async def turns_of(core: Core, body: bodies.ChatBody, who: Author) -> list[Turn]
 
 async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
     gateway = core.gateway
-    tools = tools_of(body, gateway.settings.text_limit_chars)
+    tools = tools_of(body, core.engine.skills, gateway.settings.text_limit_chars)
     wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
         raise InvalidField(messages.ONE_ANSWER, "n")
     if body.heed.regenerate:
-        dropped = await gateway.completion(await gateway.person(who), body.heed.regenerate)
+        dropped = await gateway.completion((await gateway.known(who)).id, body.heed.regenerate)
         return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
     conversation = messages_of(body.messages, gateway.settings.text_limit_chars)
     if body.heed.chat is None:
@@ -264,7 +319,7 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
     return await gateway.turn(Message(who, Place("http", body.heed.chat), conversation[0]["content"]), wanted, **wishes)
 
 
-def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[dict[str, str]]:
+def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[ChatMessage]:
     """Return a conversation that ends with a question. Raises InvalidField."""
     conversation = [message.plain() for message in given]
     asked = [message["content"] for message in conversation if message["role"] == "user"]
@@ -274,6 +329,8 @@ def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[d
         raise InvalidField(messages.EMPTY_MESSAGE, "messages")
     for message in conversation:
         check_text(message["content"], limit_chars, "messages")
+        for call in message.get("tool_calls", ()):
+            check_text(call["function"]["arguments"], limit_chars, "messages")
     return conversation
 
 
@@ -302,7 +359,7 @@ async def _stream(request: web.Request, call: ChatCall, pieces: AsyncIterator[tu
 async def _forward(response: web.StreamResponse, call: ChatCall, piece: tuple[int, Delta]) -> None:
     index, delta = piece
     entries = call.take(index, delta)
-    if delta.text or delta.reasoning or entries:
+    if delta.text or delta.reasoning or delta.tool_calls or entries:
         await _send(response, call.chunk(index, delta, entries))
     if delta.result is not None:
         await _send(response, call.last_chunk(index))

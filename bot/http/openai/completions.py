@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from bot.core.gateway import check_text
-from bot.errors import InvalidField
-from bot.http.openai import responses
-from bot.http.openai.chat import ANSWERING, ChatCall, answered, turns_of
+from bot.errors import InvalidField, NotSupported
+from bot.http.api import feedback
+from bot.http.openai import parameters, replays, responses
+from bot.http.openai.chat import ANSWERING, ChatCall, answered, finish_reason, turns_of
 from bot.http.openai.models import asker
 from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
@@ -22,15 +23,21 @@ from engine.requests import Delta
 Json = dict[str, Any]
 
 
-@gives(responses.TextCompletion, takes=bodies.TextBody, streams=responses.TextCompletion, refuses=ANSWERING)
+@gives(
+    responses.TextCompletion,
+    takes=bodies.TextBody,
+    streams=responses.TextCompletion,
+    headers={feedback.KEY_HEADER: feedback.KEY},
+    refuses=ANSWERING,
+)
 async def completions(request: web.Request) -> web.StreamResponse:
     """Answer a prompt in OpenAI's older form, whole or as a stream of events (`POST /v1/completions`)."""
     core = request.app[CORE]
-    body = await bodies.read(request, bodies.TextBody)
+    body = await parameters.read(request, bodies.TextBody)
     core.gateway.require_ready()
     chat = chat_of(body, core.gateway.settings.text_limit_chars)
     turns = await turns_of(core, chat, await asker(request, body))
-    return await answered(request, TextCall(core, chat, turns))
+    return await answered(request, TextCall(core, chat, replays.keyed(request, chat, turns)))
 
 
 def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
@@ -41,7 +48,9 @@ def chat_of(body: bodies.TextBody, limit_chars: int) -> bodies.ChatBody:
     if not prompts[0].strip():
         raise InvalidField(messages.EMPTY_PROMPT, "prompt")
     check_text(prompts[0], limit_chars, "prompt")
-    same = body.model_dump(exclude={"prompt", "echo", "suffix", "logprobs"})
+    if body.best_of is not None and body.best_of != body.n:
+        raise NotSupported(messages.NO_BEST_OF, "best_of")
+    same = body.model_dump(exclude={"prompt", "echo", "suffix", "logprobs", "best_of"})
     logprobs = {"logprobs": body.logprobs is not None, "top_logprobs": body.logprobs}
     return bodies.ChatBody.model_validate({**same, **logprobs, "messages": [{"role": "user", "content": prompts[0]}]})
 
@@ -56,7 +65,7 @@ class TextCall(ChatCall):
         """Return one finished choice."""
         result = self.results[index]
         logprobs = as_lists(self.logprobs[index]) if self.body.logprobs else None
-        return {"index": index, "text": result.text, "finish_reason": result.finish_reason, "logprobs": logprobs}
+        return {"index": index, "text": result.text, "finish_reason": finish_reason(result), "logprobs": logprobs}
 
     def first_chunks(self) -> list[Json]:
         """Return no pieces: nothing comes before the first word."""
@@ -69,7 +78,7 @@ class TextCall(ChatCall):
 
     def last_chunk(self, index: int) -> Json:
         """Return the last piece of a choice, with its finish reason."""
-        reason = self.results[index].finish_reason
+        reason = finish_reason(self.results[index])
         return self._piece({"index": index, "text": "", "finish_reason": reason, "logprobs": None})
 
 

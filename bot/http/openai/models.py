@@ -9,7 +9,7 @@ import re
 from aiohttp import web
 
 from bot.access.api_keys import OPERATOR
-from bot.errors import InvalidField, NotFound
+from bot.errors import InvalidField, UnknownModel
 from bot.events import Author
 from bot.http.claas.adapters import canonical, names_of
 from bot.http.openai import responses
@@ -33,17 +33,18 @@ async def one_model(request: web.Request) -> web.Response:
     """Return one model (`GET /v1/models/{model}`)."""
     name = request.match_info["model"]
     if name not in OWN_MODELS and await _adapter(request, name) is None:
-        raise NotFound(_no_model(name), "model")
+        raise UnknownModel(_no_model(name), "model")
     return web.json_response(_model(request, name))
 
 
 async def asker(request: web.Request, body: ModelBody) -> Author:
-    """Return the account that a call to a model speaks for. Raises InvalidField if there is no such model."""
+    """Return the account that a call to a model speaks for. Raises UnknownModel, or InvalidField for a person's name
+    beside another's adapter."""
     if body.model in OWN_MODELS:
         return author(request, body.user)
     name = await _adapter(request, body.model)
     if name is None:
-        raise InvalidField(_no_model(body.model), "model")
+        raise UnknownModel(_no_model(body.model), "model")
     if body.user.strip() not in ("", name):
         raise InvalidField(messages.MODEL_IS_ADAPTER.format(name=name), "user")
     return author(request, name)

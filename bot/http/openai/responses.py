@@ -4,7 +4,7 @@ from typing import Literal, NotRequired
 
 from bot.http.protocol.responses import JsonResponse
 
-Finish = Literal["stop", "length", "abort"]
+Finish = Literal["stop", "length", "tool_calls", "abort"]
 
 
 class Model(JsonResponse):
@@ -45,14 +45,15 @@ class HeedInfo(JsonResponse):
     notes: list[str]
     time_to_first_token_s: float
     duration_s: float
+    waited_s: float
 
 
 class Token(JsonResponse):
-    """A token by its id, `token_id:7`, with its log-probability in nats."""
+    """A token's text, or its id (`token_id:7`) if that was asked for, its log-probability in nats, and its bytes."""
 
     token: str
     logprob: float
-    bytes: None
+    bytes: list[int]
 
 
 class ScoredToken(Token):
@@ -73,11 +74,28 @@ class Thoughts(JsonResponse):
     reasoning_content: NotRequired[str]
 
 
+class FunctionCall(JsonResponse):
+    """A function and its arguments as JSON text, or a piece of them."""
+
+    name: NotRequired[str]
+    arguments: str
+
+
+class ToolCall(JsonResponse):
+    """A call that the model makes; in a stream a piece of one, by its index."""
+
+    index: NotRequired[int]
+    id: NotRequired[str]
+    type: NotRequired[Literal["function"]]
+    function: FunctionCall
+
+
 class AssistantMessage(Thoughts):
-    """An answer's words."""
+    """An answer's words, and the calls that the model makes; an answer may be calls alone."""
 
     role: Literal["assistant"]
-    content: str
+    content: str | None
+    tool_calls: NotRequired[list[ToolCall]]
 
 
 class ChatChoice(JsonResponse):
@@ -106,6 +124,7 @@ class ChunkDelta(Thoughts):
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
+    tool_calls: NotRequired[list[ToolCall]]
 
 
 class ChatPieceChoice(JsonResponse):

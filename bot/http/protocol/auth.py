@@ -17,11 +17,13 @@ from bot.core.core import Core
 from bot.errors import InvalidField, NotAuthorised, OriginRefused
 from bot.events import Author
 from bot.http.protocol import messages, scopes
+from bot.http.protocol.addresses import client_address
 from bot.http.protocol.app_keys import CORE, PLATFORMS
 from storage.people.api_keys import Spending
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 GUARDED = ("/v1/", "/api/", "/metrics")
+LEADING_ON = ("/v1/dashboard", "/v1/eval")  # to the dashboards, which have a guard of their own
 _HOLDER = web.RequestKey("holder", Holder)
 
 
@@ -33,7 +35,8 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     core = request.app[CORE]
     await _check_host(request, core)
     _check_origin(request, core.settings.http)
-    if request.path.startswith(GUARDED) and await core.keys.is_needed():
+    is_guarded = request.path.startswith(GUARDED) and request.path not in LEADING_ON
+    if is_guarded and await core.keys.is_needed():
         request[_HOLDER] = await _key_holder(request)
         scopes.check(request, request[_HOLDER])
     return await handler(request)
@@ -47,13 +50,13 @@ def holder(request: web.Request) -> Holder:
 
 def author(request: web.Request, user: str = "", param: str = "user") -> Author:
     """Return the account a request speaks for; `user` is the name it gave as `param`. Raises InvalidField."""
-    who = holder(request)
+    who, address = holder(request), client_address(request)
     name = _check_name(user.strip(), param)
     if who is OPERATOR:
-        return Author("http", name or LOCAL_USER, name or LOCAL_USER)
+        return Author("http", name or LOCAL_USER, name or LOCAL_USER, address=address)
     if name in ("", LOCAL_USER, who.account):
-        return Author("http", who.account, who.account, who.is_admin)
-    return Author("http", f"{who.account}/{name}", name, who.is_admin)
+        return Author("http", who.account, who.account, who.is_admin, address)
+    return Author("http", f"{who.account}/{name}", name, who.is_admin, address)
 
 
 async def spend(request: web.Request, what: Spending, number: int = 1) -> None:
@@ -71,7 +74,7 @@ async def _key_holder(request: web.Request) -> Holder:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     found = await request.app[CORE].keys.holder(given.strip())
     if found is None or scheme.lower() != "bearer":
-        raise NotAuthorised(messages.KEY_NEEDED)
+        raise NotAuthorised(messages.WRONG_KEY if given.strip() else messages.KEY_NEEDED)
     return found
 
 

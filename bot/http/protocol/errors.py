@@ -21,24 +21,32 @@ from engine.errors import (
     LearningImpossible,
     NothingToUndo,
     PromptTooLongError,
+    RequestRefused,
 )
-from storage.errors import IdempotencyConflict, NotStorable, RowNotFound, StorageError, VersionStateError
+from storage.errors import (
+    IdempotencyConflict,
+    NotStorable,
+    RowNotFound,
+    StorageError,
+    VersionStateError,
+    without_folders,
+)
 
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = "5"
-_KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
-    (RowNotFound, 404, "not_found_error"),
-    (IdempotencyConflict, 422, "invalid_request_error"),
-    (NotStorable, 422, "invalid_request_error"),
-    (VersionStateError, 422, "invalid_request_error"),
-    (PromptTooLongError, 422, "invalid_request_error"),
-    (AdapterRefused, 422, "invalid_request_error"),
-    (BatchNotKept, 404, "not_found_error"),
-    (NothingToUndo, 409, "invalid_request_error"),
-    (LearningImpossible, 409, "invalid_request_error"),
-    (EngineRestarting, 503, "not_ready_error"),
-    (EngineDown, 503, "not_ready_error"),
+_KNOWN: tuple[tuple[type[Exception], int, str, str | None, str | None], ...] = (  # status, type, code, param
+    (RowNotFound, 404, "not_found_error", None, None),
+    (IdempotencyConflict, 422, "invalid_request_error", "idempotency_key_reused", "Idempotency-Key"),
+    (NotStorable, 400, "invalid_request_error", "invalid_value", None),
+    (VersionStateError, 400, "invalid_request_error", None, None),
+    (PromptTooLongError, 400, "invalid_request_error", "context_length_exceeded", "messages"),
+    (AdapterRefused, 400, "invalid_request_error", None, None),
+    (BatchNotKept, 404, "not_found_error", None, None),
+    (NothingToUndo, 409, "invalid_request_error", None, None),
+    (LearningImpossible, 409, "invalid_request_error", None, None),
+    (EngineRestarting, 503, "not_ready_error", None, None),
+    (EngineDown, 503, "not_ready_error", None, None),
 )
 
 
@@ -63,21 +71,23 @@ async def as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
 def body_of(request: web.Request, error: Exception) -> tuple[int, responses.Refusal]:
     """Return the status and the body for `error`. An unexpected one is logged and counted."""
     if isinstance(error, RequestError):
-        return error.status, _body(error.kind, error.message, error.param)
-    for kind, status, name in _KNOWN:
+        return error.status, _body(error.kind, error.message, error.param, error.code)
+    if isinstance(error, RequestRefused):
+        return 400, _body("invalid_request_error", str(error), error.param, "invalid_value")
+    for kind, status, name, code, param in _KNOWN:
         if isinstance(error, kind):
-            return status, _body(name, str(error), None)
+            return status, _body(name, without_folders(str(error)), param, code)
     if isinstance(error, BotError | EngineError | StorageError):
         logger.error("%s %s (%s): %s", request.method, request.path, request_id(request), error)
         status = 503 if error.retryable else 500
-        return status, _body("server_error", str(error), None)
+        return status, _body("server_error", without_folders(str(error)))
     logger.error("%s %s (%s) failed", request.method, request.path, request_id(request), exc_info=error)
     request.app[CORE].metrics.errors.labels("http").inc()
-    return 500, _body("server_error", messages.UNEXPECTED, None)
+    return 500, _body("server_error", messages.UNEXPECTED)
 
 
-def _body(kind: str, message: str, param: str | None) -> responses.Refusal:
-    return responses.Refusal(error={"type": kind, "message": message, "param": param, "code": None})
+def _body(kind: str, message: str, param: str | None = None, code: str | None = None) -> responses.Refusal:
+    return responses.Refusal(error={"type": kind, "message": message, "param": param, "code": code})
 
 
 def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
@@ -89,7 +99,7 @@ def _of_http(request: web.Request, error: web.HTTPException) -> web.Response:
         405: messages.NO_SUCH_METHOD.format(method=request.method, path=path),
         413: messages.REQUEST_TOO_LARGE.format(limit_bytes=limit_bytes),
     }
-    body = _body("not_found_error" if error.status == 404 else "invalid_request_error", "", None)
+    body = _body("not_found_error" if error.status == 404 else "invalid_request_error", "")
     body["error"]["message"] = sentences.get(error.status, f"{error.reason}.")
     headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
     return web.json_response(body, status=error.status, headers=headers)

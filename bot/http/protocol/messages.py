@@ -13,6 +13,7 @@ NOTHING_AT_PATH = "There is nothing at {path}."
 NO_SUCH_METHOD = "{method} is not possible at {path}."
 REQUEST_TOO_LARGE = "The request is larger than {limit_bytes} bytes."
 FILE_TOO_LARGE = "The file is larger than {limit_bytes} bytes."
+BODY_TOO_SLOW = "The body of the request came too slowly. Send it again."
 UNREADABLE = "The body does not match its Content-Encoding or Transfer-Encoding."
 NOT_JSON = "The body is not JSON."
 NOT_AN_OBJECT = "The body is not a JSON object."
@@ -20,6 +21,7 @@ NO_FILE = "There is no file {name}."
 
 # Who is calling
 KEY_NEEDED = "An API key is needed. Send it as `Authorization: Bearer <key>`."
+WRONG_KEY = "heed does not know this API key."
 SCOPE_MISSING = "This API key does not have the scope {scope!r}."
 UNKNOWN_HOST = "heed does not answer to this host name. Add it to HEED_HTTP_ALLOWED_HOSTS."
 OTHER_ORIGIN = "heed accepts requests from its own page only."
@@ -30,15 +32,22 @@ UNKNOWN_PERSON = "heed does not know this person."
 NO_EMBEDDINGS = "heed makes no embeddings. Its model only writes answers."
 NO_MODEL = "There is no model {name}. Use {models}."
 MODEL_IS_ADAPTER = "The model {name} is a person's adapter. Leave out user."
-LOGPROBS_NEEDED = "top_logprobs needs logprobs: true."
 ONE_ANSWER = "A conversation that heed stores has one answer a turn. Leave n at 1."
 ONE_MESSAGE = "heed stores this conversation. Send only the new message."
 LAST_ROLE = "messages must have a message of the role user, and end with one of the role user or tool."
 EMPTY_MESSAGE = "The message is empty."
 EMPTY_PROMPT = "The prompt is empty."
 ONE_PROMPT = "heed answers one prompt per call. For several answers to it, set n."
-TOOL_NOT_FORCED = "heed cannot force the model to call a tool. tool_choice must be 'auto' or 'none'."
+NO_BEST_OF = "heed does not choose among answers. For several answers, set n."
+NO_TOOLS = "The model that runs does not know tools. Leave out tools, or run another model."
+TOOL_NOT_FORCED = "The model that runs cannot be made to call a tool. tool_choice must be 'auto' or 'none'."
+NO_SUCH_TOOL = "There is no such tool. tool_choice must name one that is in tools."
+TOPS_NOT_KEPT = "heed does not keep the likeliest tokens of an answer. Leave out top_logprobs, or {header}."
+KEY_REUSED = "This {header} belongs to a call with another body. Use a new one."
+SCHEMA_MISSING = "There is no schema. Give one, or ask for the type 'json_object'."
 TOOLS_NOT_JSON = "A tool contains a value that JSON cannot hold, or too many levels of nesting."
+
+NO_CHAT = "There is no conversation {name}."
 
 # Feedback
 RETRY_NEEDS_WAIT = "retry needs wait: true."
@@ -73,7 +82,7 @@ NO_ORIGIN = "A form of the dashboards must come with its Origin."
 MINUTES = "minutes must be one of {choices}."
 NO_SUMMARY = "This is no summary.json of `heed eval`."
 NO_ROW_NUMBER = "before must be the number of a row."
-NO_PERSON_ID = "after must be the id of a person."
+NO_PLACE = "after must be a place in the list of people, as a link to more has it."
 NO_VERSION_NUMBER = "version must be a whole number."
 
 MAX_INPUT_CHARS = 40  # of a wrong value that a message repeats
@@ -98,6 +107,8 @@ _WRONG_FIELD = {
     "model_type": "must be an object{input}",
     "model_attributes_type": "must be an object{input}",
     "literal_error": "must be {expected}{input}",
+    "words_only": "is of the type {kind!r}, and heed reads words. Send text alone",
+    "no_content": "has no content",
     "greater_than": "must be greater than {gt}{input}",
     "greater_than_equal": "must be at least {ge}{input}",
     "less_than": "must be less than {lt}{input}",

@@ -43,13 +43,14 @@ EVENTS = "text/event-stream"
 PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # further statuses of a file
 _PATH = re.compile(r" \(`[A-Z]+ /[^`]*`\)")  # " (`POST /v1/score`)" in a docstring
 _WHY = {
-    400: "The body is not a JSON object, or its parts do not fit together.",
+    400: "The body is not a JSON object, its parts do not fit together, or one field (`param`) is wrong. "
+    "Nothing was changed.",
     401: "There is no API key, or an unknown one.",
     403: "The request comes from another site's page, names an unknown host, or its API key may not do this.",
     404: "There is no such thing for this person.",
     409: "This is not possible in the current state.",
     413: "The body is too large.",
-    422: "One field is wrong; `param` names it. Nothing was changed.",
+    422: "The idempotency key belongs to another call.",
     429: "Too many answers are being written at once, or the API key has used up its daily quota.",
     500: messages.UNEXPECTED,
     503: "heed is still starting, or a part of it is down for now.",
@@ -69,7 +70,7 @@ class CallSpec:
     gives: Content
     takes: Content = None
     needs_body: bool = True  # if it takes one
-    asks: type[bodies.Body] | None = None  # the query's fields
+    asks: type[bodies.Query] | None = None  # the query's fields
     headers: Mapping[str, Json] | None = None  # request headers by name
     refuses: tuple[int, ...] = ()
     streams: Content = None  # each event, if the answer may come as a stream
@@ -216,9 +217,11 @@ def _refusals(path: str, call: CallSpec) -> Json:
     if path.startswith(GUARDED):
         statuses |= {401, 429, 503}
     if call.takes is not None:
-        statuses |= {400, 413, 422}
-    if call.asks is not None or "{user}" in path:
+        statuses |= {400, 413}
+    if call.headers:
         statuses |= {422}
+    if call.asks is not None or "{user}" in path:
+        statuses |= {400}
     statuses -= {int(status) for status in call.also or {}}
     return {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
 

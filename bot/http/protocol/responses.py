@@ -21,12 +21,12 @@ JsonResponse.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[at
 
 
 class Fault(JsonResponse):
-    """An error: its kind, a sentence, and the wrong field if one is at fault."""
+    """An error: its kind, a sentence, the wrong field if one is at fault, and OpenAI's code for it if there is one."""
 
     type: str
     message: str
     param: str | None
-    code: None
+    code: str | None
 
 
 class Refusal(JsonResponse):
@@ -141,6 +141,7 @@ class StoredFeedback(JsonResponse):
     scope: str
     reading: str
     is_unsure: bool
+    uncalibrated: bool
     update: UpdateResponse | None
 
 
@@ -242,11 +243,15 @@ class Undone(JsonResponse):
 
 
 class NoteResponse(JsonResponse):
-    """A standing note: its state, how much of it the weights hold by the last probe, and its prompt tokens."""
+    """A standing note: its state, how much of it the weights hold by the last probe, and its prompt tokens.
+
+    `in_prompt`: the next answer gets it, with any question. The state `waiting`: the prompt has no room for it.
+    """
 
     id: str
     text: str
     state: str
+    in_prompt: bool
     probe: float | None
     num_tokens: int
     learned_version: int | None
@@ -254,7 +259,7 @@ class NoteResponse(JsonResponse):
 
 
 class Notes(JsonResponse):
-    """A person's standing notes, oldest first, with the tokens of those in the prompt and of those that are not."""
+    """A person's standing notes, oldest first, with the tokens of those in the prompt and in the weights."""
 
     object: Literal["list"]
     tokens_saved: int
@@ -284,9 +289,15 @@ class BetterAnswerResponse(JsonResponse):
 
 
 class PersonResponse(JsonResponse):
-    """A person's settings and the state of their adapter."""
+    """A person's settings and the state of their adapter.
+
+    `account`: whom a call speaks for, its key's holder first. `outside`: what leaves heed's machine; empty: nothing.
+    """
 
     user: str
+    account: str
+    has_key: bool
+    outside: list[str]
     is_learning: bool
     learns_from_follow_ups: bool
     active_version: int
@@ -317,6 +328,12 @@ class History(JsonResponse):
 
     object: Literal["list"]
     data: list[list[TurnResponse]]
+
+
+class Stopped(JsonResponse):
+    """The answer that ends now; False if it was not being written any more."""
+
+    stopped: bool
 
 
 class FileResponse(JsonResponse):

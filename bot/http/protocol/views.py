@@ -6,6 +6,7 @@ from typing import cast
 from bot.commands import texts
 from bot.core.gateway import question
 from bot.core.lessons import LessonResult
+from bot.core.standing_notes import StandingNotes
 from bot.http.protocol import responses
 from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress
 from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun
@@ -22,7 +23,7 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
         "taken_back": result.is_taken_back,
         "reading": outcome.reading,
         "is_unsure": outcome.is_unsure,
-        "uncalibrated": outcome.status == "learned" and not outcome.is_calibrated,
+        "uncalibrated": _is_uncalibrated(outcome),
         "url": f"/v1/feedback/{result.feedback.id}" if outcome.status == "queued" else "",
         "update": update(outcome),
         "retry": retry(result.retry) if result.retry else None,
@@ -33,6 +34,11 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
         "adapter_version": outcome.adapter_version,
     }
     return cast(responses.LessonResponse, required | {name: value for name, value in optional.items() if value})
+
+
+def _is_uncalibrated(outcome: LearnOutcome) -> bool:
+    """Return True for a lesson that was learned at an estimated rate, past estimated gates."""
+    return outcome.status == "learned" and not outcome.is_calibrated
 
 
 def update(outcome: LearnOutcome) -> responses.UpdateResponse | None:
@@ -109,6 +115,7 @@ def feedback(row: Feedback, outcome: LearnOutcome) -> responses.StoredFeedback:
         "scope": row.scope,
         "reading": row.reading,
         "is_unsure": row.is_unsure,
+        "uncalibrated": _is_uncalibrated(outcome),
         "update": update(outcome),
     }
 
@@ -128,12 +135,13 @@ def cancelled(outcome: LearnOutcome) -> responses.Cancelled:
     }
 
 
-def note(row: Note) -> responses.NoteResponse:
-    """Return one standing note."""
+def note(row: Note, standing: StandingNotes) -> responses.NoteResponse:
+    """Return one of a person's standing notes."""
     return {
         "id": row.id,
         "text": row.text,
-        "state": row.state,
+        "state": standing.state(row),
+        "in_prompt": row.id in standing.in_prompt,
         "probe": row.probe,
         "num_tokens": row.num_tokens,
         "learned_version": row.learned_version,

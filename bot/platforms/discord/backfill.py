@@ -120,6 +120,8 @@ class DiscordBackfill:
                 await self._one(message, is_private, watermarks, is_new=int(message["id"]) > after)
             except MALFORMED as error:
                 logger.warning("a message in a chat's history makes no sense: %s", type(error).__name__)
+            except (Gone, Refused) as error:  # of its reactions: it was deleted meanwhile, or has none of this emoji
+                logger.info("a message in a chat's history could not be looked into: %s", type(error).__name__)
 
     async def _one(self, message: Json, is_private: bool, watermarks: Watermarks, *, is_new: bool) -> None:
         if str(message["author"]["id"]) == self._bot_id:

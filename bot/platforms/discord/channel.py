@@ -107,6 +107,10 @@ class DiscordChannel:
         """Change a message of heed's. Raises ChannelError."""
         await self._messages.edit(place, message_id, text, rows)
 
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message of heed's. Raises ChannelError."""
+        await self._messages.take_buttons(place, message_id)
+
     async def draft(self, place: Place, draft_id: int, text: str) -> None:
         """Discord has no drafts. Raises NotOffered."""
         raise NotOffered("Discord has no drafts")

@@ -52,7 +52,7 @@ class Pace:
     """How long the connection waits, in seconds."""
 
     call_s: float = 20.0
-    first_answer_s: float = 2.5  # of the three that Discord gives an interaction
+    first_answer_s: float = 10.0  # for Discord's word on one: it takes none after three seconds, and may say so later
     start_s: float = 15.0
     identify_s: float = 5.0
     guilds_s: float = 2.0

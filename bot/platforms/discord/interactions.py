@@ -1,9 +1,9 @@
 """Slash commands, presses and forms: answered within Discord's three seconds, worked on later, finished at most once.
 
 The first answer only says that heed is at it (or opens a form, which Discord takes as a first answer only), and must
-be given before anything slow such as a commit. What comes of it edits that first answer, so doing it twice shows it
-once. Discord keeps an interaction's token for fifteen minutes; after that what everybody may see goes out as an
-ordinary message.
+be given before anything slow such as a commit. One that Discord took without saying so counts. What comes of it edits
+that first answer, so doing it twice shows it once. Discord keeps an interaction's token for fifteen minutes; after that
+what everybody may see goes out as an ordinary message.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from bot.channel import CommandMenu, Gone, Post
+from bot.channel import ChannelError, CommandMenu, Gone, Post, Unreachable
 from bot.platforms.discord.commands import completions
 from bot.platforms.discord.components import form_payload, opens_form
 from bot.platforms.discord.events import AUTOCOMPLETE, COMMAND, FORM, PRESS, Json
@@ -56,7 +56,11 @@ class DiscordInteractions:
             return None
         mode = self._mode(kind, interaction)
         flags = {"flags": EPHEMERAL} if mode == PRIVATE else {}
-        await self._first(interaction, DEFER_UPDATE if mode == QUIET else DEFER, flags)
+        try:
+            await self._first(interaction, DEFER_UPDATE if mode == QUIET else DEFER, flags)
+        except (TimeoutError, Unreachable) as error:
+            if not await self._has_begun(interaction):
+                raise error from None
         return f"{mode}:{interaction['application_id']}:{interaction['token']}"
 
     async def answer(self, post: Post) -> str:
@@ -93,6 +97,15 @@ class DiscordInteractions:
         with contextlib.suppress(AlreadyAnswered):
             async with asyncio.timeout(self._first_answer_s):
                 await self._rest.call("POST", path, keys, body={"type": kind, "data": data})
+
+    async def _has_begun(self, interaction: Json) -> bool:
+        """Return True if a first answer without a reply was taken all the same: then the person sees heed at it."""
+        keys = {"webhook_id": str(interaction["application_id"]), "webhook_token": str(interaction["token"])}
+        try:
+            await self._rest.call("GET", ORIGINAL, keys)
+        except ChannelError:
+            return False
+        return True
 
     async def _answer(self, post: Post, mode: str, keys: dict[str, str]) -> str:
         is_private = post.is_private or mode == PRIVATE

@@ -44,9 +44,16 @@ class DiscordMessages:
 
     async def edit(self, place: Place, message_id: str, text: str, rows: Rows) -> None:
         """Change a message. Raises ChannelError."""
+        await self._change(place, message_id, content(text, rows))
+
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message. Raises ChannelError."""
+        await self._change(place, message_id, {"components": []})
+
+    async def _change(self, place: Place, message_id: str, body: Json) -> None:
         path = "/channels/{channel_id}/messages/{message_id}"
         keys = {"channel_id": place.external_id, "message_id": message_id}
-        await self._rest.call("PATCH", path, keys, body=content(text, rows))
+        await self._rest.call("PATCH", path, keys, body=body)
 
     async def typing(self, place: Place) -> None:
         """Show for ten seconds that something is being written. Raises ChannelError."""

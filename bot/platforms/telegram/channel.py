@@ -6,6 +6,7 @@ goes away later, this channel waits and tries again, and nothing else of heed do
 """
 
 import asyncio
+import html
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from bot.backoff import backoff_s
 from bot.channel import ChannelError, CommandMenu, File, Gone, Limits, NotOffered, Post, Refused, Rows, Take
 from bot.config import TelegramSettings
 from bot.errors import StartError
-from bot.events import Inbound, Place
+from bot.events import Author, Inbound, Place
 from bot.monitoring.redaction import hide, redact
 from bot.platforms.telegram.arrivals import Arrivals
 from bot.platforms.telegram.client import PollClient, TelegramClient, formatted, message_id
@@ -92,6 +93,7 @@ class TelegramChannel:
         self._problem = "not started"
         self._has_drafts = True
         self._task: asyncio.Task[None] | None = None
+        self._menu: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------------------------------------------- life
 
@@ -110,10 +112,11 @@ class TelegramChannel:
 
     async def stop(self) -> None:
         """Take nothing new."""
-        task, self._task = self._task, None
-        if task is not None:
+        tasks = [task for task in (self._task, self._menu) if task is not None]
+        self._task = self._menu = None
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._arrivals = None
         self._problem = "stopped"
 
@@ -160,7 +163,6 @@ class TelegramChannel:
         self.username, self.notices = me.username or "", notices(me)
         for notice in self.notices:
             logger.warning("%s", notice)
-        await self._set_menu()
         arrivals = Arrivals(self.bot_id, self.username, take)
         if self._webhook is None:
             self._poller = Poller(self._connect, arrivals.take_all, watchdog_s=self._watchdog_s)
@@ -168,6 +170,7 @@ class TelegramChannel:
             await self._set_webhook()
         self._arrivals = arrivals
         self._problem = ""
+        self._menu = asyncio.create_task(self._set_menu(), name="telegram menu")  # no update waits for it
 
     async def _set_menu(self) -> None:
         try:
@@ -214,13 +217,15 @@ class TelegramChannel:
     async def _post_text(self, post: Post) -> str:
         chat_id, thread_id = address(post.place)
         markup = open_field(post) if post.wants_reply else keyboard(post.rows)
-        in_words = f"{post.text}\n{ANSWER_BY_REPLY}" if post.wants_reply and not post.place.is_private else post.text
+        is_for_one = post.wants_reply and not post.place.is_private
+        in_words = f"{post.text}\n{ANSWER_BY_REPLY}" if is_for_one else post.text
+        asked = post.asked if is_for_one else None
 
         async def send(chat_id: int, reply_to: int | None) -> str:
             async def show(text: str, mode: str | None) -> str:
                 message = await self._client.bot.send_message(
                     chat_id,
-                    text,
+                    f"{named(asked, mode)}{text}",
                     mode,
                     message_thread_id=sendable(thread_id),
                     reply_markup=markup,
@@ -267,6 +272,16 @@ class TelegramChannel:
 
         try:
             await self._client.change(chat_id, lambda: formatted(text, show))
+        except TelegramError as error:
+            if not is_unchanged(error):
+                raise translate(error) from error
+
+    async def take_buttons(self, place: Place, message_id: str) -> None:
+        """Take the buttons off a message; that there are none is success."""
+        chat_id, _ = address(place)
+        edited = number(message_id)
+        try:
+            await self._client.change(chat_id, lambda: self._client.bot.edit_message_reply_markup(chat_id, edited))
         except TelegramError as error:
             if not is_unchanged(error):
                 raise translate(error) from error
@@ -354,9 +369,19 @@ def keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
 
 
 def open_field(post: Post) -> ForceReply:
-    """Return what opens the field for a reply; in a group only that of the person it answers."""
-    shown = plain(post.text)[:PLACEHOLDER_CHARS]
-    return ForceReply(selective=not post.place.is_private, input_field_placeholder=shown)
+    """Return what opens the field for a reply; in a group only that of the person whom the text names."""
+    question = plain(post.text).partition("?")[0] + "?"
+    fits = "\n" not in question and len(question) <= PLACEHOLDER_CHARS
+    is_selective = not post.place.is_private
+    return ForceReply(selective=is_selective, input_field_placeholder=question if fits else None)
+
+
+def named(asked: Author | None, mode: str | None) -> str:
+    """Return what names a person at the beginning of a text, so that Telegram tells them; empty for no one."""
+    if asked is None or not asked.account.isdecimal():
+        return ""
+    name = asked.display_name or "You"
+    return f'<a href="tg://user?id={asked.account}">{html.escape(name)}</a>: ' if mode else f"{name}: "
 
 
 def is_picture(file: File) -> bool:

@@ -18,7 +18,7 @@ _QUOTE = re.compile(r" {0,3}>[ \t]?")
 _SPECIAL = re.compile(r"[`*_~\[\\]")
 _LINK = re.compile(r"\[(?P<label>[^\[\]\n]+)\]\((?P<url>https?://[^\s()<>]+)\)")
 _MARKS = (("***", "bi"), ("**", "b"), ("__", "b"), ("~~", "s"), ("*", "i"), ("_", "i"))
-_ESCAPABLE = frozenset("\\`*_~[]()#+-.!>|{}")
+_ESCAPABLE = frozenset("\\`*_~[]()#+-.!<>|{}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 

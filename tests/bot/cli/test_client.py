@@ -43,7 +43,7 @@ async def test_a_refusal_is_its_message(client: HeedClient) -> None:
     """What heed answers is what the person reads, with the status."""
     with pytest.raises(ServerRefused, match="/help") as refused:
         await client.command("/dance")
-    assert refused.value.status == 422
+    assert refused.value.status == 400
 
 
 async def test_an_error_in_mid_stream_is_raised(

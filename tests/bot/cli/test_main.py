@@ -106,7 +106,7 @@ async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     for words in (
         "I could go on",
-        "Learned: v1 in 1.2 s (/undo)",
+        "Learned: v1 in 1.2 s.",
         "1. too long",
         "Undone",
         "v1 answers now; it",
@@ -211,6 +211,16 @@ async def test_an_admins_key_pairs(start_heed: StartHeed, monkeypatch: pytest.Mo
     monkeypatch.setenv("HEED_HTTP_API_KEYS", json.dumps(keys))
     monkeypatch.setenv("HEED_ACCESS_ADMINS", '["http:ben"]')
     assert "No one is waiting" in (await invoke("pair", "ABCDEFGH")).stderr
+
+
+async def test_forget_says_whose_key_it_is(start_heed: StartHeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a key the question names its holder, whom the call would erase, not the name that was left out."""
+    heed = await start_heed(http={"api_keys": {"ana": "a long random text"}})
+    await heed.client.start_server()
+    monkeypatch.setenv("HEED_HTTP_PORT", str(heed.client.make_url("/").port))
+    monkeypatch.setenv("HEED_HTTP_KEY", "a long random text")
+    asked = await invoke("forget", typed="n\n")
+    assert (asked.exit_code, "note and version of ana?" in asked.output) == (1, True)
 
 
 async def test_keys_and_passwords_are_made_beside_a_running_heed(

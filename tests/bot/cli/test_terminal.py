@@ -63,7 +63,7 @@ async def test_a_file_is_named_with_the_way_to_save_it(client: HeedClient) -> No
 async def test_a_correction_is_shown_whole(client: HeedClient) -> None:
     """What changed, the version with its time and the way back, and the answer given again."""
     printed = await talk(client, "bees", "/feedback too long")
-    assert "Learned: v1 in 1.2 s (/undo)" in printed
+    assert "Learned: v1 in 1.2 s." in printed
     assert printed.count("heed  You asked about bees.") == 2
 
 
@@ -86,7 +86,7 @@ async def test_a_long_lesson_says_how_far_it_is(client: HeedClient, heed: Heed) 
     """One line for each phase, then the lesson and its new answer, learned once. A script's next line waits for it."""
     heed.engine.learn_delay_s = 0.6
     printed = await talk(client, "bees", "/feedback too long", "ants")
-    lines = ("writing examples, ", "training, ", "Learned: v1 in 1.2 s (/undo)", "You asked about ants.")
+    lines = ("writing examples, ", "training, ", "Learned: v1 in 1.2 s.", "You asked about ants.")
     places = [printed.index(line) for line in lines]
     assert places == sorted(places)
     assert printed.count("Learning: training, ") == 1
@@ -138,7 +138,7 @@ async def test_a_person_goes_on_while_a_long_lesson_runs(client: HeedClient, hee
     await typist.type("/feedback too long", "(/cancel stops it)")
     await typist.type("ants", "You asked about ants.")
     assert "Learned" not in shown(typist.console)
-    await until(lambda: "Learned: v1 in 1.2 s (/undo)" in shown(typist.console))
+    await until(lambda: "Learned: v1 in 1.2 s." in shown(typist.console))
     printed = await typist.end()
     assert printed.count("heed  You asked about bees.") == 1
     assert printed.count("(/cancel stops it)") == 1
@@ -268,7 +268,7 @@ async def test_quit_ends_it(client: HeedClient) -> None:
 
 
 async def test_ctrl_c_ends_the_answer_only(client: HeedClient, heed: Heed) -> None:
-    """An interrupt while an answer is written aborts it in the engine; the chat goes on."""
+    """An interrupt while an answer is written ends it in the engine, and it is stored so far; the chat goes on."""
     heed.engine.token_delay_s = 0.05
     console = screen()
     chat = TerminalChat(client, console, PipedLines(iter(["bees\n", ""]).__next__))
@@ -276,8 +276,10 @@ async def test_ctrl_c_ends_the_answer_only(client: HeedClient, heed: Heed) -> No
     await until(lambda: "You" in shown(console))
     assert chat.interrupt()
     await asyncio.wait_for(running, PATIENCE_S)
-    assert "stopped" in shown(console)
+    assert shown(console).endswith("\nstopped\n")
     assert not chat.interrupt()
+    _, history = await heed.get("/v1/users/ana/history?chat=terminal")
+    assert [(row["finish_reason"], row["text"][:3]) for row in history["data"][0]] == [("stopped", "You")]
 
 
 async def test_answers_are_not_markup(client: HeedClient, heed: Heed) -> None:
@@ -296,17 +298,75 @@ async def test_lines_come_from_a_prompt() -> None:
             await lines.read()
 
 
-async def test_a_stopped_answer_is_not_corrected(client: HeedClient, heed: Heed) -> None:
-    """What was stopped half-way is not stored: the next words are about the answer before it."""
-    chunks = [chunk async for chunk in client.ask("ants")]
-    chat = TerminalChat(client, screen(), PipedLines(iter(["bees\n", "/feedback too long\n", ""]).__next__))
-    heed.engine.token_delay_s = 0.05
-    running = asyncio.create_task(chat.run())
-    await until(chat.interrupt)
-    heed.engine.token_delay_s = 0
-    await asyncio.wait_for(running, PATIENCE_S)
-    _, export = await heed.get("/v1/users/ana/export")
-    assert [row["completion_id"] for row in export["feedback"]] == [chunks[0]["id"]]
+class KeyedLines:
+    """Lines with keys between them: an exception is raised instead of a line."""
+
+    is_typed = True
+
+    def __init__(self, *given: str | type[BaseException]) -> None:
+        self._given = iter(given)
+
+    async def read(self) -> str:
+        """Return the next line, or raise the next key's exception; StopAsyncIteration if one too many is read."""
+        line = next(self._given)
+        if isinstance(line, str):
+            return line
+        raise line
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (KeyboardInterrupt, "bees", KeyboardInterrupt, KeyboardInterrupt),
+        (KeyboardInterrupt, KeyboardInterrupt),
+        (KeyboardInterrupt, EOFError),
+        ("/quit",),
+    ],
+)
+async def test_ctrl_c_ends_an_empty_line_only_twice(
+    client: HeedClient, given: tuple[str | type[BaseException], ...]
+) -> None:
+    """The first one says so; a line between begins anew; Ctrl-D ends at once. Every line given is read."""
+    console = screen()
+    lines = KeyedLines(*given)
+    await TerminalChat(client, console, lines).run()
+    assert shown(console).count(terminal.AGAIN) == (given[:1] == (KeyboardInterrupt,)) + given[1:].count("bees")
+    with pytest.raises(RuntimeError):
+        await lines.read()
+
+
+@pytest.mark.parametrize("answer", ["no", "", KeyboardInterrupt])
+async def test_a_parting_question_is_asked_before_the_end(
+    client: HeedClient, answer: str | type[BaseException]
+) -> None:
+    """Anything but yes goes on; Ctrl-D in answer is yes."""
+    console = screen()
+    lines = KeyedLines(EOFError, answer, "bees", "/quit", "y")
+    await TerminalChat(client, console, lines, "End it for everybody?").run()
+    assert shown(console).count("End it for everybody?") == 2
+    assert "You asked about bees." in shown(console)
+    await TerminalChat(client, console, KeyedLines(EOFError, EOFError), "End it for everybody?").run()
+
+
+async def test_ctrl_c_clears_a_line_that_is_half_typed() -> None:
+    """What was typed before it is gone, and what comes after it is the line; on an empty line it interrupts."""
+    with create_pipe_input() as keys:
+        lines = PromptLines(input=keys, output=DummyOutput())
+        keys.send_text("bee\x03wasps\n")
+        assert await lines.read() == "wasps"
+        keys.send_text("\x03")
+        with pytest.raises(KeyboardInterrupt):
+            await lines.read()
+
+
+async def test_words_are_not_broken_while_they_come(client: HeedClient) -> None:
+    """On a narrow terminal a line ends between two words, in the answer as it comes and as it is given again."""
+    console = Console(file=io.StringIO(), width=20, force_terminal=True, color_system=None)
+    printed = await talk(client, "bees", "/retry", console=console)
+    lines = [line.strip() for line in printed.splitlines() if line]
+    answer = "heed  You asked about bees. It is a fine subject with many sides, and I could"
+    assert answer in " ".join(lines)
+    assert all(len(line) <= 20 for line in lines if "/feedback" not in line and "lists" not in line)
 
 
 async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
@@ -384,16 +444,26 @@ class Terminal:
     [
         (
             {"status": "learned", "adapter_version": 3, "update": {"duration_ms": 1240.0}},
-            "Learned: v3 in 1.2 s (/undo)",
+            "Learned: v3 in 1.2 s. /undo takes it back; /justthis or /fromnowon says how far it reaches.",
         ),
-        ({"status": "rejected", "reason": "it got worse"}, "it got worse"),
+        (
+            {"status": "learned", "adapter_version": 3, "uncalibrated": True, "is_unsure": True},
+            "Learned: v3 in 0.0 s (uncalibrated model). "
+            "Only this answer, or from now on? /justthis or /fromnowon says so.",
+        ),
+        ({"status": "rejected", "reason": "it got worse"}, "Not learned. It got worse."),
+        ({"status": "rejected"}, "Not learned. The new version did worse and was dropped."),
         ({"status": "kept", "ask": "Why?"}, "Why?"),
+        (
+            {"status": "kept", "is_unsure": True},
+            "Noted. Only this answer, or from now on? /justthis or /fromnowon says so.",
+        ),
         ({"status": "cancelled"}, "Cancelled. Nothing was learned from it."),
-        ({"status": "queued"}, "Noted. It will be learned as soon as possible."),
+        ({"status": "queued"}, "Noted. heed will learn it as soon as it can."),
     ],
 )
 def test_one_line_says_what_became_of_it(given: dict[str, object], line: str) -> None:
-    """Learned, refused, kept or queued."""
+    """Learned, refused, kept or queued, and the commands that say how far it reaches."""
     assert lesson_line(given) == line
 
 

@@ -1,6 +1,7 @@
 """bot.core.gateway: conversations as the model sees them, and answers that are stored before they end."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -8,12 +9,13 @@ from bot.config import ChatSettings, HttpSettings
 from bot.core.gateway import Turn, check_text, choice_id, conversation, question, sampling_of
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
-from engine.requests import Sampling
+from engine.requests import Delta, Sampling
 from storage.conversations import chats
 from storage.conversations.chats import Context
 from storage.people import people
 from storage.tables import Completion
 from tests.bot.conftest import Heed, StartHeed
+from tests.patience import until
 from tests.storage.stored import all_ids
 
 ANA = Author("http", "ana", "ana")
@@ -121,9 +123,29 @@ async def test_closing_a_stream_aborts_it(heed: Heed) -> None:
     assert await gateway.turns(turn.chat_id or "") == []
 
 
-async def test_too_many_answers_at_once_are_refused(start_heed: StartHeed) -> None:
-    """Above http.max_streams the next answer is refused; when one ends, there is room again."""
+async def test_an_answer_waits_for_its_place(start_heed: StartHeed) -> None:
+    """Above http.max_streams the next answer waits until one has ended, and says how long."""
     heed = await start_heed(http=HttpSettings(max_streams=1))
+    gateway = heed.core.gateway
+    stream = gateway.stream(await gateway.turn(said("bees")))
+    await anext(stream)
+    second = asyncio.create_task(last(gateway.stream(await gateway.turn(said("wasps")))))
+    await until(lambda: heed.core.metrics.waiting._value.get() == 1)
+    await stream.aclose()
+    result = (await second).result
+    assert result is not None
+    assert result.waited_s > 0
+    assert gateway.num_streams == 0
+
+
+async def last(stream: AsyncGenerator[Delta, None]) -> Delta:
+    """Return the last piece of a stream."""
+    return [delta async for delta in stream][-1]
+
+
+async def test_too_many_answers_at_once_are_refused(start_heed: StartHeed) -> None:
+    """Where none may wait the next answer is refused; when one ends, there is room again."""
+    heed = await start_heed(http=HttpSettings(max_streams=1, max_waiting=0))
     gateway = heed.core.gateway
     stream = gateway.stream(await gateway.turn(said("bees")))
     await anext(stream)

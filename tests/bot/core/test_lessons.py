@@ -9,7 +9,7 @@ from bot.core.feedback import WORSE, FeedbackRecord
 from bot.core.gateway import Turn
 from bot.core.lessons import stored_outcome
 from bot.events import Author
-from engine.requests import Sampling
+from engine.requests import LearnOutcome, Sampling
 from storage.conversations import completions
 from storage.errors import CompletionNotFound, IdempotencyConflict
 from storage.kinds import FeedbackKind, FeedbackStatus
@@ -17,7 +17,7 @@ from storage.learning import feedback, updates
 from storage.tables import Completion, Feedback
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.fake_engine import EMOJI
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 
 async def answer(heed: Heed, account: str = "ana") -> Completion:
@@ -198,6 +198,31 @@ async def test_without_waiting_it_is_queued(heed: Heed) -> None:
     await until_learned(heed, row.user_id)
 
 
+async def test_an_update_that_ends_while_its_state_is_read_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person hears what became of it, not that it will come: nobody would say so later."""
+    row = await answer(heed)
+    lessons = heed.core.lessons
+    read = lessons.outcome_of
+
+    async def slow(stored: Feedback) -> LearnOutcome:
+        found = await read(stored)
+        await until_learned(heed, row.user_id)
+        await until(lambda: not lessons.is_under_way(stored.id))
+        return found
+
+    monkeypatch.setattr(lessons, "outcome_of", slow)
+    assert (await lessons.teach(row.user_id, correction(row), wait_s=0)).outcome.status == "learned"
+
+
+async def test_an_update_that_has_ended_is_looked_up(heed: Heed) -> None:
+    """Also by who was told that it runs."""
+    row = await answer(heed)
+    lesson = await heed.core.lessons.teach(row.user_id, correction(row), wait_s=0)
+    assert lesson.outcome.status == "queued"
+    await until(lambda: not heed.core.lessons.is_under_way(lesson.feedback.id))
+    assert (await heed.core.lessons.ended(lesson)).outcome.status == "learned"
+
+
 async def test_a_long_update_is_not_waited_for_for_ever(start_heed: StartHeed) -> None:
     """After chat.learn_timeout_s the answer is: queued."""
     heed = await start_heed(chat=ChatSettings(learn_timeout_s=0.05))
@@ -311,7 +336,7 @@ async def test_request_level_settings_are_stored(heed: Heed) -> None:
 def test_stored_feedback_has_an_outcome(status: str, outcome: str) -> None:
     """Every status in storage is one of the four a client knows."""
     row = Feedback(id="f", user_id="u", kind="correction", status=status)
-    assert stored_outcome(row, None, 3).status == outcome
+    assert stored_outcome(row, None, 3, is_calibrated=True).status == outcome
 
 
 async def test_an_update_that_is_dropped_cancels_nobody(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ async def test_resuming_by_command_needs_the_file_away(heed: Heed) -> None:
     file_of(heed).touch()
     await watching(heed).look()
     status, body = await heed.post("/v1/users/local/commands", {"text": "/resume"})
-    assert (status, PAUSE_FILE in body["error"]["message"]) == (422, True)
+    assert (status, PAUSE_FILE in body["error"]["message"]) == (400, True)
     assert heed.core.lessons.is_paused
 
 

@@ -21,6 +21,7 @@ from bot.events import (
     ReactionChanged,
 )
 from bot.messaging.dispatcher import Dispatcher
+from bot.messaging.feedback_handler import ALREADY_TAKEN_BACK
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
 from storage.conversations import chats, completions
@@ -309,6 +310,32 @@ async def test_an_old_notice_takes_back_nothing(ana: Counter) -> None:
     assert (await ana.heed.gateway.known(ANA)).active_version == 2
 
 
+async def test_an_undo_that_is_pressed_twice_says_so(ana: Counter) -> None:
+    """The first press takes the button away; one that was on its way says that the lesson is taken back."""
+    (answer,) = await ana.say("bees")
+    notice, _ = await ana.say(SHORT, reply_to=answer.message_id)
+    pressed = ButtonPressed(ANA, HOME, notice.message_id, "undo", "t")
+    (first,) = await ana.do(pressed)
+    assert first.text.startswith("Undone")
+    assert notice.rows == ()
+    (second,) = await ana.do(pressed)
+    assert second.text == ALREADY_TAKEN_BACK
+    await ana.say("no emoji, please", reply_to=answer.message_id)
+    (third,) = await ana.do(pressed)
+    assert third.text == ALREADY_TAKEN_BACK
+    assert (await ana.heed.gateway.known(ANA)).active_version == 2
+
+
+async def test_ones_own_old_buttons_after_forgetting(ana: Counter) -> None:
+    """The person who asked and had all of it erased is not told of another person."""
+    (answer,) = await ana.say("bees")
+    await ana.command("forget", "everything")
+    assert await ana.press(answer, "up") == []
+    await ana.say("hello")
+    assert await ana.press(answer, "up") == []
+    assert all("heed has erased what they belong to" in notice for _, notice in ana.platform.notices[-2:])
+
+
 async def test_commands_of_the_chat(ana: Counter) -> None:
     """Feedback, note, retry and undo work on the newest answer, the others come from the table."""
     (answer,) = await ana.say("bees")
@@ -384,6 +411,15 @@ async def test_an_update_handled_again_does_nothing_twice(ana: Counter, what: st
         (await ana.heed.gateway.known(ANA)).active_version,
     ) == after
     assert len(ana.platform.messages) > before or what == "up"
+
+
+@pytest.mark.parametrize("argument", ["delete 9", "delete x", "delete", "delete 0", "delete -1", "delete ²"])
+async def test_a_note_that_is_not_there_is_answered(ana: Counter, argument: str) -> None:
+    """Deleting marks its update done before, and the error is said all the same."""
+    await ana.command("note", "call me Ana")
+    (said,) = await ana.command("notes", argument)
+    assert "note" in said.text
+    assert len((await ana.command("notes"))[0].text.splitlines()) == 2
 
 
 async def test_strangers_get_a_code_and_nothing_else(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from bot.events import ButtonPressed, CommandReceived, MessageReceived
 from bot.messaging import lesson_line
 from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.inbox import InboxWorker
+from bot.messaging.request import NOT_YOURS
 from storage.kinds import FeedbackStatus
 from storage.learning import feedback
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform, Shown
@@ -177,7 +178,7 @@ async def test_another_person_cannot_cancel(chat: Chat) -> None:
     line = await correct(chat, 2 * PATIENCE_S)
     await chat.take(ButtonPressed(BEN, HOME, line.message_id, "cancel", "b"))
     await until(lambda: len(chat.platform.notices) > 1)
-    assert chat.platform.notices[-1][1] == "Only the person who asked can use these buttons."
+    assert chat.platform.notices[-1][1] == NOT_YOURS
     assert await chat.statuses() == [FeedbackStatus.PENDING]
 
 

@@ -37,7 +37,7 @@ async def at_once() -> None:
 def live_text(channel: Channel, kept: Callable[[str], Any], *, place: Any = HOME, message_id: str = "") -> LiveView:
     """A live view that has begun."""
     view = AnswerView(channel, Limiter(channel.limits), Post(place, "", reply_to="5"), 1, kept, at_once, message_id)
-    live = LiveView(view, has_drafts=True)
+    live = LiveView(view)
     live.start()
     return live
 

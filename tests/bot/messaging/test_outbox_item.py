@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.channel import Button, File, Post
-from bot.events import Place
+from bot.events import Author, Place
 from bot.messaging.outbox_item import NONCE_BYTES, OutboxItem, chat_of
 from storage.kinds import OutboxState
 from tests.storage import rows
@@ -18,13 +18,14 @@ POST = Post(
     token="t",
     is_private=True,
     wants_reply=True,
+    asked=Author("telegram", "7", "Ana"),
 )
 
 
 def test_a_parcel_survives_the_outbox() -> None:
     """Text, buttons, files and where it goes come back from the stored row."""
     outbox_item = OutboxItem.of_post(POST, "u", "key", is_answer=True, role="lesson", about="3")
-    outbox_item.shown = ["9"]
+    outbox_item.shown, outbox_item.after = ["9"], "8"
     row = outbox_item.row()
     assert OutboxItem.of_row(row) == outbox_item
     assert (row.id, row.chat_key, row.external_message_id, row.state) == ("key", "-100", "9", OutboxState.WAITING)

@@ -66,3 +66,12 @@ def test_for_people_it_is_text(lines: Lines) -> None:
     logging.getLogger("x").info("too little")
     logging.getLogger("x").warning("beware of %s", "llamas")
     assert lines() == ["WARNING x: beware of llamas"]
+
+
+def test_what_strangers_can_cause_is_a_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The first at once, the next after a minute, with the number of those in between."""
+    now = [100.0]
+    sparing = logs.Sparing(logging.getLogger("test"), lambda: now[0])
+    for now[0] in (100.0, 101.0, 159.0, 160.0, 161.0, 220.0):
+        sparing.warning("a %s", "thing")
+    assert caplog.messages == ["a thing", "a thing (and 2 more like it)", "a thing (and 1 more like it)"]

@@ -96,6 +96,12 @@ def test_libraries_that_log_addresses_are_mute() -> None:
         assert not logging.getLogger(name).isEnabledFor(logging.INFO)
 
 
+def test_libraries_that_log_messages_are_mute() -> None:
+    """At DEBUG they log every call with its text, and a pairing code is part of one."""
+    for name in ("telegram.Bot", "telegram.ext", "discord.gateway", "discord.http"):
+        assert not logging.getLogger(name).isEnabledFor(logging.DEBUG)
+
+
 def test_hiding_more_makes_no_second_factory() -> None:
     """Each record is looked at once, however many secrets there are."""
     factory = logging.getLogRecordFactory()

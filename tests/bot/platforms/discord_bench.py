@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from storage.database import Database
 from storage.tables import Inbox
 from tests.contract.discord_server import DiscordServer
 from tests.contract.discord_world import TOKEN
+from tests.patience import PATIENCE_S
 
 MENUS = (
     CommandMenu("help", "what heed can do"),
@@ -24,9 +26,16 @@ MENUS = (
     CommandMenu("privacy", "what heed keeps", is_private=True),
     CommandMenu("stats", "figures of all", is_admin=True),
 )
-PACE = Pace(
-    call_s=2.0, first_answer_s=1.0, start_s=20.0, identify_s=0.01, guilds_s=0.05, backoff_s=0.01, backoff_cap_s=0.1
+PACE = Pace(  # calls have the whole patience: on a machine that stalls for seconds none of them has failed
+    call_s=PATIENCE_S,
+    first_answer_s=PATIENCE_S,
+    start_s=PATIENCE_S,
+    identify_s=0.01,
+    guilds_s=0.05,
+    backoff_s=0.01,
+    backoff_cap_s=0.1,
 )
+HASTE = replace(PACE, call_s=2.0)  # for a server that does not answer
 
 
 class Bench:

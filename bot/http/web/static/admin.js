@@ -4,6 +4,9 @@
 const theme = localStorage.getItem("heed-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
+// On a phone the row of tabs is wider than the screen.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 const WAIT_MS = 1000; // least time between two loads
 let isLoading = false;
 let isStale = false;

@@ -3,7 +3,7 @@
 import * as api from "/static/api.js";
 import { el, icon, seconds, speak, versionName } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
-import { showText } from "/static/text.js";
+import { GrowingText, showText } from "/static/text.js";
 import { ANSWER, BETTER, LESSON } from "/static/texts.js";
 
 const ICONS = { learned: "check", rejected: "close", cancelled: "close", queued: "mind", kept: "mind" };
@@ -19,6 +19,8 @@ export class Answer {
     this.text = "";
     this.wasStopped = false;
     this.body = el("div", { class: "text" });
+    this.shown = new GrowingText(this.body, page.drawn);
+    this.numPieces = 0;
     this.tools = el("div", { class: "tools", role: "group", "aria-label": ANSWER.tools });
     this.box = el("div", { class: "box" });
     this.node = el("article", { class: "answer writing", "aria-label": ANSWER.heed }, this.body, this.tools, this.box);
@@ -26,25 +28,34 @@ export class Answer {
   }
 
   /** Add a piece of the answer. */
-  add(piece) {
+  add(piece, id = "") {
+    this.id = id;
     this.text += piece;
-    showText(this.body, this.text);
+    this.numPieces += 1;
+    this.shown.set(this.text);
+  }
+
+  /** Wait until all of the answer is shown as it will stay. */
+  async settle() {
+    await (this.numPieces > 1 ? this.shown.finish() : this.shown.done);
   }
 
   /** Show the buttons under the whole answer. */
-  finish({ id, version, isGold = false }) {
+  finish({ id, version, isGold = false, isStopped = false }) {
     this.id = id;
     this.node.classList.remove("writing");
     this.node.dataset.completion = id;
     this.up = this.tool("up", ANSWER.approve, () => this.approve(), isGold);
     this.down = this.tool("down", ANSWER.reject, () => this.reject());
-    this.tools.replaceChildren(
+    this.tools.replaceChildren(...[
       this.up, this.down,
       this.tool("correct", ANSWER.correct, () => this.openCorrection(), null, true),
       this.tool("rewrite", ANSWER.rewrite, () => this.openRewrite(), null, true),
       this.tool("again", ANSWER.again, () => this.page.regenerate(this)),
       this.tool("copy", ANSWER.copy, () => this.copy()),
-      el("span", { class: "version", title: ANSWER.versionTitle }, versionName(version)));
+      isStopped ? el("span", { class: "stopped" }, ANSWER.stopped) : null,
+      el("span", { class: "version", title: ANSWER.versionTitle }, versionName(version)),
+    ].filter(Boolean));
   }
 
   /** End an interrupted answer. It is not stored, so it gets no buttons. */
@@ -58,6 +69,13 @@ export class Answer {
     this.node.classList.add("before");
     this.box.replaceChildren();
     this.tools.replaceChildren();
+  }
+
+  /** End this answer with what is written. Returns false if heed has not begun it or cannot be told. */
+  async endHere() {
+    if (!this.id) return false;
+    this.isStopped = true;
+    return api.stop(this.id).then(() => true, () => false);
   }
 
   tool(name, label, onclick, isPressed = null, hasWords = false) {
@@ -139,7 +157,7 @@ export class Answer {
   /** Send feedback about this answer, then show its result and the new answer. */
   async teach(body) {
     const whole = { completion_id: this.id, retry: true, ...body };
-    const key = newKey();
+    const key = api.randomName(); // sent again, it is the same feedback
     await this.lesson(body, (wait) => api.feedback({ ...whole, wait }, key));
   }
 
@@ -175,7 +193,7 @@ export class Answer {
       el("p", { class: "said-why" }, given.kind === "ideal" ? LESSON.youRewrote : LESSON.youSaid(given.text)));
     const chip = el("p", { class: "outcome" }, icon(ICONS[given.status]), el("span", { class: "line" }, line));
     if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
-    const canChoose = given.status === "learned" || given.is_unsure;
+    const canChoose = given.status === "learned" || isAsked(given);
     if (canChoose && given.state !== "undone") chip.append(...this.scopeButtons(given));
     lesson.append(chip);
     if (given.note && given.kind !== "ideal" && given.note !== given.text) lesson.append(el("p", { class: "keeps" }, LESSON.note(given.note)));
@@ -187,7 +205,7 @@ export class Answer {
   /** Show the better answer that a teacher wrote. */
   improved(better) {
     const body = el("div", { class: "text" });
-    showText(body, better.text);
+    showText(body, better.text, this.page.drawn);
     const line = better.state === "taken in" ? BETTER.learned(better.source) : BETTER.waiting(better.source);
     this.turn.append(el("section", { class: "better", "aria-label": BETTER.label },
       el("p", { class: "said-why" }, line), body));
@@ -211,6 +229,7 @@ export class Answer {
   scopeButtons(given) {
     return [["answer", LESSON.justThis], ["always", LESSON.fromNowOn]].map(([scope, label]) => {
       const button = el("button", { type: "button", class: "link scope" }, label);
+      if (given.scope === scope) button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => this.choose(given, scope, button));
       return button;
     });
@@ -256,7 +275,12 @@ export class Answer {
 
 function lessonLine(given) {
   const line = outcomeLine(given);
-  return given.is_unsure && given.state !== "undone" ? `${line} ${LESSON.howFar}` : line;
+  return isAsked(given) && given.state !== "undone" ? `${line} ${LESSON.howFar}` : line;
+}
+
+/** Return true if heed was unsure how far it reaches, and the person has not said so yet. */
+function isAsked(given) {
+  return given.is_unsure && !given.scope;
 }
 
 function outcomeLine(given) {
@@ -279,11 +303,6 @@ async function followed(id, clock) {
     clock.show(state.progress, id);
     await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
   }
-}
-
-/** Return a name for one piece of feedback, so that sending it again teaches it once. */
-function newKey() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function cancelButton(id, report) {

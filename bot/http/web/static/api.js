@@ -2,8 +2,14 @@
 
 import { ERRORS } from "/static/texts.js";
 
-const session = { user: localStorage.getItem("heed-user") || "local", key: sessionStorage.getItem("heed-key") || "" };
-export const CHAT = "web";
+// Who one is belongs to the tab; a new tab begins as the person named last.
+const session = {
+  user: sessionStorage.getItem("heed-user") || localStorage.getItem("heed-user") || "local",
+  key: sessionStorage.getItem("heed-key") || "",
+  account: "", // whom heed takes the caller for
+};
+sessionStorage.setItem("heed-user", session.user);
+const FIRST_CHAT = "web";
 
 /** A failed call, with a message for the person. `status` 0: heed did not answer at all. */
 export class HeedError extends Error {
@@ -19,8 +25,29 @@ export const user = () => session.user;
 /** Change the person from now on. */
 export function setUser(name) {
   session.user = name || "local";
+  sessionStorage.setItem("heed-user", session.user);
   localStorage.setItem("heed-user", session.user);
 }
+
+/** Return the account that heed takes the caller for: with an API key, its holder's. */
+export const account = () => session.account || session.user;
+
+/** Return the name of the conversation that this tab shows. */
+export const chat = () => decodeURIComponent(location.hash.slice(1)) || FIRST_CHAT;
+
+/** Show another conversation from now on; an empty name is the first one of all. */
+export function setChat(name) {
+  history.replaceState(null, "", name ? `#${encodeURIComponent(name)}` : location.pathname);
+}
+
+/** Return a name for a new conversation. */
+export const newChat = () => `${FIRST_CHAT}-${randomName()}`;
+
+/** Return a name that no one has used: 32 hex digits. */
+export const randomName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** True if a key was given in this tab. */
+export const hasKey = () => session.key !== "";
 
 /** Use an API key in this tab from now on. */
 export function setKey(key) {
@@ -28,15 +55,26 @@ export function setKey(key) {
   sessionStorage.setItem("heed-key", key);
 }
 
+export const markdown = (texts) => call("POST", "/v1/markdown", { texts });
 export const ready = () => call("GET", "/readyz", undefined, [503]);
-export const summary = () => call("GET", person());
-export const history = () => call("GET", person(`/history?chat=${CHAT}&limit=100`));
+export const turns = () => call("GET", person(`/history?chat=${encodeURIComponent(chat())}&limit=100`));
+export const chats = (words) => call("GET", person(`/chats?search=${encodeURIComponent(words)}`));
+export const renameChat = (name, title) => call("PATCH", person(`/chats/${encodeURIComponent(name)}`), { title });
+export const deleteChat = (name) => call("DELETE", person(`/chats/${encodeURIComponent(name)}`));
+export const stop = (id) => call("POST", `/v1/chat/completions/${encodeURIComponent(id)}/stop?user=${encodeURIComponent(session.user)}`);
+/** Return the person's summary, and remember the account. */
+export async function summary() {
+  const found = await call("GET", person());
+  session.account = found.account;
+  return found;
+}
+
 export const notes = () => call("GET", person("/notes"));
 export const versions = () => call("GET", person("/adapters"));
 export const deleteNote = (id) => call("DELETE", person(`/notes/${encodeURIComponent(id)}`));
 export const rollBack = (version) => call("POST", person("/rollback"), { version });
 export const undo = () => call("POST", person("/undo"), {});
-export const command = (text, completionId) => call("POST", person("/commands"), { text, chat: CHAT, completion_id: completionId });
+export const command = (text, completionId) => call("POST", person("/commands"), { text, chat: chat(), completion_id: completionId });
 export const feedback = (body, key) =>
   call("POST", "/v1/feedback", { user: session.user, ...body }, [], key ? { "Idempotency-Key": key } : {});
 export const feedbackState = (id) => call("GET", about(id));
@@ -44,9 +82,9 @@ export const chooseScope = (id, body) => call("POST", about(id, "/scope"), body)
 export const cancelLesson = (id) => call("POST", about(id, "/cancel"));
 export const forget = () => call("DELETE", person());
 
-/** Send a message in the stored conversation. Calls `onText` with each piece, returns {id, version}. */
+/** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, returns {id, version}. */
 export const ask = (text, onText, signal) =>
-  stream({ messages: [{ role: "user", content: text }], heed: { chat: CHAT } }, onText, signal);
+  stream({ messages: [{ role: "user", content: text }], heed: { chat: chat() } }, onText, signal);
 
 /** Answer a completion's question again. */
 export const regenerate = (completionId, onText, signal) =>
@@ -64,7 +102,7 @@ async function stream(body, onText, signal) {
     answer.id = chunk.id;
     if (chunk.heed) Object.assign(answer, { version: chunk.heed.adapter_version, isWhole: true });
     const text = chunk.choices[0]?.delta.content;
-    if (text) onText(text);
+    if (text) onText(text, answer.id);
   }
   if (!answer.isWhole) throw new HeedError(ERRORS.brokenOff, 0);
   return answer;

@@ -3,15 +3,18 @@
 import * as api from "/static/api.js";
 import { Answer } from "/static/answer.js";
 import { byId, el, speak } from "/static/dom.js";
-import { drawPanel, showPanel } from "/static/panel.js";
-import { ANSWER, COMPOSER, ERRORS, STARTERS, STATE } from "/static/texts.js";
+import { drawChats, listenToSearch } from "/static/chats.js";
+import { closeDrawer, listenToDrawers } from "/static/drawer.js";
+import { drawPanel } from "/static/panel.js";
+import { followTabs, tellTabs } from "/static/tabs.js";
+import { untilReady } from "/static/state.js";
+import { ANSWER, COMPOSER, ERRORS, KEY, STARTERS } from "/static/texts.js";
 
-const READY_EVERY_MS = 1500;
 const LEARNING_EVERY_MS = 1500;
 const log = byId("log");
 const say = byId("say");
 let loaded = Promise.resolve(); // done once the conversation is shown; messages wait for it
-let writing = null; // the AbortController of the answer being written
+let writing = null; // the answer being written, and its AbortController
 let lookAgain = 0; // the timer that redraws the panel while a note is being learned
 let reasons = [];
 
@@ -19,9 +22,13 @@ let reasons = [];
 const page = {
   reasons: () => reasons,
   report,
+  drawn: (work) => { const isAtEnd = nearEnd(); work(); if (isAtEnd) page.follow(); },
   follow: () => { log.scrollTop = log.scrollHeight; },
   show: (node) => node.scrollIntoView({ block: "nearest" }),
-  changed: refresh,
+  changed,
+  act,
+  open: openChat,
+  leave: openNewest,
   answerAgain(answer, retry) {
     answer.retire();
     const next = new Answer(page, answer.turn);
@@ -42,28 +49,31 @@ async function start() {
   applyTheme(localStorage.getItem("heed-theme"));
   listen();
   await untilReady();
-  await load();
+  await (location.hash ? load() : openNewest());
   say.focus();
 }
 
-/** Wait until the model is loaded, and show the state meanwhile. */
-async function untilReady() {
-  for (;;) {
-    const state = await api.ready().catch((error) => ({ status: error.message, parts: {} }));
-    const isReady = state.status === "ready";
-    byId("state").textContent = isReady ? state.model : state.parts && Object.keys(state.parts).length ? STATE.loading : STATE.waiting;
-    byId("state").title = isReady ? STATE.another : "";
-    byId("mark").classList.toggle("ready", isReady);
-    if (isReady) return;
-    await new Promise((resolve) => { setTimeout(resolve, READY_EVERY_MS); });
-  }
+/** Show the person's newest conversation, or the first one of all. */
+async function openNewest() {
+  const rows = await api.chats("").catch(() => ({ data: [] }));
+  api.setChat(rows.data[0]?.chat ?? "");
+  await load();
+}
+
+/** Show a conversation. */
+async function openChat(name) {
+  stopWriting();
+  api.setChat(name);
+  closeDrawer();
+  await reload();
+  say.focus();
 }
 
 /** Show the person's conversation from the beginning. */
 async function load() {
   try {
     await refresh();
-    const turns = (await api.history()).data;
+    const turns = (await api.turns()).data;
     log.replaceChildren(byId("welcome") ?? welcome);
     turns.forEach(showTurn);
     showWelcome(turns.length === 0);
@@ -91,7 +101,7 @@ function showTurn(answers) {
   answers.forEach((stored, index) => {
     const answer = new Answer(page, turn);
     answer.add(stored.text);
-    answer.finish({ id: stored.completion_id, version: stored.adapter_version, isGold: stored.is_gold });
+    answer.finish({ id: stored.completion_id, version: stored.adapter_version, isGold: stored.is_gold, isStopped: stored.finish_reason === "stopped" });
     if (index < answers.length - 1) answer.retire();
     for (const given of stored.feedback) {
       if (given.kind === "correction" || given.kind === "ideal") answer.learned(given);
@@ -111,6 +121,7 @@ async function sendMessage(text) {
   await loaded;
   showWelcome(false);
   hideBanner();
+  if (text === "/reset") return openChat(api.newChat());
   if (text.startsWith("/")) return runCommand(text);
   const turn = addTurn(text);
   page.follow();
@@ -127,16 +138,19 @@ function giveBack(turn, text) {
 
 /** Stream an answer into `answer`. Returns false if no piece of it came. */
 async function write(answer, call) {
-  writing = new AbortController();
+  const controller = new AbortController();
+  writing = { answer, controller };
   setWriting(true);
   try {
-    const done = await call((piece) => { const isAtEnd = nearEnd(); answer.add(piece); if (isAtEnd) page.follow(); }, writing.signal);
-    answer.finish(done);
+    const done = await call((piece, id) => answer.add(piece, id), controller.signal);
+    await answer.settle();
+    answer.finish({ ...done, isStopped: answer.isStopped });
     speak(answer.text);
+    changed().catch(report);
   } catch (error) {
     const wasStopped = error.name === "AbortError";
     answer.wasStopped = wasStopped;
-    answer.stop(wasStopped ? ANSWER.stopped : ANSWER.brokenOff);
+    answer.stop(wasStopped ? ANSWER.neverBegun : ANSWER.brokenOff);
     if (!wasStopped) report(error);
   } finally {
     writing = null;
@@ -144,6 +158,12 @@ async function write(answer, call) {
     if (nearEnd()) page.follow();
   }
   return answer.text !== "" || answer.wasStopped;
+}
+
+/** End the answer being written, with what is written; without a word of it, break it off. */
+async function stopWriting() {
+  const stopped = writing;
+  if (stopped && !await stopped.answer.endHere()) stopped.controller.abort();
 }
 
 /** Make a link that saves a file from a command. */
@@ -156,12 +176,12 @@ async function runCommand(text) {
   const turn = addTurn(text);
   try {
     const done = await api.command(text, null);
-    if (done.command === "reset" || done.command === "forget") await load();
+    if (done.command === "forget") await load();
     if (done.feedback || done.answer) await load();
     else turn.append(el("pre", { class: "command" }, done.text), ...done.files.map(download));
-    if (done.command === "reset" || done.command === "forget") log.append(turn);
+    if (done.command === "forget") log.append(turn);
     speak(done.text);
-    await refresh();
+    await changed();
   } catch (error) {
     giveBack(turn, text);
     report(error);
@@ -171,17 +191,31 @@ async function runCommand(text) {
 
 /** Redraw everything that a lesson changes. */
 async function refresh() {
-  const { summary, isLearning } = await drawPanel(act);
+  const [{ summary, isLearning }] = await Promise.all([drawPanel(act), drawChats(page)]);
   reasons = summary.reasons;
   clearTimeout(lookAgain);
   if (isLearning) lookAgain = setTimeout(() => refresh().catch(report), LEARNING_EVERY_MS);
 }
 
-/** Run a change from the panel, then redraw the panel. */
+/** Redraw what this tab has changed, and tell the others. */
+async function changed() {
+  tellTabs();
+  await refresh();
+}
+
+/** Show what another tab or another program has changed, unless the person is in the middle of something. */
+async function follow() {
+  if (writing || document.querySelector(".teach, .learning, .renaming")) return;
+  const top = log.scrollTop, isAtEnd = nearEnd();
+  await reload();
+  if (!isAtEnd) log.scrollTop = top;
+}
+
+/** Run a change from the panel or the list, then redraw them. */
 async function act(work) {
   try {
     await work();
-    await refresh();
+    await changed();
     hideBanner();
   } catch (error) {
     report(error);
@@ -190,6 +224,7 @@ async function act(work) {
 
 function report(error) {
   if (error.status === 401) {
+    byId("key-words").textContent = api.hasKey() ? KEY.wrong : KEY.needed;
     if (!byId("ask-key").open) byId("ask-key").showModal();
     return;
   }
@@ -242,7 +277,7 @@ function listen() {
   byId("starters").replaceChildren(...STARTERS.map((text) =>
     el("button", { type: "button", class: "chip", onclick: () => sendMessage(text) }, text)));
   onSubmit("composer", async () => {
-    if (writing) { writing.abort(); return; }
+    if (writing) { stopWriting(); return; }
     await loaded;
     const text = say.value.trim();
     if (!text) return;
@@ -259,9 +294,9 @@ function listen() {
   });
   onSubmit("who-form", () => say.focus());
   byId("who").addEventListener("change", () => {
-    api.setUser(byId("who").value.trim());
+    api.setUser(byId("who").value.trim().split("/").pop());
     byId("who").value = api.user();
-    reload();
+    loaded = openNewest();
   });
   onSubmit("note-form", () => {
     const text = byId("note").value.trim();
@@ -270,22 +305,18 @@ function listen() {
     act(() => api.feedback({ kind: "note", text }));
   });
   byId("learning").addEventListener("change", (event) => act(() => api.command(`/learning ${event.target.checked ? "on" : "off"}`, null)));
-  byId("reset").addEventListener("click", () => act(async () => { await api.command("/reset", null); await reload(); closePanel(); }));
-  byId("forget").addEventListener("click", () => { byId("forget-name").textContent = api.user(); byId("ask-forget").showModal(); });
+  byId("new-chat").addEventListener("click", () => openChat(api.newChat()));
+  byId("forget").addEventListener("click", () => { byId("forget-name").textContent = api.account(); byId("ask-forget").showModal(); });
   byId("ask-forget").addEventListener("close", (event) => {
-    if (event.target.returnValue === "yes") act(async () => { await api.forget(); await reload(); });
+    if (event.target.returnValue === "yes") act(async () => { await api.forget(); await openNewest(); });
     event.target.returnValue = "";
   });
-  byId("key-form").addEventListener("submit", () => { api.setKey(byId("key").value.trim()); reload(); });
+  byId("key-form").addEventListener("submit", () => { api.setKey(byId("key").value.trim()); byId("key").value = ""; loaded = openNewest(); });
   byId("theme").addEventListener("click", switchTheme);
-  byId("panel-open").addEventListener("click", () => showPanel(!document.body.classList.contains("panel-shown"), byId("panel-open")));
-  byId("panel-close").addEventListener("click", closePanel);
-  byId("curtain").addEventListener("click", closePanel);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && document.body.classList.contains("panel-shown")) closePanel(); });
-}
-
-function closePanel() {
-  showPanel(false, byId("panel-open"));
+  listenToDrawers();
+  listenToSearch(page);
+  followTabs(follow);
+  addEventListener("hashchange", reload);
 }
 
 loaded = start();

@@ -2,7 +2,7 @@
 
 import * as api from "/static/api.js";
 import { byId, el, icon, versionName } from "/static/dom.js";
-import { PANEL } from "/static/texts.js";
+import { OUTSIDE, PANEL } from "/static/texts.js";
 
 /** Draw the panel; its buttons run changes through `act(work)`. Returns the summary, and if a note is being learned. */
 export async function drawPanel(act) {
@@ -10,6 +10,8 @@ export async function drawPanel(act) {
   drawNotes(notes, act);
   drawVersions(versions, act);
   byId("learning").checked = summary.is_learning;
+  byId("outside").textContent = summary.outside.length ? OUTSIDE.something(summary.outside) : OUTSIDE.nothing;
+  if (summary.has_key && document.activeElement !== byId("who")) byId("who").value = summary.account;
   byId("count").textContent = String(notes.data.length);
   byId("count").hidden = notes.data.length === 0;
   for (const button of document.querySelectorAll(".undo")) {
@@ -21,13 +23,24 @@ export async function drawPanel(act) {
 function drawNotes(notes, act) {
   const rows = notes.data.map((note) => el("li", { class: "note" },
     el("span", { class: "note-text", title: note.text }, note.text),
-    el("span", { class: `badge ${note.state}` }, PANEL.states[note.state] || note.state),
-    el("span", { class: "tokens" }, note.state === "in_weights" ? PANEL.tokensSaved(note.num_tokens) : PANEL.tokens(note.num_tokens)),
+    el("span", { class: `badge ${note.state}` }, noteState(note)),
+    el("span", { class: "tokens" }, note.state === "in_weights" && !note.in_prompt ? PANEL.tokensSaved(note.num_tokens) : PANEL.tokens(note.num_tokens)),
     el("button", { type: "button", class: "plain small-icon", "aria-label": PANEL.deleteNote(note.text), onclick: () => act(() => api.deleteNote(note.id)) }, icon("trash"))));
   byId("notes").replaceChildren(...rows);
   byId("saved").textContent = notes.data.length
-    ? PANEL.saved(notes.tokens_saved, notes.tokens_in_prompt)
+    ? notesLine(notes)
     : PANEL.nothing;
+}
+
+function noteState(note) {
+  if (note.state === "in_weights" && note.in_prompt) return PANEL.both;
+  return PANEL.states[note.state] || note.state;
+}
+
+function notesLine(notes) {
+  const inPrompt = notes.data.filter((note) => note.in_prompt).length;
+  const line = PANEL.inPrompt(inPrompt, notes.data.length, notes.tokens_in_prompt);
+  return notes.tokens_saved ? `${line} ${PANEL.saved(notes.tokens_saved)}` : line;
 }
 
 function drawVersions(versions, act) {
@@ -41,13 +54,4 @@ function drawVersions(versions, act) {
         : el("button", { type: "button", class: "link", "aria-label": PANEL.useVersion(version.version), onclick: () => act(() => api.rollBack(version.version)) }, PANEL.use));
   });
   byId("versions").replaceChildren(...rows);
-}
-
-/** Open or close the panel; `opener` gets the focus back. */
-export function showPanel(isOpen, opener) {
-  document.body.classList.toggle("panel-shown", isOpen);
-  byId("curtain").hidden = !isOpen;
-  byId("panel-open").setAttribute("aria-expanded", String(isOpen));
-  if (isOpen) byId("panel-close").focus();
-  else opener?.focus();
 }

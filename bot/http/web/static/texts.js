@@ -7,9 +7,14 @@ export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" :
 
 export const STARTERS = ["What can you talk about?", "Tell me about the koala.", "What is ramen?"];
 
-// The state of heed, beside its name.
-export const STATE = { loading: "Loading the model", waiting: "Waiting for heed",
+// The state of heed, beside its name, and its parts that do not work.
+const partInWords = ([name, state]) => `${name}: ${state.replace(/: (.*?)\.?$/, " ($1)")}.`;
+export const STATE = {
+  loading: "Loading the model",
+  waiting: "Waiting for heed",
   another: "HEED_MODEL chooses another model: `heed models` lists them.",
+  parts: (troubles) => troubles.map(partInWords).join(" "),
+  degraded: (troubles) => `heed answers, but a part of it does not work. ${troubles.map(partInWords).join(" ")}`,
 };
 
 // One answer: its buttons, its boxes, and what a screen reader hears.
@@ -27,7 +32,8 @@ export const ANSWER = {
   approved: "Noted as a good answer.",
   copied: "Copied.",
   noCopy: "The browser does not let this page copy.",
-  stopped: "Stopped. heed does not store this answer.",
+  stopped: "Stopped here",
+  neverBegun: "Stopped before heed began to answer.",
   brokenOff: "Interrupted. heed does not store this answer.",
   question: "What should be different?",
   correctionHint: "too long, call me Ana …",
@@ -35,6 +41,23 @@ export const ANSWER = {
   rewriteTitle: "Say it like this",
   rewriteLabel: "The answer as you want it",
   teachIt: "Teach it",
+};
+
+// The list of conversations.
+export const CHATS = {
+  none: "No conversation yet.",
+  noneFound: "No conversation has these words.",
+  rename: (title) => `Rename: ${title}`,
+  remove: (title) => `Delete: ${title}`,
+  newTitle: "The title of this conversation",
+};
+
+// A block of code in an answer.
+export const CODE = {
+  label: (language) => (language ? `Code, ${language}` : "Code"),
+  copy: "Copy the code",
+  copied: "Copied.",
+  noCopy: "The browser does not let this page copy.",
 };
 
 // A lesson: while it is learned, and its result.
@@ -82,11 +105,16 @@ export const HEAT = {
 
 // The side panel.
 export const PANEL = {
-  states: { in_prompt: "in the prompt", learning: "learning", in_weights: "in the weights" },
+  states: {
+    in_prompt: "in the prompt", when_asked: "in the prompt when asked about", learning: "learning",
+    in_weights: "in the weights", waiting: "no room in the prompt now",
+  },
+  both: "in the weights and in the prompt",
   tokens: (number) => counted(number, "token"),
   tokensSaved: (number) => `${counted(number, "token")} saved`,
   deleteNote: (text) => `Delete the note: ${text}`,
-  saved: (saved, inPrompt) => `${counted(saved, "prompt token")} saved per answer, ${inPrompt} still in the prompt`,
+  inPrompt: (number, total, tokens) => `${number} of ${counted(total, "note")} in the prompt now, ${counted(tokens, "token")}.`,
+  saved: (tokens) => `${counted(tokens, "prompt token")} saved per answer.`,
   nothing: "Nothing yet. Corrections and notes appear here.",
   untrained: "untrained",
   figures: (durationMs, steps) => `${seconds(durationMs)}, ${counted(steps, "step")}`,
@@ -94,6 +122,15 @@ export const PANEL = {
   use: "Use this",
   useVersion: (version) => `Use ${versionName(version)}`,
 };
+
+// What leaves the machine, below the settings.
+export const OUTSIDE = {
+  nothing: "Everything stays on the machine that heed runs on.",
+  something: (sentences) => `${sentences.join(" ")} Everything else stays on the machine that heed runs on.`,
+};
+
+// The key dialog.
+export const KEY = { needed: "Several people share this heed. Paste your key; it stays in this tab.", wrong: "heed does not know this key. Check it, and paste it again." };
 
 // The message box.
 export const COMPOSER = { send: "Send", stop: "Stop" };

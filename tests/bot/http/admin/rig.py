@@ -42,12 +42,12 @@ class Operator:
         """POST a form with the token of the session."""
         return await self.post(path, {"csrf": self.csrf, **fields})
 
-    async def sign_in(self, password: str | None = None, next_page: str = "") -> ClientResponse:
+    async def sign_in(self, password: str | None = None, next_page: str = "", **headers: str) -> ClientResponse:
         """Fill in the sign-in form, with a new right password if none is given."""
         password = password or await admin_password.another(self.heed.core.database)
         form = await self.text(f"/admin/login?next={next_page}")
         fields = {"csrf": TOKEN.findall(form)[0], "password": password, "next": next_page}
-        response = await self.post("/admin/login", fields)
+        response = await self.post("/admin/login", fields, **headers)
         if response.status == 303:
             self.csrf = TOKEN.findall(await self.text("/admin"))[0]
         return response

@@ -48,7 +48,7 @@ GOOD: dict[str, Any] = {"config": {}, "figures": [{"name": "a", "unit": "%", "me
 )  # fmt: skip
 async def test_what_is_no_summary_is_refused(operator: Operator, content: bytes) -> None:
     """A file that is no summary is refused and not stored."""
-    assert (await hand_over(operator, content)).status == 422
+    assert (await hand_over(operator, content)).status == 400
     assert await operator.heed.core.database.read(lambda s: eval_runs.recent(s, 9)) == []
 
 

@@ -162,12 +162,12 @@ async def test_pages_carry_a_strict_policy_and_are_not_kept(operator: Operator) 
 
 
 async def test_what_is_not_there_is_a_page_that_says_so(operator: Operator) -> None:
-    """A missing page, person or update is a 404 page, a wrong key is 422, and other methods are refused."""
+    """A missing page, person or update is a 404 page, a wrong key is 400, and other methods are refused."""
     nobody = "0" * 32
     for path in ("/admin/nothing", f"/admin/people/{nobody}", "/admin/updates/upd-1", f"/admin/evals/{nobody}",
                  f"/admin/conversations/{nobody}/calls", f"/admin/people/{nobody}/diff?first=0&second=1"):  # fmt: skip
         response = await operator.get(path)
         assert (response.status, response.content_type) == (404, "text/html"), path
     for path in ("/admin/updates?before=x", "/admin/engine?minutes=7", "/admin/people?after=%00"):
-        assert (await operator.get(path)).status == 422, path
+        assert (await operator.get(path)).status == 400, path
     assert (await operator.act("/admin/updates")).status == 405

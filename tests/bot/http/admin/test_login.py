@@ -60,6 +60,18 @@ async def test_too_many_tries_have_to_wait(heed: Heed) -> None:
     assert (await operator.sign_in(password)).status == 303
 
 
+async def test_behind_a_proxy_callers_are_told_apart(heed: Heed) -> None:
+    """Tries that a trusted proxy forwards count for the forwarded address; the operator's own is not held up."""
+    password = await admin_password.another(heed.core.database)
+    heed.client.server.app[ADMIN_ATTEMPTS]._clock = lambda: 1.0  # type: ignore[attr-defined]
+    stranger, operator = Operator(heed), Operator(heed)
+    given = {"X-Forwarded-For": "192.0.2.66, 203.0.113.7"}
+    statuses = [(await stranger.sign_in("wrong", **given)).status for _ in range(4)]
+    assert statuses == [403, 403, 403, 429]
+    heed.client.session.cookie_jar.clear()
+    assert (await operator.sign_in(password, **{"X-Forwarded-For": "192.0.2.66"})).status == 303
+
+
 @pytest.mark.parametrize(
     "address",
     ["//evil.example", "https://evil.example/admin", "/adminx", "/admin/../v1", "/admin\\@evil.example", "/", "",

@@ -1,8 +1,13 @@
 """bot.http.admin.model: the calibration, a model that is not trained, and readings beside choices."""
 
+import json
 from dataclasses import replace
 
-from bot.http.admin.model import ReadingLine, figures, lines, totals
+from bot.http.admin.model import BOUNDS, ReadingLine, figures, lines, totals
+from engine.calibration import prior
+from engine.calibration.record import SHIPPED
+from engine.config import LearnConfig
+from engine.pocket import WEIGHTS
 from engine.requests import ModelLearning, Sampling
 from storage.reports.readings import ReadingCount
 from tests.bot.http.admin.rig import Operator
@@ -30,6 +35,14 @@ async def test_a_measured_model_shows_its_figures(operator: Operator) -> None:
     for shown in ("measured</span>", "0.002", "0.61", "max_new", "0.021", "0.018", "Please answer in Spanish.", "83 %"):
         assert shown in page
     assert "heed calibrate" in page
+
+
+def test_every_bound_of_a_calibration_has_its_label() -> None:
+    """Of those that are shipped, and of the estimate for any other model."""
+    shipped = [json.loads(path.read_text())["gate"] for path in SHIPPED.glob("*.json")]
+    estimate = prior.estimate(WEIGHTS, "pocket", "", LearnConfig())
+    assert shipped
+    assert {name for bounds in (*shipped, estimate.gate) for name in bounds} == set(BOUNDS)
 
 
 async def test_the_sampling_in_force_is_shown(operator: Operator) -> None:

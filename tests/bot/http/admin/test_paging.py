@@ -15,7 +15,7 @@ def test_a_key_is_a_number(query: str, expected: int | None) -> None:
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.5", "%D9%A3", "9" * 19, "1%20or%201"])
 def test_anything_else_is_refused(value: str) -> None:
-    """A key that is no number is 422 and named."""
+    """A key that is no number is 400 and named."""
     with pytest.raises(InvalidField, match="before"):
         paging.before(make_mocked_request("GET", f"/?before={value}"))
 

@@ -48,7 +48,7 @@ async def test_undo_takes_one_lesson(heed: Heed) -> None:
     assert [note["text"] for note in (await heed.get(f"{ME}/notes"))[1]["data"]] == ["too long"]
 
 
-@pytest.mark.parametrize(("version", "status"), [(9, 404), (-1, 422), ("1", 422), (None, 422), (2**70, 422)])
+@pytest.mark.parametrize(("version", "status"), [(9, 404), (-1, 400), ("1", 400), (None, 400), (2**70, 400)])
 async def test_a_wrong_version_is_refused(heed: Heed, version: object, status: int) -> None:
     """An unknown or malformed version is refused, and the active one stays."""
     await taught_twice(heed)
@@ -121,12 +121,12 @@ async def test_what_a_version_was_trained_on_goes_out_as_a_file(heed: Heed) -> N
 
 @pytest.mark.parametrize("kind", adapter_zips.bad())
 async def test_a_bad_file_changes_nothing(heed: Heed, kind: str) -> None:
-    """A bad file is 422 with one line; it makes no version and no person."""
+    """A bad file is 400 with one line; it makes no version and no person."""
     await taught_twice(heed)
     content, words = adapter_zips.bad()[kind]
     for user in ("local", "eve"):
         status, answer = await sent(heed, content, user)
-        assert status == 422, answer
+        assert status == 400, answer
         assert words in answer["error"]["message"]
         assert "\n" not in answer["error"]["message"]
     assert len((await heed.get(f"{ME}/adapters"))[1]["data"]) == 2
@@ -135,9 +135,9 @@ async def test_a_bad_file_changes_nothing(heed: Heed, kind: str) -> None:
 
 
 async def test_an_adapter_of_another_model_is_refused(heed: Heed) -> None:
-    """An adapter of another model is 422 with the reason."""
+    """An adapter of another model is 400 with the reason."""
     status, answer = await sent(heed, adapter_zips.packed(base_model="another"))
-    assert (status, "another base model" in answer["error"]["message"]) == (422, True)
+    assert (status, "another base model" in answer["error"]["message"]) == (400, True)
 
 
 async def test_a_file_that_is_too_large_is_not_read(start_heed: StartHeed) -> None:
@@ -163,7 +163,7 @@ async def test_what_is_not_kept_cannot_go_out(heed: Heed) -> None:
     assert user is not None
     await database.write(lambda s: versions.prune(s, user.id, 2))
     status, answer = await heed.get(f"{ME}/adapters/1/export")
-    assert (status, "not kept any more" in answer["error"]["message"]) == (422, True)
+    assert (status, "not kept any more" in answer["error"]["message"]) == (400, True)
     status, answer = await heed.post(f"{ME}/rollback", {"version": 1})
-    assert (status, "not kept any more" in answer["error"]["message"]) == (422, True)
+    assert (status, "not kept any more" in answer["error"]["message"]) == (400, True)
     assert [entry["state"] for entry in (await heed.get(f"{ME}/adapters"))[1]["data"]][-1] == "pruned"

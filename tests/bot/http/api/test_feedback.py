@@ -1,6 +1,7 @@
 """bot.http.api.feedback: POST /v1/feedback."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ async def test_a_choice_that_does_not_exist_is_refused(heed: Heed) -> None:
     first = await heed.ask("bees")
     body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "scope": "forever"}
     status, refused = await heed.post(URL, body)
-    assert (status, refused["error"]["param"]) == (422, "scope")
+    assert (status, refused["error"]["param"]) == (400, "scope")
 
 
 async def test_a_note_needs_no_answer(heed: Heed) -> None:
@@ -129,7 +130,7 @@ async def test_the_same_key_gives_the_same_feedback(heed: Heed) -> None:
 async def test_a_key_has_a_length(heed: Heed, key: str) -> None:
     """An idempotency key has at most 255 characters."""
     status, answer = await heed.post(URL, {"kind": "note", "text": "x"}, headers={"Idempotency-Key": key})
-    assert (status, answer["error"]["param"]) == (422, "Idempotency-Key")
+    assert (status, answer["error"]["param"]) == (400, "Idempotency-Key")
 
 
 async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) -> None:
@@ -146,19 +147,19 @@ async def test_an_answer_of_nobody_or_of_somebody_else_is_unknown(heed: Heed) ->
 @pytest.mark.parametrize(
     ("fields", "status", "param"),
     [
-        ({"kind": "shout", "text": "x"}, 422, "kind"),
-        ({"kind": "correction"}, 422, "text"),
-        ({"kind": "correction", "text": "  "}, 422, "text"),
-        ({"kind": "correction", "text": "x" * 16_001}, 422, "text"),
-        ({"kind": "correction", "text": "a\x00"}, 422, "text"),
-        ({"kind": "correction", "text": 7}, 422, "text"),
-        ({"kind": "correction", "text": "x", "completion_id": None}, 422, "completion_id"),
-        ({"kind": "reaction"}, 422, "value"),
-        ({"kind": "correction", "text": "x", "index": 8}, 422, "index"),
-        ({"kind": "correction", "text": "x", "wait": False, "retry": True}, 422, "retry"),
-        ({"kind": "correction", "text": "x", "training": {"stepz": 3}}, 422, "training"),
-        ({"kind": "correction", "text": "x", "training": {"learning_rate": -1}}, 422, "training"),
-        ({"kind": "correction", "text": "x", "training": {"teacher": "external"}}, 422, "training"),
+        ({"kind": "shout", "text": "x"}, 400, "kind"),
+        ({"kind": "correction"}, 400, "text"),
+        ({"kind": "correction", "text": "  "}, 400, "text"),
+        ({"kind": "correction", "text": "x" * 16_001}, 400, "text"),
+        ({"kind": "correction", "text": "a\x00"}, 400, "text"),
+        ({"kind": "correction", "text": 7}, 400, "text"),
+        ({"kind": "correction", "text": "x", "completion_id": None}, 400, "completion_id"),
+        ({"kind": "reaction"}, 400, "value"),
+        ({"kind": "correction", "text": "x", "index": 8}, 400, "index"),
+        ({"kind": "correction", "text": "x", "wait": False, "retry": True}, 400, "retry"),
+        ({"kind": "correction", "text": "x", "training": {"stepz": 3}}, 400, "training"),
+        ({"kind": "correction", "text": "x", "training": {"learning_rate": -1}}, 400, "training"),
+        ({"kind": "correction", "text": "x", "training": {"teacher": "external"}}, 400, "training"),
         ({"kind": "correction", "text": "x" * (256 * 1024)}, 413, None),
     ],
 )
@@ -339,6 +340,20 @@ async def test_the_same_call_again_brings_the_result(heed: Heed) -> None:
     assert len(learned["retry"]["text"]) < len(text_of(first))
 
 
+@pytest.mark.parametrize("is_calibrated", [True, False])
+async def test_an_uncalibrated_model_says_so_wherever_a_lesson_is_told(heed: Heed, is_calibrated: bool) -> None:
+    """At once, in the same call again, in what became of it, and in the history that the page shows after a reload."""
+    heed.engine.config = replace(heed.engine.config, is_calibrated=is_calibrated)
+    first = await heed.ask("bees", user="ana", heed={"chat": "web"})
+    body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "user": "ana"}
+    told = [(await heed.post(URL, body, headers={"Idempotency-Key": "k"}))[1] for _ in range(2)]
+    told.append(await state(heed, told[0]["feedback_id"]))
+    _, history = await heed.get("/v1/users/ana/history")
+    told += [given for (turn,) in history["data"] for given in turn["feedback"]]
+    assert [given["status"] for given in told] == ["learned"] * 4
+    assert [given.get("uncalibrated", False) for given in told] == [not is_calibrated] * 4
+
+
 async def test_how_far_a_lesson_reaches_is_chosen_afterwards(heed: Heed) -> None:
     """The same choice changes nothing; the other one undoes the lesson, teaches it again and answers again."""
     first = await heed.ask("bees", user="ana")
@@ -353,8 +368,8 @@ async def test_how_far_a_lesson_reaches_is_chosen_afterwards(heed: Heed) -> None
     assert (await state(heed, again["feedback_id"]))["scope"] == "answer"
     assert (await state(heed, learned["feedback_id"]))["state"] == "undone"
     assert (await heed.post(url.replace("ana", "ben"), {"scope": "answer"}))[0] == 404
-    assert (await heed.post(url, {"scope": "sometimes"}))[0] == 422
-    assert (await heed.post(url, {"scope": "answer", "wait": False, "retry": True}))[0] == 422
+    assert (await heed.post(url, {"scope": "sometimes"}))[0] == 400
+    assert (await heed.post(url, {"scope": "answer", "wait": False, "retry": True}))[0] == 400
 
 
 async def test_where_heed_is_unsure_it_asks(heed: Heed) -> None:

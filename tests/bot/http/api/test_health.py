@@ -49,6 +49,14 @@ async def test_a_disk_that_is_nearly_full_is_told(
     assert f'heed_part_up{{part="disk"}} {float(state == "ok")}' in text
 
 
+async def test_no_path_of_the_server_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone may ask for the health."""
+    state = "down: the model process died 7 times. See /srv/heed/data/logs/vllm.log and restart heed."
+    monkeypatch.setattr(heed.engine, "health", lambda: {"model": state})
+    assert (await heed.get("/readyz"))[1]["parts"]["model"] == state.replace("/srv/heed/data/logs/", "")
+    assert "/srv" not in await (await heed.client.get("/v1/health")).text()
+
+
 async def test_a_data_directory_that_is_gone_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing data directory is reported as down."""
 

@@ -20,6 +20,23 @@ async def test_a_stranger_is_empty(heed: Heed) -> None:
     assert (await heed.client.delete("/v1/users/eve")).status == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"user": "eve", "messages": [], "heed": {"regenerate": "chatcmpl-none"}}),
+        ("/v1/chat/completions", {"user": "eve", "messages": [{"role": "user", "content": " "}]}),
+        ("/v1/feedback", {"user": "eve", "completion_id": "chatcmpl-none", "kind": "correction", "text": "too long"}),
+        ("/v1/feedback", {"user": "eve", "kind": "note", "text": "x" * 100_000}),
+        ("/v1/users/eve/commands", {"text": "/nonsense"}),
+    ],
+)
+async def test_a_refused_call_makes_no_person(heed: Heed, path: str, body: dict[str, object]) -> None:
+    """A call that names what is not there, or asks for what there is not, leaves nothing behind."""
+    status, answer = await heed.post(path, body)
+    assert 400 <= status < 500, answer
+    assert (await heed.core.gateway.known(Author("http", "eve"))).id == ""
+
+
 async def test_history_survives_a_restart(start_heed: StartHeed) -> None:
     """After a restart a conversation has its questions, answers, feedback and heat map."""
     heed = await start_heed()
@@ -63,7 +80,7 @@ async def test_conversations_have_names(heed: Heed) -> None:
 async def test_a_limit_is_a_number(heed: Heed, limit: str) -> None:
     """A limit that is no number in range is refused."""
     status, answer = await heed.get(f"{ME}/history", params={"limit": limit})
-    assert (status, answer["error"]["param"]) == (422, "limit")
+    assert (status, answer["error"]["param"]) == (400, "limit")
 
 
 async def test_commands_work_over_http(heed: Heed) -> None:
@@ -92,7 +109,7 @@ async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed)
     assert (await heed.post(f"{ME}/commands", {"text": "/users"}))[0] == 200
     keys = {"ana": "a long random text", "ben": "another random text"}
     shared = await start_heed(http={"api_keys": keys}, access={"admins": ("http:ana",)})
-    for name, status in (("ana", 200), ("ben", 422)):
+    for name, status in (("ana", 200), ("ben", 400)):
         headers = {"Authorization": f"Bearer {keys[name]}"}
         answer = await shared.post(f"/v1/users/{name}/commands", {"text": "/users"}, headers=headers)
         assert answer[0] == status
@@ -102,7 +119,7 @@ async def test_the_operators_page_has_the_admins_commands(start_heed: StartHeed)
 async def test_a_wrong_command_is_refused(heed: Heed, text: str) -> None:
     """A text without slash, an unknown command, and feedback on nothing are refused."""
     status, answer = await heed.post(f"{ME}/commands", {"text": text})
-    assert status in (404, 422)
+    assert status in (404, 400)
     assert answer["error"]["message"]
 
 

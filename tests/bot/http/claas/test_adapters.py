@@ -93,17 +93,17 @@ async def test_what_was_learned_keeps_its_shape(heed: Heed) -> None:
     ("fields", "status", "param"),
     [
         ({"base_model": "Qwen/Qwen3-8B"}, 403, "base_model"),
-        ({"lora_r": 2}, 422, "lora_r"),
-        ({"lora_r": 129}, 422, "lora_r"),
-        ({"lora_r": 128}, 422, "lora_r"),
-        ({"lora_r": 33}, 422, "lora_r"),
-        ({"lora_alpha": 257}, 422, "lora_alpha"),
-        ({"target_modules": ["lm_head"]}, 422, "target_modules"),
-        ({"target_modules": []}, 422, "target_modules"),
-        ({"lora_id": "a/../b"}, 422, "lora_id"),
-        ({"lora_id": "a" * 65}, 422, "lora_id"),
-        ({"lora_id": "a\u202eb"}, 422, "lora_id"),
-        ({"lora_id": 3}, 422, "lora_id"),
+        ({"lora_r": 2}, 400, "lora_r"),
+        ({"lora_r": 129}, 400, "lora_r"),
+        ({"lora_r": 128}, 400, "lora_r"),
+        ({"lora_r": 33}, 400, "lora_r"),
+        ({"lora_alpha": 257}, 400, "lora_alpha"),
+        ({"target_modules": ["lm_head"]}, 400, "target_modules"),
+        ({"target_modules": []}, 400, "target_modules"),
+        ({"lora_id": "a/../b"}, 400, "lora_id"),
+        ({"lora_id": "a" * 65}, 400, "lora_id"),
+        ({"lora_id": "a\u202eb"}, 400, "lora_id"),
+        ({"lora_id": 3}, 400, "lora_id"),
     ],
 )
 async def test_what_cannot_be_made_is_refused_by_name(
@@ -127,7 +127,7 @@ async def test_an_adapter_leaves_as_a_zip_file(heed: Heed) -> None:
     assert not any("optimizer" in name for name in names)
 
 
-@pytest.mark.parametrize(("query", "status"), [("?lora_id=nobody", 404), ("?lora_id=fresh", 404), ("", 422)])
+@pytest.mark.parametrize(("query", "status"), [("?lora_id=nobody", 404), ("?lora_id=fresh", 404), ("", 400)])
 async def test_nothing_to_export_is_said(heed: Heed, query: str, status: int) -> None:
     """An unknown adapter, an untaught one and a missing name are refused with a reason."""
     await heed.post(INIT, {"lora_id": "fresh"})

@@ -102,12 +102,12 @@ async def test_with_keys_a_session_needs_its_key(start_heed: StartHeed) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "param"),
     [
-        ("", {"profile": "twitter_short"}, 422, "profile"),
-        ("", {"binary_modes": ["use_emojis"]}, 422, "binary_modes"),
-        ("/prompt", {"text": " "}, 422, "text"),
-        ("/prompt", {}, 422, "text"),
-        ("/prompt", {"text": "x" * 16_001}, 422, "messages"),
-        ("/feedback", {"kind": "deny"}, 422, "kind"),
+        ("", {"profile": "twitter_short"}, 400, "profile"),
+        ("", {"binary_modes": ["use_emojis"]}, 400, "binary_modes"),
+        ("/prompt", {"text": " "}, 400, "text"),
+        ("/prompt", {}, 400, "text"),
+        ("/prompt", {"text": "x" * 16_001}, 400, "messages"),
+        ("/feedback", {"kind": "deny"}, 400, "kind"),
         ("/feedback", {"kind": "accept"}, 404, "id"),
     ],
 )
@@ -122,10 +122,10 @@ async def test_what_is_wrong_is_named(heed: Heed, path: str, body: dict[str, Any
 
 @pytest.mark.parametrize("kind", ["revise", "ideal"])
 async def test_a_revision_needs_words(heed: Heed, kind: str) -> None:
-    """A revision without words is 422 and teaches nothing."""
+    """A revision without words is 400 and teaches nothing."""
     session = await opened(heed)
     await heed.post(f"{session}/prompt", {"text": "bees"})
-    assert (await heed.post(f"{session}/feedback", {"kind": kind, "text": " "}))[0] == 422
+    assert (await heed.post(f"{session}/feedback", {"kind": kind, "text": " "}))[0] == 400
     assert heed.engine.num_learned == 0
 
 
@@ -134,7 +134,7 @@ async def test_the_profiles_are_listed(heed: Heed) -> None:
     assert await heed.get("/api/profiles") == (200, {"profiles": ["default"]})
 
 
-@pytest.mark.parametrize(("name", "status"), [("nothing", 404), ("%00", 422), ("x" * 65, 422)])
+@pytest.mark.parametrize(("name", "status"), [("nothing", 404), ("%00", 400), ("x" * 65, 400)])
 async def test_an_unknown_session_is_not_there(heed: Heed, name: str, status: int) -> None:
     """An unknown or malformed session id is refused."""
     found, answer = await heed.get(URL(f"{PATH}/{name}", encoded=True))

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from bot.http.openai.chat import PIECE_INTERVAL_S, interleave, paced
-from engine.errors import EngineRestarting, PromptTooLongError
+from bot.http.protocol import bodies
+from engine.errors import EngineRestarting, PromptTooLongError, RequestRefused
 from engine.requests import Delta, GenerateResult, Sampling
 from tests.bot.conftest import Heed, text_of
 from tests.patience import until
@@ -135,18 +136,33 @@ async def test_the_models_own_sampling_holds_where_a_call_names_nothing(heed: He
     assert used == replace(own, temperature=0.0, top_k=3, min_p=0.1, repetition_penalty=1.5, max_tokens=1024)
 
 
+async def test_penalties_biases_and_the_form_reach_the_engine(heed: Heed) -> None:
+    """Nothing of what a call asks for is ignored."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    await heed.ask("bees", frequency_penalty=0.5, presence_penalty=-1, logit_bias={"7": -100}, response_format=wanted)
+    used = heed.engine.requests[-1].sampling
+    assert (used.frequency_penalty, used.presence_penalty, used.logit_bias) == (0.5, -1, {"7": -100})
+    assert used.json_schema == schema
+    await heed.ask("bees", response_format={"type": "json_object"})
+    assert heed.engine.requests[-1].sampling.json_schema == {"type": "object"}
+
+
 async def test_max_tokens_and_stop_end_an_answer(heed: Heed) -> None:
     """finish_reason tells if the limit or a stop text ended the answer."""
     assert (await heed.ask("bees", max_tokens=3))["choices"][0]["finish_reason"] == "length"
     assert "subject" not in text_of(await heed.ask("bees", stop=["subject"]))
 
 
-async def test_logprobs_are_by_token_id(heed: Heed) -> None:
-    """There is one entry per token, with the requested alternatives."""
+async def test_logprobs_have_the_text_and_the_bytes_of_each_token(heed: Heed) -> None:
+    """There is one entry per token, with its text, its bytes and the requested alternatives."""
     answer = await heed.ask("bees", logprobs=True, top_logprobs=2)
     entries = answer["choices"][0]["logprobs"]["content"]
     assert len(entries) == answer["usage"]["completion_tokens"]
-    assert entries[0]["token"].startswith("token_id:")
+    assert "".join(entry["token"] for entry in entries) == text_of(answer)
+    assert bytes(byte for entry in entries for byte in entry["bytes"]).decode() == text_of(answer)
+    named = await heed.ask("bees", logprobs=True, return_tokens_as_token_ids=True)
+    assert named["choices"][0]["logprobs"]["content"][0]["token"].startswith("token_id:")
     assert len(entries[5]["top_logprobs"]) == 2
     streamed = await stream(heed, logprobs=True)
     assert sum(len((c["choices"][0]["logprobs"] or {"content": []})["content"]) for c in streamed[:-1]) == len(entries)
@@ -205,8 +221,7 @@ async def test_parts_and_developer_messages_are_understood(heed: Heed) -> None:
         ({"messages": [{"role": "user", "content": "a\x00b"}]}, "messages"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "messages"),
         ({"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content"),
-        ({"model": "gpt-4"}, "model"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content.0"),
         ({"temperature": 3}, "temperature"),
         ({"temperature": "hot"}, "temperature"),
         ({"top_p": 0}, "top_p"),
@@ -214,7 +229,14 @@ async def test_parts_and_developer_messages_are_understood(heed: Heed) -> None:
         ({"n": 9}, "n"),
         ({"n": 2, "heed": {"chat": "web"}}, "n"),
         ({"stop": [""]}, "stop"),
-        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"top_logprobs": 21}, "top_logprobs"),
+        ({"frequency_penalty": 3}, "frequency_penalty"),
+        ({"presence_penalty": "a"}, "presence_penalty"),
+        ({"logit_bias": {"bees": 1}}, "logit_bias"),
+        ({"logit_bias": {"7": 101}}, "logit_bias.7"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        ({"messages": [{"role": "user"}]}, "messages.0"),
         ({"seed": 2**80}, "seed"),
         ({"user": "x" * 65}, "user"),
         ({"user": "a\u202eb"}, "user"),
@@ -226,19 +248,57 @@ async def test_parts_and_developer_messages_are_understood(heed: Heed) -> None:
     ],
 )
 async def test_a_wrong_field_is_named_and_changes_nothing(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """422, the field's name in the error body, no call to the engine, no row."""
+    """400, the field's name in the error body, no call to the engine, no row."""
     status, answer = await heed.post(CHAT, {**body(), **fields})
-    assert status == 422
+    assert status == 400
     assert answer["error"]["param"].startswith(param)
-    assert answer["error"]["type"] == "invalid_request_error"
+    assert (answer["error"]["type"], answer["error"]["code"]) == ("invalid_request_error", "invalid_value")
     assert heed.engine.requests == []
+
+
+@pytest.mark.parametrize("kind", ["image_url", "input_audio", "file"])
+async def test_what_is_no_text_is_refused_in_words(heed: Heed, kind: str) -> None:
+    """The refusal says that heed reads words, and names the part."""
+    content = [{"type": "text", "text": "See:"}, {"type": kind, kind: {}}]
+    status, answer = await heed.post(CHAT, {"messages": [{"role": "user", "content": content}]})
+    assert (status, answer["error"]["param"]) == (400, "messages.0.content.1")
+    assert "heed reads words" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/completions", "/v1/score"])
+async def test_an_unknown_model_is_not_found(heed: Heed, path: str) -> None:
+    """Every call to a model that is not there is 404 with OpenAI's code for it."""
+    status, answer = await heed.post(path, body(model="gpt-4", prompt="bees", completion="x"))
+    assert (status, answer["error"]["param"], answer["error"]["code"]) == (404, "model", "model_not_found")
+
+
+async def test_null_means_not_given(heed: Heed) -> None:
+    """A field with null is one that was left out, whatever its type; so is an empty model's name."""
+    names = bodies.ChatBody.model_fields.keys() - {"messages", "user"}
+    answer = await heed.ask("bees", **dict.fromkeys(names), audio=None)
+    assert text_of(answer) == text_of(await heed.ask("bees", model=""))
+    assert answer["model"] == "heed"
+
+
+async def test_a_prompt_that_is_too_long_has_openais_code(heed: Heed) -> None:
+    """Programs that shorten their conversation look for context_length_exceeded."""
+    heed.engine.failure = PromptTooLongError("shorten it")
+    status, answer = await heed.post(CHAT, body())
+    assert (status, answer["error"]["code"], answer["error"]["param"]) == (400, "context_length_exceeded", "messages")
+
+
+async def test_a_request_that_vllm_refuses_names_its_field(heed: Heed) -> None:
+    """What the engine refuses is 400 with the field."""
+    heed.engine.failure = RequestRefused("The schema cannot be used.", "response_format")
+    status, answer = await heed.post(CHAT, body())
+    assert (status, answer["error"]["param"]) == (400, "response_format")
 
 
 async def test_half_a_surrogate_pair_is_refused(heed: Heed) -> None:
     """A lone surrogate, which JSON can carry, is refused."""
     raw = json.dumps(body("\ud800"))
     response = await heed.client.post(CHAT, data=raw, headers={"Content-Type": "application/json"})
-    assert response.status == 422
+    assert response.status == 400
 
 
 async def test_an_unknown_completion_cannot_be_given_again(heed: Heed) -> None:
@@ -251,7 +311,7 @@ async def test_an_unknown_completion_cannot_be_given_again(heed: Heed) -> None:
 
 async def test_an_error_before_the_first_piece_is_an_ordinary_one(heed: Heed) -> None:
     """A stream that cannot begin answers with a status, not with an event."""
-    for failure, status in ((PromptTooLongError("shorten it"), 422), (EngineRestarting("soon"), 503)):
+    for failure, status in ((PromptTooLongError("shorten it"), 400), (EngineRestarting("soon"), 503)):
         heed.engine.failure = failure
         got, answer = await heed.post(CHAT, body(stream=True))
         assert (got, answer["error"]["message"]) == (status, str(failure))

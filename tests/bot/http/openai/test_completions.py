@@ -34,14 +34,14 @@ async def test_its_answer_takes_feedback(heed: Heed) -> None:
         ({"prompt": "x", "echo": True}, "echo"),
         ({"prompt": "x", "suffix": "y"}, "suffix"),
         ({"prompt": "x", "logprobs": 21}, "logprobs"),
-        ({"prompt": "x", "model": "gpt-4"}, "model"),
+        ({"prompt": "x", "best_of": 2}, "best_of"),
         ({"prompt": "x", "n": 0}, "n"),
     ],
 )
 async def test_a_wrong_field_is_named(heed: Heed, fields: dict[str, Any], param: str) -> None:
-    """A wrong field is 422, and nothing reaches the engine."""
+    """A wrong field is 400, and nothing reaches the engine."""
     status, answer = await heed.post(PATH, fields)
-    assert (status, answer["error"]["param"].partition(".")[0]) == (422, param)
+    assert (status, answer["error"]["param"].partition(".")[0]) == (400, param)
     assert heed.engine.requests == []
 
 

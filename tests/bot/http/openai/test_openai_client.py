@@ -135,15 +135,11 @@ async def test_a_program_that_leaves_a_stream_ends_its_generation(heed: Heed, cl
 
 async def test_errors_are_the_clients_own_kinds(heed: Heed, client: openai.AsyncOpenAI) -> None:
     """Each error is one of the client's kinds, with the wrong field and the call's id."""
-    wrong = await refusal(
-        client.chat.completions.create(model="heed", messages=BEES, top_p=0), openai.UnprocessableEntityError
-    )
-    assert (wrong.param, wrong.type, wrong.code) == ("top_p", "invalid_request_error", None)
+    wrong = await refusal(client.chat.completions.create(model="heed", messages=BEES, top_p=0), openai.BadRequestError)
+    assert (wrong.param, wrong.type, wrong.code) == ("top_p", "invalid_request_error", "invalid_value")
     assert wrong.request_id is not None
-    unknown = await refusal(
-        client.chat.completions.create(model="gpt-5", messages=BEES), openai.UnprocessableEntityError
-    )
-    assert unknown.param == "model"
+    unknown = await refusal(client.chat.completions.create(model="gpt-5", messages=BEES), openai.NotFoundError)
+    assert (unknown.param, unknown.code) == ("model", "model_not_found")
     none = await refusal(client.embeddings.create(model="heed", input="bees"), openai.NotFoundError)
     assert "heed makes no embeddings" in none.message
     heed.engine.failure = EngineRestarting("the model process died")
@@ -165,4 +161,5 @@ async def test_a_key_is_a_person(start_heed: StartHeed) -> None:
         answer = await ana.chat.completions.create(model="heed", messages=BEES)
         assert answer.choices[0].message.content
     async with client_of(heed, "sk-somebody-else") as stranger:
-        await refusal(stranger.models.list(), openai.AuthenticationError)
+        refused = await refusal(stranger.models.list(), openai.AuthenticationError)
+        assert refused.code == "invalid_api_key"

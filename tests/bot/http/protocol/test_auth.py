@@ -121,7 +121,7 @@ async def test_an_invisible_or_long_name_is_refused(heed: Heed, name: str) -> No
     """Invisible characters are refused, because they would make two names look alike."""
     body: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}], "user": name}
     status, answer = await heed.post("/v1/chat/completions", body)
-    assert (status, answer["error"]["param"]) == (422, "user")
+    assert (status, answer["error"]["param"]) == (400, "user")
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +181,21 @@ async def test_a_spent_quota_is_429_with_the_time(heed: Heed) -> None:
     _, export = await heed.get("/v1/users/ana/export", headers=header)
     assert len(export["completions"]) == 1
     assert [row["kind"] for row in export["feedback"]] == ["correction", "note"]
+
+
+async def test_an_answer_given_again_is_a_message(heed: Heed) -> None:
+    """`retry: true` needs the chat scope and counts as a message, once for a call that is sent again with its key."""
+    chat = await stored_key(heed, "chat", "feedback", messages_per_day=2)
+    asked = {"messages": [{"role": "user", "content": "bees"}]}
+    _, answer = await heed.post("/v1/chat/completions", asked, headers=chat)
+    taught = {"completion_id": answer["id"], "kind": "correction", "text": "too long", "retry": True}
+    for _ in range(2):
+        assert (await heed.post("/v1/feedback", taught, headers=chat | {"Idempotency-Key": "once"}))[0] == 200
+    assert (await heed.post("/v1/feedback", taught | {"text": "no emoji"}, headers=chat))[0] == 429
+    assert (await heed.post("/v1/feedback", taught | {"retry": False, "text": "no emoji"}, headers=chat))[0] == 200
+    mute = await stored_key(heed, "feedback")
+    status, refused = await heed.post("/v1/feedback", {"kind": "note", "text": "x", "retry": True}, headers=mute)
+    assert (status, "'chat'" in refused["error"]["message"]) == (403, True)
 
 
 async def test_a_revoked_key_opens_nothing(heed: Heed) -> None:

@@ -9,7 +9,7 @@ from tests.bot.conftest import Heed
 
 def test_fields_of_other_servers_are_ignored() -> None:
     """Unknown fields of OpenAI's clients are ignored."""
-    assert ChatBody.model_validate({"messages": [], "frequency_penalty": 1, "logit_bias": {}}).n == 1
+    assert ChatBody.model_validate({"messages": [], "keep_alive": 1, "options": {}}).n == 1
 
 
 def test_numbers_are_not_taken_from_text() -> None:
@@ -48,3 +48,11 @@ async def test_a_body_that_is_not_packed_as_it_says_is_refused(heed: Heed, path:
     """A body that does not match its Content-Encoding is 400."""
     response = await heed.client.post(path, data=b"not deflated", headers={"Content-Encoding": "deflate"})
     assert (response.status, (await response.json())["error"]["type"]) == (400, "invalid_request_error")
+
+
+async def test_numbers_of_a_query_are_texts(heed: Heed) -> None:
+    """A query has no other values; a text that is no number is refused by its name."""
+    path = "/v1/users/ana/history?limit="
+    assert (await heed.get(f"{path}7"))[0] == 200
+    status, refused = await heed.get(f"{path}seven")
+    assert (status, refused["error"]["param"]) == (400, "limit")

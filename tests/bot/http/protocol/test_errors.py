@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from storage.errors import DatabaseBusy, StorageBroken
+from engine.errors import EngineDown
+from storage.errors import DatabaseBusy, StorageBroken, StorageFull
 from tests.bot.conftest import Heed
 
 
@@ -37,6 +38,22 @@ async def test_storage_errors_say_what_to_do(heed: Heed, failure: Exception, sta
     heed.engine.failure = failure
     got, body = await heed.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
     assert (got, body["error"]["message"]) == (status, str(failure))
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        StorageFull("no space to write /srv/heed/data/heed.db-wal (No space left on device)"),
+        EngineDown("The model process died 7 times within 600 s. See /srv/heed/data/logs/vllm.log and restart heed."),
+    ],
+)
+async def test_no_path_of_the_server_is_told(heed: Heed, failure: Exception) -> None:
+    """A caller reads what happened, and to which file."""
+    heed.engine.failure = failure
+    status, body = await heed.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
+    assert status == 503
+    assert "/srv" not in body["error"]["message"]
+    assert body["error"]["message"].startswith(str(failure)[:12])
 
 
 async def test_a_long_path_is_not_repeated_in_full(heed: Heed) -> None:

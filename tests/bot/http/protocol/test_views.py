@@ -1,6 +1,7 @@
 """bot.http.protocol.views: rows as JSON."""
 
 from bot.core.lessons import LessonResult
+from bot.core.standing_notes import StandingNotes
 from bot.http.protocol import views
 from engine.requests import LearnOutcome
 from storage.tables import Completion, Feedback, Note
@@ -31,5 +32,6 @@ def test_a_turn_shows_its_question() -> None:
 
 def test_a_note_shows_where_it_lives() -> None:
     """A note has its state and its number of tokens."""
-    note = views.note(Note(id="n", user_id="u", text="t", state="in_prompt", num_tokens=3))
+    row = Note(id="n", user_id="u", text="t", state="in_prompt", num_tokens=3)
+    note = views.note(row, StandingNotes([row], frozenset(["n"])))
     assert (note["state"], note["num_tokens"]) == ("in_prompt", 3)

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ConsoleMessage, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Route, async_playwright, expect
 
 from bot.events import Author
+from bot.http.api import health
+from bot.http.web.markdown import TAGS
 from storage.learning import better_answers
 from storage.tables import BetterAnswer
+from tests.bot import fake_engine
 from tests.bot.conftest import Heed, StartHeed, heeds
-from tests.patience import PATIENCE_S, until
+from tests.bot.http.web.injections import INJECTIONS
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -71,7 +75,8 @@ async def page(heed: Heed, browser: Browser, complaints: list[str]) -> AsyncIter
 async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: int = 1280) -> Page:
     """Open the page of a running heed and wait until it is ready."""
     await heed.client.start_server()
-    page = await browser.new_page(viewport={"width": width, "height": 800})
+    context = await browser.new_context(viewport={"width": width, "height": 800})
+    page = await context.new_page()
     page.set_default_timeout(PATIENCE_MS)
 
     def hear(message: ConsoleMessage) -> None:
@@ -129,7 +134,9 @@ async def test_a_correction_is_learned_and_shown(page: Page) -> None:
     await expect(page.locator(".answer").last.locator(".version")).to_have_text("v1")
     await expect(page.locator("#notes .note-text")).to_have_text("too long, no emoji")
     await expect(page.locator("#notes .badge")).to_have_text("in the weights")
-    await expect(page.locator("#saved")).to_contain_text("4 prompt tokens saved per answer")
+    await expect(page.locator("#saved")).to_have_text(
+        "0 of 1 note in the prompt now, 0 tokens. 4 prompt tokens saved per answer."
+    )
     await expect(page.locator("#versions .active b")).to_have_text("v1")
     await expect(page.locator("#spoken")).to_have_text("Learned: v1 in 1.2 s")
     await page.get_by_role("button", name="What changed").click()
@@ -172,7 +179,7 @@ async def test_a_reload_keeps_everything(page: Page) -> None:
     before = await page.locator(".answer .text").all_inner_texts()
     await page.reload()
     await expect(page.locator(".turn")).to_have_count(2)
-    assert await page.locator(".answer .text").all_inner_texts() == before
+    await expect(page.locator(".answer .text")).to_have_text(before)
     await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
     await expect(page.locator(".heat-text .down").first).to_be_visible()
     await expect(page.locator(".undo")).to_be_visible()
@@ -260,6 +267,56 @@ async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None
     assert (await heed.get("/v1/users/local/export"))[1]["completions"] == []
 
 
+def chat_names(page: Page) -> Locator:
+    """The titles in the list of conversations."""
+    return page.locator(".chat-name")
+
+
+async def test_conversations_stay_and_are_found_again(page: Page) -> None:
+    """A new one keeps the old one; both are listed by their first question, searched, renamed, opened and deleted."""
+    await ask(page, "bees")
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.locator("#welcome")).to_be_visible()
+    await ask(page, "wasps")
+    await expect(chat_names(page)).to_have_text(["wasps", "bees"])
+    await chat_names(page).last.click()
+    await expect(page.locator(".said")).to_have_text("bees")
+    await page.reload()
+    await expect(page.locator(".said")).to_have_text("bees")
+    await page.fill("#search", "about wasps")
+    await expect(chat_names(page)).to_have_text(["wasps"])
+    await page.fill("#search", "ants")
+    await expect(page.locator("#no-chats")).to_have_text("No conversation has these words.")
+    await page.fill("#search", "")
+    await page.get_by_role("button", name="Rename: bees").click()
+    await page.get_by_label("The title of this conversation").fill("All about bees")
+    await page.keyboard.press("Enter")
+    await expect(chat_names(page)).to_have_text(["wasps", "All about bees"])
+    await page.get_by_role("button", name="Delete: All about bees").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await expect(chat_names(page)).to_have_text(["wasps"])
+    await expect(page.locator(".said")).to_have_text("wasps")
+
+
+async def test_two_tabs_show_the_same_and_follow_each_other(heed: Heed, page: Page) -> None:
+    """A second tab shows the same person and conversation, and what is said in the first; a name is one tab's own."""
+    await page.fill("#who", "ana")
+    await page.press("#who", "Enter")
+    await ask(page, "bees")
+    second = await page.context.new_page()
+    await second.goto(str(heed.client.make_url("/")))
+    await expect(second.locator("#who")).to_have_value("ana")
+    await expect(second.locator(".said")).to_have_text("bees")
+    await ask(page, "wasps")
+    await expect(second.locator(".said")).to_have_text(["bees", "wasps"])
+    await second.fill("#who", "bob")
+    await second.press("#who", "Enter")
+    await expect(second.locator("#welcome")).to_be_visible()
+    await page.reload()
+    await expect(page.locator("#who")).to_have_value("ana")
+    await expect(page.locator(".said")).to_have_text(["bees", "wasps"])
+
+
 async def test_commands_work_in_the_message_box(page: Page) -> None:
     """Commands in the message box show their text or their lesson."""
     await page.fill("#say", "/help")
@@ -283,16 +340,23 @@ async def test_an_export_can_be_saved(page: Page) -> None:
 
 
 async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
-    """The send button stops an answer, also in the engine."""
+    """The send button ends an answer, also in the engine; it stays as stopped, with what was written."""
     heed.engine.token_delay_s = 0.2
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
     await expect(page.locator(".answer .text")).to_have_text(re.compile("^You"))
     await page.get_by_role("button", name="Stop").click()
-    await expect(page.locator(".answer .version")).to_contain_text("Stopped")
+    await expect(page.locator(".answer .stopped")).to_have_text("Stopped here")
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
-    await until(lambda: heed.engine.num_aborted)  # the page knows at once, the server when the connection is closed
-    assert heed.engine.num_aborted == 1
+    _, history = await heed.get("/v1/users/local/history?chat=web")
+    written = history["data"][0][0]["text"].strip()
+    assert written.startswith("You")
+    assert "know more?" not in written
+    await expect(page.locator(".answer .text")).to_have_text(written)
+    await page.reload()
+    await expect(page.locator(".answer .stopped")).to_have_text("Stopped here")
+    await expect(page.locator(".answer .text")).to_have_text(written)
+    await expect(page.get_by_role("button", name="Correct")).to_be_visible()
 
 
 async def test_everything_works_by_keyboard_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> None:
@@ -327,6 +391,92 @@ async def test_what_people_write_stays_text(page: Page) -> None:
     assert await page.title() == "heed"
 
 
+MARKDOWN = """# Bees
+
+They *buzz*, as [this page](https://bees.example/x) and https://bees.example/y say:
+
+| kind | legs |
+|:-----|-----:|
+| bee  | 6    |
+
+1. one
+   - nested
+
+> quoted, with $a_1 * b_1$
+
+```python
+def buzz(): return 1
+```
+Done."""
+
+
+async def test_markdown_is_formatted_while_it_comes(heed: Heed, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heading is one before the answer is whole; in the end all is there, as after a reload."""
+    monkeypatch.setattr(fake_engine, "compose", lambda *_: MARKDOWN)
+    heed.engine.token_delay_s = 0.05
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".answer.writing .text h3")).to_have_text("Bees")
+    await expect(page.locator(".answer.writing .text")).not_to_contain_text("Done.")
+    for _ in ("as it came", "reloaded"):
+        await expect(page.locator(".answer .text > p").last).to_have_text("Done.")
+        await expect(page.locator(".answer .text a")).to_have_count(2)
+        await expect(page.locator(".answer .text td.right")).to_have_text("6")
+        await expect(page.locator(".answer .text ol ul li")).to_have_text("nested")
+        await expect(page.locator(".answer .text blockquote .math")).to_have_text("$a_1 * b_1$")
+        await expect(page.locator(".answer .text pre .k").first).to_have_text("def")
+        await expect(page.locator(".answer .text h3")).to_have_count(1)
+        await page.reload()
+
+
+async def test_code_is_copied(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The button of a code block copies the code and nothing else, and says so."""
+    monkeypatch.setattr(fake_engine, "compose", lambda *_: MARKDOWN)
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await ask(page, "bees")
+    await page.get_by_role("button", name="Copy the code").click()
+    await expect(page.locator("#spoken")).to_have_text("Copied.")
+    assert await page.evaluate("navigator.clipboard.readText()") == "def buzz(): return 1\n"
+
+
+async def test_no_injected_text_runs_or_leaves_its_place(page: Page) -> None:
+    """A hundred hostile texts, shown as answers are: no script, no request, no element but of the list."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    found = await page.evaluate(
+        """async (texts) => {
+          const { GrowingText } = await import("/static/text.js");
+          const shown = texts.map((text) => {
+            const node = document.createElement("div");
+            node.className = "text";
+            document.getElementById("log").append(node);
+            const growing = new GrowingText(node);
+            growing.set(text.slice(0, text.length / 2));
+            growing.set(text);
+            return growing;
+          });
+          for (const growing of shown) await growing.finish();
+          const all = shown.flatMap(({ node }) => [...node.querySelectorAll("*")]);
+          return {
+            tags: [...new Set(all.map((node) => node.localName))],
+            attributes: [...new Set(all.flatMap((node) => node.getAttributeNames()))],
+            addresses: all.filter((node) => node.href).map((node) => String(node.href)),
+            numShown: shown.filter(({ node }) => node.childNodes.length).length,
+          };
+        }""",
+        list(INJECTIONS),
+    )
+    drawn_here = {"button", "svg", "use"}  # the copy buttons
+    assert set(found["tags"]) <= TAGS | drawn_here
+    page_made = {"type", "aria-label", "aria-hidden", "tabindex"}
+    assert set(found["attributes"]) <= {"class", "href", "title", "target", "rel", "start"} | page_made
+    assert [url for url in found["addresses"] if not re.match(r"https?://|mailto:|\[object", url)] == []
+    assert found["numShown"] >= len(INJECTIONS) - 1
+    assert [url for url in asked if not re.match(rf"{page.url}(v1/|readyz|static/text.js)", url)] == []
+    assert await page.title() == "heed"
+
+
 async def test_troubles_are_told_kindly(
     heed: Heed, browser: Browser, complaints: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +502,14 @@ async def test_troubles_are_told_kindly(
     await expect(page.locator("#state")).to_have_text("pocket")
 
 
+async def test_what_leaves_the_machine_is_named(start_heed: StartHeed, browser: Browser, complaints: list[str]) -> None:
+    """With an endpoint for better answers the page does not say that everything stays."""
+    heed = await start_heed(curriculum={"url": "https://teacher.example/v1", "model": "m"})
+    page = await open_page(heed, browser, complaints)
+    await expect(page.locator("#outside")).to_contain_text("go to teacher.example")
+    assert complaints == []
+
+
 async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser, complaints: list[str]) -> None:
     """The page shows that the model loads, and starts by itself when heed is ready."""
     await heed.client.start_server()
@@ -362,6 +520,20 @@ async def test_while_the_model_loads_the_page_waits(heed: Heed, browser: Browser
     heed.engine.is_ready = True
     await expect(page.locator("#state")).to_have_text("pocket")
     await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def test_a_part_that_is_down_locks_no_one_out(
+    heed: Heed, browser: Browser, complaints: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the disk nearly full the page answers, and names the part and what is wrong with it."""
+    monkeypatch.setattr(health, "disk_state", lambda _: "low: 300 MiB free")
+    page = await open_page(heed, browser, complaints)
+    await expect(page.locator("#parts")).to_have_text(
+        "heed answers, but a part of it does not work. disk: low (300 MiB free)."
+    )
+    await ask(page, "bees")
+    await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
+    assert complaints == []
 
 
 async def test_what_is_sent_before_the_page_is_loaded_stays(
@@ -390,14 +562,22 @@ async def test_what_is_sent_before_the_page_is_loaded_stays(
 
 
 async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Browser) -> None:
-    """Without a key the page asks for one, keeps it in the tab, and goes on."""
+    """The page asks for a key, says so if it is wrong, and shows whose it is, also before it erases."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20}})
     await heed.client.start_server()
     page = await browser.new_page()
     await page.goto(str(heed.client.make_url("/")))
+    await expect(page.locator("#key-words")).to_contain_text("Several people share this heed.")
+    await page.fill("#key", "b" * 20)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.locator("#key-words")).to_have_text("heed does not know this key. Check it, and paste it again.")
     await page.fill("#key", "a" * 20)
     await page.get_by_role("button", name="Continue").click()
     await expect(page.locator("#welcome")).to_be_visible()
+    await expect(page.locator("#who")).to_have_value("ana")
+    await page.get_by_role("button", name="Forget me").click()
+    await expect(page.locator("#forget-name")).to_have_text("ana")
+    await page.get_by_role("button", name="Keep everything").click()
     await ask(page, "bees")
     await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
 
@@ -442,6 +622,8 @@ async def test_how_far_a_lesson_reaches_is_chosen_on_the_page(heed: Heed, page: 
     await correct(page, "too long")
     await page.get_by_role("button", name="From now on").click()
     await expect(page.locator("#spoken")).to_have_text("Noted. That is how it was learned.")
+    await page.reload()
+    await expect(page.get_by_role("button", name="From now on")).to_have_attribute("aria-pressed", "true")
     await page.get_by_role("button", name="Just this answer").click()
     await expect(page.locator(".lesson")).to_have_count(2)
     await expect(page.locator(".outcome .line").last).to_have_text("Learned: v2 in 1.2 s")
@@ -451,10 +633,13 @@ async def test_how_far_a_lesson_reaches_is_chosen_on_the_page(heed: Heed, page: 
 
 
 async def test_the_page_asks_where_heed_is_unsure(heed: Heed, page: Page) -> None:
-    """Nothing is taught until the person has chosen."""
+    """Nothing is taught until the person has chosen; what they have chosen is not asked again after a reload."""
     await ask(page, "bees")
     await correct(page, "unsure, too long")
     await expect(page.locator(".outcome .line")).to_have_text("Noted. Only this answer, or from now on?")
     assert heed.engine.num_learned == 0
     await page.get_by_role("button", name="From now on").click()
     await expect(page.locator(".outcome .line").last).to_have_text("Learned: v1 in 1.2 s")
+    await page.reload()
+    await expect(page.locator(".outcome .line")).to_have_text(["Noted.", "Learned: v1 in 1.2 s"])
+    await expect(page.get_by_role("button", name="From now on")).to_have_count(1)

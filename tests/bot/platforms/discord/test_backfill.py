@@ -128,6 +128,22 @@ async def test_missed_edits_are_taken_once(table: Bench) -> None:
     assert len(table.keys) == 3
 
 
+async def test_reactions_that_cannot_be_looked_up_cost_their_message_only(table: Bench) -> None:
+    """The rest of what the chat missed is taken."""
+    answer = table.server.dm().messages[await table.channel.post(Post(DM, "a llama"))]
+
+    async def meanwhile() -> None:
+        await table.server.say(table.server.dm(), "before")
+        await table.server.react(answer, "👎")
+        await table.server.say(table.server.dm(), "after")
+
+    body = b'{"message": "Unknown Emoji", "code": 10014}'
+    table.server.fail("GET", "/channels/500/messages/.*/reactions/.*", Fault(status=404, body=body))
+    await table.restart(meanwhile)
+    await table.settled()
+    assert texts(table) == ["before", "after"]
+
+
 async def test_missed_reactions_are_found_both_ways(table: Bench) -> None:
     """Emoji put on and taken off meanwhile are taken as such, once."""
     answer = table.server.dm().messages[await table.channel.post(Post(DM, "a llama"))]

@@ -53,8 +53,10 @@ class Room:
     async def lets_learn(self, person: MemberActor) -> None:
         """Somebody says hello, and yes to the greeting."""
         await self.ask("hello", person)
-        await person.click(await self.shows("May I learn"), custom_id="learn:yes")
-        await self.shows("learning is on")
+        pressed = await person.click(await self.shows("May I learn"), custom_id="learn:yes")
+        await self.talk.server.until(lambda: pressed.followups)
+        assert "learning is on" in pressed.followups[0].content
+        assert pressed.followups[0].ephemeral
         await self.talk.quiet()
 
     async def ended(self, given: InteractionResult) -> str:

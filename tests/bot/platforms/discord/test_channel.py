@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from bot.events import (
     ReactionChanged,
 )
 from bot.platforms.discord.channel import account_in
-from tests.bot.platforms.discord_bench import Bench, bench
+from tests.bot.platforms.discord_bench import HASTE, PACE, Bench, bench
 from tests.contract.discord_server import Fault
 from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, NO_ACCESS, TOKEN, Refusal
 
@@ -176,15 +177,24 @@ async def test_a_short_rate_limit_is_waited_out(table: Bench) -> None:
     assert len(table.server.made("POST", POSTS)) == 2
 
 
-@pytest.mark.parametrize(
-    "fault", [Fault(status=503), Fault(status=502), Fault(hangs=True), Fault(status=200, body=b'{"id')]
-)
+@pytest.mark.parametrize("fault", [Fault(status=503), Fault(status=200, body=b'{"id')])
 async def test_a_failing_server_is_unreachable(table: Bench, fault: Fault) -> None:
-    """5xx, no answer and half an answer all mean: it may have been done, try again."""
+    """5xx and half an answer mean: it may have been done, try again."""
     table.server.fail("POST", POSTS, *[fault] * 5)
     with pytest.raises(Unreachable) as caught:
         await table.channel.post(Post(DM, "a llama"))
     assert caught.value.is_ambiguous
+
+
+@pytest.mark.parametrize("fault", [Fault(status=502), Fault(hangs=True)])
+async def test_a_server_that_keeps_us_waiting_is_unreachable(quick_dir: Path, fault: Fault) -> None:
+    """What discord.py tries again, and no answer at all, mean the same once the call's time is over."""
+    async with bench(quick_dir, HASTE) as table:
+        table.server.dm()
+        table.server.fail("POST", POSTS, *[fault] * 5)
+        with pytest.raises(Unreachable) as caught:
+            await table.channel.post(Post(DM, "a llama"))
+        assert caught.value.is_ambiguous
 
 
 async def test_a_server_that_is_away_has_done_nothing(table: Bench) -> None:
@@ -262,6 +272,19 @@ async def test_a_private_answer_to_an_open_command_stays_private(table: Bench) -
     await table.channel.post(Post(ROOM, "secret", token=token, is_private=True))
     assert table.server.said(table.server.text()) == ["Only you can see the answer."]
     assert [part["content"] for part in given.follow_ups] == ["secret"]
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_a_first_answer_without_a_reply_counts_if_it_was_taken(quick_dir: Path, is_done: bool) -> None:
+    """The person sees heed at it, and gets the answer; where Discord did not take it no one acts on it."""
+    async with bench(quick_dir, replace(PACE, first_answer_s=0.3)) as table:
+        table.server.text()
+        table.server.fail("POST", "/interactions/.*/callback", Fault(hangs=True, is_done=is_done))
+        given = await table.server.command(table.server.text(), "help")
+        await table.until(lambda: table.server.made("GET", "/webhooks/.*/messages/@original"))
+        await table.server.command(table.server.text(), "help")
+        await table.until(lambda: len(table.keys) == 1 + is_done)
+        assert (given.first is not None) is is_done
 
 
 async def test_an_interaction_that_ran_out_is_answered_openly(table: Bench) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from bot.channel import Limits
 from bot.commands import person
 from bot.config import Settings
 from bot.core.core import Core
 from bot.messaging.live_view import CURSOR
+from bot.messaging.request import NOT_YOURS
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.platforms.discord.channel import DiscordChannel
@@ -24,7 +26,7 @@ from storage.people import access, people
 from tests.bot.fake_engine import FakeEngine
 from tests.bot.platforms.discord_bench import PACE
 from tests.bot.platforms.odd import COMMANDS, ODD_TEXTS, failures
-from tests.contract.discord_server import DiscordServer, Fault
+from tests.contract.discord_server import Call, DiscordServer, Fault
 from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, TOKEN, Channel, Interaction, Json, Refusal
 from tests.storage.people.test_erasure import copies
 
@@ -75,7 +77,9 @@ def buttons(message: Json) -> list[str]:
 
 
 @asynccontextmanager
-async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> AsyncIterator[Talk]:
+async def heed_on(
+    server: DiscordServer, data_dir: Path, *, limits: Limits = QUICK, **settings: Any
+) -> AsyncIterator[Talk]:
     """A running heed."""
     discord = {"token": TOKEN, "api_base": server.api_base, "training_permission": "a letter of 2026-01-01"}
     chosen = Settings(data_dir=data_dir, discord=discord, **({"access": {"mode": "open"}} | settings))  # type: ignore[arg-type]
@@ -85,7 +89,7 @@ async def heed_on(server: DiscordServer, data_dir: Path, **settings: Any) -> Asy
     metrics = Metrics()
     core = Core.build(chosen, database, engine, metrics)
     channel = DiscordChannel(chosen.discord, person.menu(), database, pace=PACE)
-    channel.limits = QUICK
+    channel.limits = limits
     channels = ChannelSupervisor([channel], core, metrics)
     channels.start()
     try:
@@ -144,6 +148,7 @@ async def test_a_correction_by_reply(talk: Talk) -> None:
     assert again["content"] != answer["content"]
     await talk.server.press(notice, "undo")
     await talk.shows("Undone")
+    await talk.server.until(lambda: not buttons(notice))
     assert (await talk.ask("bees"))["content"] == answer["content"]
 
 
@@ -203,7 +208,7 @@ async def test_a_server_is_answered_when_it_asks(talk: Talk) -> None:
     await talk.server.until(lambda: filled.follow_ups)
     for told in (pressed, filled):
         (notice,) = told.follow_ups
-        assert (notice["content"], notice["flags"]) == ("Only the person who asked can use these buttons.", 64 | 4)
+        assert (notice["content"], notice["flags"]) == (NOT_YOURS, 64 | 4)
 
 
 async def test_a_picture_is_told_that_it_cannot_be_seen(talk: Talk) -> None:
@@ -400,8 +405,8 @@ async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path)
     answer = await talk.ask(f"{MENTION} xylophones", text, cleo)
     greeting = await talk.shows("learn", text)
     await talk.quiet()
-    await talk.server.press(greeting, "learn:yes", user=cleo)
-    await talk.shows("learning is on", text)
+    chosen = await talk.server.press(greeting, "learn:yes", user=cleo)
+    assert "learning is on" in await whispered(talk, chosen)
     await talk.server.react(answer, "👍", user=cleo)
     await talk.server.react(answer, "👎", user=cleo)
     await talk.server.react(answer, "👎", user=cleo, on=False)
@@ -423,3 +428,36 @@ async def test_nothing_is_left_of_who_was_forgotten(talk: Talk, quick_dir: Path)
     await talk.quiet()
     assert await talk.database.read(lambda s: people.find(s, "discord", cleo["id"])) is None
     assert copies(quick_dir, "Ana")
+
+
+async def test_a_greeting_by_command_is_for_the_asker_alone(talk: Talk) -> None:
+    """Where others read along; so is what the choice means."""
+    cleo = ANA | {"id": "777", "username": "cleo"}
+    given = await talk.server.command(talk.server.text(), "help", user=cleo)
+    assert "learn" in await finished(talk, given)
+    await talk.quiet()
+    messages = talk.server.text().messages
+    assert all(m["_is_private"] for m in messages.values() if m["author"]["id"] == BOT["id"])
+    pressed = await talk.server.press(messages[given.original], "learn:yes", user=cleo)
+    assert "on" in await whispered(talk, pressed)
+    await talk.quiet()
+    assert all(m["_is_private"] for m in messages.values() if m["author"]["id"] == BOT["id"])
+
+
+async def test_ten_group_answers_are_ten_calls(server: DiscordServer, quick_dir: Path) -> None:
+    """What is complete goes out once, in a server's channel as well."""
+    async with heed_on(server, quick_dir, limits=replace(QUICK, edit_interval_s=600.0)) as talk:
+        hives = server.text()
+        await talk.ask(f"{MENTION} hello", hives)
+        await talk.quiet()
+        before = len(shown_calls(server))
+        for number in range(10):
+            await talk.ask(f"{MENTION} bees {number}", hives)
+        await talk.quiet()
+        assert [call.method for call in shown_calls(server)[before:]] == ["POST"] * 10
+        assert before == 2
+
+
+def shown_calls(server: DiscordServer) -> list[Call]:
+    """The calls that show or change a message."""
+    return [call for call in server.calls if call.method in ("POST", "PATCH") and "/messages" in call.path]

@@ -3,6 +3,7 @@
 import io
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from bot.channel import Button, ChannelError, File, Gone, NotOffered, Post, Refu
 from bot.config import TelegramSettings
 from bot.errors import StartError
 from bot.events import (
+    Author,
     ButtonPressed,
     ChatMigrated,
     CommandReceived,
@@ -75,6 +77,16 @@ async def test_it_knows_itself(server: TelegramServer, channel: TelegramChannel)
     assert (channel.bot_id, channel.username, channel.platform) == ("123456789", "heed_bot", "telegram")
     assert channel.health() == "ok"
     assert channel.notices == []
+
+
+async def test_updates_do_not_wait_for_the_menu(server: TelegramServer) -> None:
+    """A getMyCommands that is never answered delays nothing."""
+    server.fail("getMyCommands", *[Fault(hangs=True)] * 10)
+    taken = Taken()
+    async with started(server, taken):
+        server.say("bees?")
+        await until(lambda: bool(taken.rows))
+        assert server.called("getMyCommands")
 
 
 async def test_a_wrong_token_is_named(server: TelegramServer) -> None:
@@ -555,15 +567,31 @@ async def test_a_press_that_cannot_be_answered_is_told(server: TelegramServer, c
 
 
 async def test_a_question_in_a_group_is_put_to_one_person(server: TelegramServer, channel: TelegramChannel) -> None:
-    """To whoever wrote the message it answers; the others' fields stay as they are."""
-    asked = server.say("/feedback", chat=GROUP)
-    question = post("What should be different? " * 9, GROUP, reply_to=str(asked["message_id"]), wants_reply=True)
+    """Telegram opens the field for those whom the text names, so the text names the person who was asked."""
+    button = await channel.post(post("Bees.", GROUP))
+    asked = Author("telegram", str(ANA["id"]), "Ana <3")
+    question = replace(post("What?", GROUP, reply_to=button, wants_reply=True), asked=asked)
     await channel.post(question)
-    (shown,) = server.shown(GROUP)
-    assert shown["reply_to_message"]["message_id"] == asked["message_id"]
+    shown = server.shown(GROUP)[-1]
     assert shown["reply_markup"]["selective"]
-    assert len(shown["reply_markup"]["input_field_placeholder"]) <= 64
-    assert shown["text"].endswith("(Answer by replying to this message.)")
+    assert shown["text"] == "Ana <3: What?\n(Answer by replying to this message.)"
+    (mention,) = shown["entities"]
+    assert (mention["type"], mention["length"], mention["user"]["id"]) == ("text_mention", 6, ANA["id"])
+
+
+@pytest.mark.parametrize(
+    ("text", "placeholder"),
+    [
+        ("What should be different? Reply to this message.", "What should be different?"),
+        ("What should be different in " + "very " * 12 + "much? Reply.", None),
+    ],
+)
+async def test_the_field_shows_a_whole_question(
+    server: TelegramServer, channel: TelegramChannel, text: str, placeholder: str | None
+) -> None:
+    """One that is too long for the field is left out; it is never cut in the middle."""
+    await channel.post(post(text, wants_reply=True))
+    assert server.shown(HOME)[0]["reply_markup"].get("input_field_placeholder") == placeholder
 
 
 # ------------------------------------------------------------------------------------------------- files

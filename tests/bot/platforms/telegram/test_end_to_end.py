@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.channel import Limits
 from bot.commands import person
 from bot.config import Settings, TelegramSettings
 from bot.core.core import Core
 from bot.messaging.live_view import CURSOR
+from bot.messaging.request import NOT_YOURS
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.platforms.telegram.channel import LIMITS, TelegramChannel
@@ -81,7 +83,9 @@ def buttons(message: Json) -> list[str]:
 
 
 @asynccontextmanager
-async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> AsyncIterator[Talk]:
+async def heed_on(
+    server: TelegramServer, data_dir: Path, *, limits: Limits = QUICK, **settings: Any
+) -> AsyncIterator[Talk]:
     """A running heed."""
     telegram = TelegramSettings(token=SecretStr(server.token), api_base=server.url)
     chosen = Settings(data_dir=data_dir, telegram=telegram, **({"access": {"mode": "open"}} | settings))
@@ -92,8 +96,9 @@ async def heed_on(server: TelegramServer, data_dir: Path, **settings: Any) -> As
     core = Core.build(chosen, database, engine, metrics)
     admins = [admin.partition(":")[2] for admin in chosen.access.admins]
     channel = TelegramChannel(chosen.telegram, person.menu(), admins=admins)
-    channel.limits = QUICK
+    channel.limits = limits
     channels = ChannelSupervisor([channel], core, metrics)
+    await core.lessons.start()
     channels.start()
     try:
         yield Talk(server, channels, core, engine)
@@ -135,6 +140,7 @@ async def test_a_correction_by_reply(talk: Talk) -> None:
     assert again["text"] != answer["text"]
     talk.server.press(HOME, notice["message_id"], "undo")
     await talk.shows("Undone")
+    await talk.server.until(lambda: not buttons(talk.server.messages[HOME["id"]][notice["message_id"]]))
     assert (await talk.ask("bees"))["text"] == answer["text"]
 
 
@@ -202,6 +208,17 @@ async def test_drafts_are_shown_in_private(talk: Talk) -> None:
     assert sum("You asked about ants" in text for text in talk.server.texts(HOME)) == 1
 
 
+async def test_a_group_takes_no_drafts_away(talk: Talk) -> None:
+    """An answer in a group has none; the next one in private has."""
+    talk.engine.token_delay_s = 0.02
+    await talk.ask("@heed_bot wasps", GROUP, sender=BEN)
+    await talk.quiet()
+    num_before = len(talk.server.drafts)
+    await talk.ask("ants")
+    await talk.quiet()
+    assert len(talk.server.drafts) == num_before + 1
+
+
 async def test_a_group_is_answered_when_it_asks(talk: Talk) -> None:
     """Only when heed is named; under the question; and only who asked may press."""
     talk.server.say("nothing for heed", chat=GROUP, sender=BEN)
@@ -210,7 +227,7 @@ async def test_a_group_is_answered_when_it_asks(talk: Talk) -> None:
     assert answer["reply_to_message"]["text"] == "@heed_bot wasps"
     query = talk.server.press(GROUP, answer["message_id"], "up", ANA)
     await talk.server.until(lambda: query in talk.server.answered)
-    assert talk.server.answered[query] == "Only the person who asked can use these buttons."
+    assert talk.server.answered[query] == NOT_YOURS
 
 
 async def test_a_bare_mention_is_answered(talk: Talk) -> None:
@@ -404,3 +421,64 @@ async def _leave_traces(talk: Talk, home: Json) -> None:
     talk.server.say("xylophones are longer", sender=CLEO, chat=home, reply_to=answer["message_id"])
     await talk.shows("Learned: v1", home)
     await talk.ask("@heed_bot xylophones", GROUP, sender=CLEO)
+
+
+async def test_a_correction_while_paused_is_answered_after_resume(talk: Talk) -> None:
+    """At once a word that it waits, and the chat goes on; then the notice with its undo and the new answer, once."""
+    answer = await talk.ask("bees")
+    await talk.core.lessons.pause()
+    talk.server.say("too long", reply_to=answer["message_id"])
+    await talk.shows("Learning is paused")
+    between = await talk.ask("cats")
+    assert await talk.core.lessons.resume() == 1
+    notice = await talk.shows("Learned: v1", after=between["message_id"])
+    assert "undo" in buttons(notice)
+    again = await talk.shows("You asked about bees", after=notice["message_id"])
+    assert again["text"] != answer["text"]
+    await talk.quiet()
+    assert sum("Learned" in text for text in talk.server.texts(HOME)) == 1
+
+
+async def test_a_correction_while_paused_survives_restarts(tmp_path: Path) -> None:
+    """As long as learning is paused the next heed says nothing new; after /resume it says what was learned."""
+    copy_to(tmp_path / "data")
+    async with TelegramServer() as server:
+        async with heed_on(server, tmp_path / "data") as talk:
+            server.say("hello")
+            greeting = await talk.shows("learn")
+            server.press(HOME, greeting["message_id"], "learn:yes")
+            await talk.quiet()
+            answer = await talk.ask("bees")
+            await talk.core.lessons.pause()
+            server.say("too long", reply_to=answer["message_id"])
+            await talk.shows("Learning is paused")
+        async with heed_on(server, tmp_path / "data") as talk:
+            between = await talk.ask("cats")
+            await talk.core.lessons.resume()
+            notice = await talk.shows("Learned: v1", after=between["message_id"])
+            await talk.shows("You asked about bees", after=notice["message_id"])
+            await talk.quiet()
+        assert sum("Learning is paused" in text for text in server.texts(HOME)) == 1
+
+
+async def test_ten_group_answers_are_ten_calls(tmp_path: Path) -> None:
+    """What is complete goes out once: no phone notifies of three dots, and a group's twenty calls a minute last."""
+    copy_to(tmp_path / "data")
+    limits = replace(QUICK, edit_interval_s=600.0)
+    async with TelegramServer() as server, heed_on(server, tmp_path / "data", limits=limits) as talk:
+        await server.polled.wait()
+        server.say("@heed_bot hello", chat=GROUP)
+        greeting = await talk.shows("learn", GROUP)
+        server.press(GROUP, greeting["message_id"], "learn:yes")
+        await talk.quiet()
+        before = shown_calls(server)
+        for number in range(10):
+            await talk.ask(f"@heed_bot bees {number}", GROUP)
+        await talk.quiet()
+        assert shown_calls(server)[len(before) :] == ["sendMessage"] * 10
+        assert before == ["sendMessage"] * 3
+
+
+def shown_calls(server: TelegramServer) -> list[str]:
+    """The calls that show or change a message."""
+    return [call.method for call in server.calls if call.method in ("sendMessage", "editMessageText")]

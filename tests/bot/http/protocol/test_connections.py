@@ -1,0 +1,108 @@
+"""bot.http.protocol.connections: bounds and deadlines of connections."""
+
+import asyncio
+import json
+
+import pytest
+
+from bot.config import HttpSettings
+from bot.http.protocol import connections
+from bot.http.protocol.connections import OWN_FILES, ConnectionLimits
+from tests.bot.conftest import StartHeed
+from tests.bot.http.served import GET, HALF, Raw, served
+from tests.patience import until
+
+SLOW_POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400\r\n\r\n{"
+
+
+async def test_a_half_sent_head_is_not_waited_for(start_heed: StartHeed) -> None:
+    """A client that begins a request and does not end it is let go, as one that sends nothing."""
+    async with served(start_heed, client_timeout_s=0.1) as heed:
+        for raw in [await heed.connect(HALF), await heed.connect()]:
+            assert await raw.ended()
+
+
+async def test_a_body_that_does_not_come_is_refused(start_heed: StartHeed) -> None:
+    """A request whose body stops half-way is answered with 408."""
+    async with served(start_heed, client_timeout_s=0.1) as heed:
+        raw = await heed.connect(SLOW_POST)
+        assert await raw.status() == 408
+
+
+async def test_an_answer_may_take_longer_than_its_request(start_heed: StartHeed) -> None:
+    """Once the body is there, the deadline is over."""
+    async with served(start_heed, client_timeout_s=1.0) as heed:
+        heed.heed.engine.token_delay_s = 0.05
+        body = json.dumps({"messages": [{"role": "user", "content": "bees"}]}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        raw = await heed.connect(head.encode() + body[:5])
+        await raw.send(body[5:])
+        assert await raw.whole_answer() == 200
+
+
+async def test_a_client_that_reads_nothing_is_let_go(start_heed: StartHeed) -> None:
+    """An answer that nobody takes ends with its connection."""
+    async with served(start_heed, client_timeout_s=0.1) as heed:
+        raw = await heed.connect()
+        raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 30
+        with pytest.raises(ConnectionError):
+            await _send_for_ever(raw, asked)
+
+
+async def _send_for_ever(raw: Raw, data: bytes) -> None:
+    while True:
+        await raw.send(data)
+        await asyncio.sleep(0)
+
+
+async def test_new_connections_take_the_place_of_idle_ones(start_heed: StartHeed) -> None:
+    """Those that never sent a request go first, then those between two requests; the oldest first."""
+    async with served(start_heed, max_connections=3) as heed:
+        kept = await heed.connect(GET)
+        assert await kept.whole_answer() == 200
+        halves = [await heed.connect(HALF) for _ in range(2)]
+        for _ in range(2):
+            newer = await heed.connect(GET)
+            assert await newer.whole_answer() == 200
+        assert [await half.ended() for half in halves] == [True, True]
+        await kept.send(GET)
+        assert await kept.whole_answer() == 200
+
+
+async def test_a_running_request_keeps_its_connection(start_heed: StartHeed) -> None:
+    """Where every connection is busy the new one is closed, and said so once in the log."""
+    async with served(start_heed, max_connections=1) as heed:
+        slow = await heed.connect(SLOW_POST)
+        await until(lambda: heed.connections.num_busy)
+        assert await (await heed.connect(GET)).ended()
+        await slow.send(b" " * 399)
+        assert await slow.status() == 400
+
+
+@pytest.mark.parametrize(("proxies", "is_bounded"), [((), True), (("127.0.0.0/8",), False)])
+async def test_an_address_has_its_share(start_heed: StartHeed, proxies: tuple[str, ...], is_bounded: bool) -> None:
+    """One address cannot hold all connections; a proxy, behind which are many, can."""
+    limits = {"max_connections_per_address": 1, "trusted_proxies": proxies}
+    async with served(start_heed, **limits) as heed:
+        first, second = await heed.connect(HALF), await heed.connect(GET)
+        assert await second.whole_answer() == 200
+        if is_bounded:
+            assert await first.ended()
+        else:
+            await first.send(b"alhost\r\n\r\n")
+            assert await first.whole_answer() == 200
+
+
+def test_heed_keeps_descriptors_for_its_own_files() -> None:
+    """However many connections are allowed, not all descriptors are theirs."""
+    assert ConnectionLimits.of(HttpSettings(), 65_536).in_all == 1024
+    assert ConnectionLimits.of(HttpSettings(), 1024).in_all == 1024 - OWN_FILES
+    assert ConnectionLimits.of(HttpSettings(), 100).in_all == 1
+
+
+def test_a_large_file_has_more_time() -> None:
+    """The deadline of a body grows with its length, up to a bound."""
+    assert connections._body_timeout_s(0, 30) == 30
+    assert connections._body_timeout_s(64 * 1024 * 90, 30) == 120
+    assert connections._body_timeout_s(10**15, 30) == 30 + connections.MAX_BODY_S
