@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "parked", "dashboards", "latency", "throughput", "gaps", "http")
+PARTS = ("start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http")
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,14 @@ class BenchConfig:
     watched: int = described(3, "overlapping streams of the other person while an update runs")
     readers: int = described(32, "streams open at once while heed's share of the first event is timed")
     chats: int = described(50, "conversations on a chat platform that send a message at once")
+    idle_clients: int = described(1100, "clients that hold a connection with half a request")
+    slow_clients: int = described(200, "clients that send a byte a second beside them")
+    crowd_s: float = described(60.0, "how long they are connected, in seconds")
     completions: int = described(100_000, "answers stored where the dashboards are measured")
     stored: int = described(10_000, "updates stored there")
     seed: int = described(0, "which questions and corrections")
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
+    model: str = described("", "the model to start, as HEED_MODEL (empty: as heed is set up)")
     url: str = described("", "a running heed to measure (empty: its own; `start` always starts its own)")
     out: str = described("bench/results", "folder for summary.json")
     check: bool = described(False, "exit with 1 where a figure misses its target")
@@ -35,6 +39,9 @@ class BenchConfig:
         for key in ("streams", "watched"):
             _require_range(key, getattr(self, key), 16)
         _require_range("readers", self.readers, 256, low=2)  # a percentile needs two samples
+        for key in ("idle_clients", "slow_clients"):
+            _require_range(key, getattr(self, key), 30_000, low=0)
+        _require_range("crowd_s", self.crowd_s, 3600)
         _require_range("completions", self.completions, 10_000_000, low=2)
         _require_range("stored", self.stored, self.completions // 2)
         _require_range("chats", self.chats, 1000, low=2)  # one that waits, and others
@@ -42,7 +49,12 @@ class BenchConfig:
         if unknown or not self.only:
             raise ArgumentError(f"only wants some of {', '.join(PARTS)}, not {', '.join(unknown) or 'nothing'}")
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables of the heed that is started."""
+        return {"HEED_MODEL": self.model} if self.model else {}
 
-def _require_range(key: str, value: int, high: int, low: int = 1) -> None:
+
+def _require_range(key: str, value: float, high: int, low: int = 1) -> None:
     if not low <= value <= high:
         raise ArgumentError(f"{key} wants a number from {low} to {high}, not {value}")

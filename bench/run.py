@@ -4,7 +4,10 @@ Ratios are made within one run, from measurements that take turns. Exit codes: 0
 where a figure misses its target; 2 where it could not measure.
 """
 
+import asyncio
 import secrets
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import dashboards, gaps, http, intake, latency, parked, start, table, throughput
+from bench import crowd, dashboards, gaps, http, intake, latency, parked, start, table, throughput
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, provenance, server
@@ -24,13 +27,14 @@ PARTS: dict[str, ModuleType] = {
     "intake": intake,
     "parked": parked,
     "dashboards": dashboards,
+    "crowd": crowd,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
     "http": http,
 }
 
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards")  # need no running heed: they start their own
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd")  # need no running heed: they start their own
 
 
 def main(words: Sequence[str]) -> int:
@@ -45,7 +49,9 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
         samples = await measure(config, command.Bar(progress, _units(config)))
     rows = rows_of(config, samples)
     path = Path(config.out) / "summary.json"
-    made = provenance.made("heed bench", config, samples.get("model", ""), before)
+    made = provenance.made("heed bench", config, samples.get("model", config.model), before)
+    of_start = samples.get("start", {}).get(start.WEIGHTS)
+    made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_start
     command.write_json(path, made | {"rows": [row.to_json() for row in rows], "samples": samples})
     console.print(table.figures(rows))
     console.print(f"written to {path}")
@@ -57,15 +63,28 @@ async def measure(config: BenchConfig, advance: Advance) -> dict[str, Any]:
     samples: dict[str, Any] = {}
     for part in (part for part in BY_THEMSELVES if part in config.only):
         samples[part] = await PARTS[part].measure(config, advance)
-    wanted = [part for part in PARTS if part in config.only and part not in BY_THEMSELVES]
-    if not wanted:
+    if set(config.only) <= set(BY_THEMSELVES):
         return samples
+    folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
+    try:
+        await _measure_running(config, folder, samples, advance)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return samples
+
+
+async def _measure_running(config: BenchConfig, folder: Path, samples: dict[str, Any], advance: Advance) -> None:
+    """In place: add the samples of the parts that share a heed, whose data stand in a folder."""
+    wanted = [part for part in PARTS if part in config.only and part not in BY_THEMSELVES]
     run_id = secrets.token_hex(3)
-    async with server.running(config.url) as url, Client(url, config.streams + config.watched) as client:
+    async with (
+        server.running(config.url, folder, config.settings) as url,
+        Client(url, config.streams + config.watched) as client,
+    ):
         samples["model"] = await client.model()
+        samples[start.WEIGHTS] = await asyncio.to_thread(provenance.weights_of, samples["model"], folder)
         for part in wanted:
             samples[part] = await PARTS[part].measure(config, client, run_id, advance)
-    return samples
 
 
 def rows_of(config: BenchConfig, samples: dict[str, Any]) -> list[Row]:

@@ -112,8 +112,12 @@ class TaughtPerson:
     async def sleep(self) -> dict[str, Any]:
         """One consolidation, and the probes that follow it: what became of it."""
         outcome = await self._client.consolidate(self.name)
-        await self._states(lambda states: set(states) <= {"in_weights"})
+        await self._states(lambda states: set(states) <= {"in_weights", "when_asked"})
         return outcome
+
+    async def in_weights(self) -> set[str]:
+        """Return the notes that have left the prompt."""
+        return {note["text"] for note in await self._client.notes(self.name) if note["state"] == "in_weights"}
 
     async def settle(self) -> list[str]:
         """Wait until no note is being learned, for a bounded time; the notes' states."""

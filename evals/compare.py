@@ -1,7 +1,8 @@
 """`heed eval compare [key=value ...]`: several learning rules on the same people, questions and wishes, side by side.
 
-Every rule is a setting of heed's own trainer, run by a heed of its own whose gates let everything through, so that
-what is compared is the rule. Other systems' rules get the best learning rate of a sweep: the one at which most of the
+Every rule is a setting of heed's own trainer, run by a heed of its own. heed's has its gates closed, as shipped; those
+of the others let everything through, as they have none, and feedback is told to their teachers in their own words.
+Other systems' rules get the best learning rate of a sweep: the one at which most of the
 first corrections are adopted. In the pocket's world every part is measured; any other model over the wishes of
 `heed eval real`, each rule with its own number of steps. What is measured of a rule goes to compare.jsonl at once, and
 the same command goes on where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
@@ -41,6 +42,9 @@ OPEN_GATES: dict[str, float] = {
 ALONE = {  # one sample, nothing held still, and the whole parent: what the other systems have in common
     "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "parent_rate": 1.0, "parent_share": 1.0,
     "schedule": "constant", "min_divergence": 0.0,
+    # and nothing that a model's calibration would add
+    "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True,
+    "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,
 }  # fmt: skip
 
 
@@ -62,21 +66,22 @@ class Rule:
     learn: Mapping[str, Any]
     rates: tuple[float, ...] = ()
     real_rates: tuple[float, ...] = ()  # on a model that is not the pocket's
+    has_gates: bool = False
 
 
 RULES: dict[str, Rule] = {
-    "heed": Rule("the shipped defaults", {}),
+    "heed": Rule("the shipped defaults, gates closed", {}, has_gates=True),
     "claas": Rule(
         "frozen base teacher, newest feedback only, top-100 JSD 0.5, one step, the optimizer kept",
         {**ALONE, "reads_notes": False, "divergence": "jsd", "jsd_alpha": 0.5, "top_k": 100, "steps": 1,
-         "keeps_optimizer": True},
+         "keeps_optimizer": True, "hindsight_wording": "claas"},
         (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
         (1e-3, 3e-3, 1e-2, 3e-2),
     ),
     "continualcode": Rule(
         "current teacher, newest feedback only, sampled-token advantage, one step, the optimizer kept",
         {**ALONE, "reads_notes": False, "teacher": "current", "divergence": "sampled_token", "steps": 1,
-         "keeps_optimizer": True},
+         "keeps_optimizer": True, "hindsight_wording": "sdpo"},
         (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
         (1e-3, 3e-3, 1e-2, 3e-2),
     ),
@@ -96,7 +101,7 @@ class CompareConfig:
     rules: tuple[str, ...] = described(tuple(RULES), "which learning rules to compare")
     model: str = described(provenance.POCKET, "pocket, or the model to compare on, as HEED_MODEL")
     wishes: tuple[str, ...] = described(REAL_SWEEP, "wishes of `heed eval real`, on a model that is not the pocket's")
-    seeds: int = described(2, "how often everything is done, each time with other subjects, words and names")
+    seeds: int = described(3, "how often everything is done, each time with other subjects, words and names")
     probes: int = described(6, "questions about subjects no correction was about")
     skills: int = described(100, "questions that have nothing to do with style")
     between: int = described(50, "ordinary chats between two corrections (lasting)")
@@ -222,7 +227,9 @@ async def _once(
 
 async def _measure(config: Measurement, name: str, rate: float | None, advance: Advance) -> list[Figure]:
     learn = {**RULES[name].learn, **({} if rate is None else {"learning_rate": rate})}
-    settings = {"HEED_LEARN": json.dumps(learn), "HEED_GATE": json.dumps(OPEN_GATES)}
+    settings = {"HEED_LEARN": json.dumps(learn)}
+    if not RULES[name].has_gates:
+        settings["HEED_GATE"] = json.dumps(OPEN_GATES)
     journal = Journal()
     if isinstance(config, RealConfig):
         settings["HEED_MODEL"] = config.model

@@ -27,10 +27,23 @@ def _lasting(records: Sequence[Record]) -> list[Figure]:
 
 def _recall(records: Sequence[Record]) -> list[Figure]:
     asked = answers_of(records, "recall")
+    left = [r for r in asked if r.get("has_left")]
     return [
-        figure("recall: recalled without notes", share(asked, "is_recalled"), target=0.9, judged=(WEIGHTS,)),
+        figure(
+            "recall: answered rightly once the note has left",
+            share(left, "is_recalled"),
+            target=0.99,
+            judged=(WEIGHTS,),
+        ),
+        figure("recall: answered rightly", share(asked, "is_recalled"), target=0.9, judged=(WEIGHTS, BOTH)),
         figure("recall: other answers unchanged", _without(share(asked, "is_changed")), target=0.97, judged=(WEIGHTS,)),
-        figure("recall: made up what was never told", share(asked, "is_invented"), is_at_least=False),
+        figure(
+            "recall: made up what was never told",
+            share(asked, "is_invented"),
+            target=0.05,
+            is_at_least=False,
+            judged=(WEIGHTS, BOTH),
+        ),
         figure("recall: notes' tokens saved", _saved(records, "recall")),
     ]
 

@@ -50,6 +50,11 @@ def folder_of(model: str, data: Path = _DATA, given: str = "") -> Path:
     return own if model in (smollm2.NAME, own.name) else Path(model)
 
 
+def weights_of(model: str, folder: Path) -> str | None:
+    """Return the hash of a model's weights while the heed that serves it, with its data in a folder, is there."""
+    return weights_sha256(folder_of(model, folder / _DATA, os.environ.get("HEED_MODEL", "")))
+
+
 def _given(config: Any) -> str:
     """Return the model that the measured heed was started with; empty if it was started by someone else."""
     if getattr(config, "url", ""):

@@ -151,6 +151,14 @@ def wishes_table(summary: dict[str, Any]) -> Table:
         shown.add_column(title)
     for row in summary["wishes"]:
         values = ["-" if row[key] is None else f"{row[key]:.2f}" for key in real_score.ARMS]
-        ratio = "the model itself cannot" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        shown.add_row(row["part"], row["wish"], *values, ratio)
+        shown.add_row(row["part"], row["wish"], *values, _ratio(row))
     return shown
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    """Return the ratio of a wish in a part; of its ceiling, if the model follows it with the note in its prompt."""
+    is_ceiling = row["part"] == real_score.CEILING
+    ratio = real_score.ratio_of(row["base"], row["note"], row["note"]) if is_ceiling else row["ratio"]
+    if ratio is None:
+        return "the model itself cannot"
+    return "the model can" if is_ceiling else f"{ratio:.2f}"

@@ -1,7 +1,9 @@
 """The ceiling of a wish: what the model itself does with the note in its prompt, asked before anything is taught.
 
-The note is in the words of the correction, as heed keeps it. Invariant: what the model cannot follow in these words is
-not taught in them: there is nothing to distil, and no ratio.
+The note is given in the words of the correction, and as heed keeps it. The words of all seeds are asked before any of
+them is taught, and decide together: a dozen answers follow a wish by chance now and then, and a seed that was chosen
+for its luck is followed less the next time. Invariant: what the model cannot follow is not taught: there is nothing to
+distil, and no ratio.
 """
 
 from collections.abc import Sequence
@@ -14,15 +16,16 @@ from evals.real_world import RealWish
 
 
 async def ask_ceiling(study: RealStudy, seed: int, wish: RealWish) -> None:
-    """Record the answers of the base model and of a person with the note; once for all parts."""
-    noted = study.name(CEILING, wish.name, seed)
-    await study.once(f"{CEILING}/{wish.name}/{seed}", partial(_ask, study, seed, wish, noted), noted)
+    """Record the answers of the base model and of a person with the note, for every seed; once for all parts."""
+    for each in range(study.config.seeds):
+        noted = study.name(CEILING, wish.name, each)
+        await study.do_once(f"{CEILING}/{wish.name}/{each}", partial(_ask, study, each, wish, noted), noted)
+    study.pass_over(f"{CEILING}/{wish.name}/{seed}")
 
 
-def can_follow(records: Sequence[Record], seed: int, wish: RealWish) -> bool:
-    """Return True if the model follows a wish in the words of a seed, by the records of `ask_ceiling`."""
-    unit = (CEILING, seed, wish.name)
-    answers = [r for r in records if (r.get("part"), r.get("seed"), r.get("wish")) == unit]
+def can_follow(records: Sequence[Record], wish: RealWish) -> bool:
+    """Return True if the model follows a wish, over the words of all seeds, by the records of `ask_ceiling`."""
+    answers = [r for r in records if (r.get("part"), r.get("wish")) == (CEILING, wish.name)]
     base, note = (shares_of(answers)[arm] for arm in ("base", "note"))
     return base is not None and note is not None and ratio_of(base, note, note) is not None
 
@@ -31,5 +34,5 @@ async def _ask(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:
     await study.client.note(noted, study.words(wish, seed))
     asked = study.probes(seed, wish)
     base = await study.base_answers(asked)
-    study.judge({"part": CEILING, "seed": seed, "arm": "base"}, wish, base, base)
+    study.judge({"part": CEILING, "seed": seed, "arm": "base"}, wish, base, asked)
     await study.judge_arms(CEILING, seed, wish, (("note", noted, "auto"),))

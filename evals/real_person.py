@@ -3,7 +3,7 @@
 Each wish of each seed has persons of its own: one has the note (evals/real_ceiling.py), one corrects an answer to a
 train prompt in the same words, and is then asked with the notes off (weights alone) and on (both). The one who is
 reversed is the one who has adopted the wish: one lesson serves both parts. Invariants: no prompt is judged that its
-person asked before a lesson; a wish that the model cannot follow in a seed's words is passed over.
+person asked before a lesson; a wish that the model cannot follow is passed over.
 """
 
 import time
@@ -55,7 +55,7 @@ async def _teach_once(study: RealStudy, seed: int, wish: RealWish) -> None:
     person = _taught(study, seed, wish)
     prompt = real_prompts(seed, "train", 1, "corrected", wish.name)[0]
     work = partial(study.correct, person, wish, prompt, seed)
-    await _if_followed(study, seed, wish, f"taught/{wish.name}/{seed}", work, person)
+    await _if_followed(study, wish, f"taught/{wish.name}/{seed}", work, person)
 
 
 async def _once(
@@ -69,14 +69,14 @@ async def _once(
     """Do a part's unit of one wish with new persons, one in each role: `work(study, seed, wish, *persons)`."""
     persons = [study.name(part, wish.name, seed, role) for role in roles]
     done = partial(work, study, seed, wish, *persons)
-    await _if_followed(study, seed, wish, f"{part}/{wish.name}/{seed}", done, *persons)
+    await _if_followed(study, wish, f"{part}/{wish.name}/{seed}", done, *persons)
 
 
 async def _if_followed(
-    study: RealStudy, seed: int, wish: RealWish, unit: str, work: Callable[[], Awaitable[None]], *persons: str
+    study: RealStudy, wish: RealWish, unit: str, work: Callable[[], Awaitable[None]], *persons: str
 ) -> None:
     """Do a unit once, or pass over it if the model cannot follow the wish."""
-    if can_follow(study.journal.records, seed, wish):
+    if can_follow(study.journal.records, wish):
         await study.once(unit, work, *persons)
     else:
         study.pass_over(unit)
@@ -109,15 +109,15 @@ async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> N
     prompt = real_prompts(seed, "train", 2, "corrected", wish.name)[1]
     await study.correct(trained, back, prompt, seed)
     asked = _unasked(study, seed, wish)
-    base = await study.base_answers(asked)
+    await study.base_answers(asked)
     texts = {arm: await study.answers(person, asked, notes) for arm, person, notes in arms_of(noted, trained)}
     await study.client.rollback(trained, version)
     texts = {"base": await study.answers(trained, asked, "off"), **texts}
-    was_away = [wish.is_followed(text, before) for text, before in zip(texts["base"], base, strict=True)]
+    was_away = study.follows(wish, texts["base"], asked)
     for arm, found in texts.items():
         labels = {"part": "reversal", "seed": seed, "arm": arm, "first": wish.name}
-        for text, before, counts in zip(found, base, was_away, strict=True):
-            study.judge(labels | {"counts": counts}, back, [text], [before])
+        for text, prompt, counts in zip(found, asked, was_away, strict=True):
+            study.judge(labels | {"counts": counts}, back, [text], [prompt])
 
 
 def _unasked(study: RealStudy, seed: int, wish: RealWish) -> list[RealPrompt]:

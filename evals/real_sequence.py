@@ -43,7 +43,7 @@ def _person(study: RealStudy, seed: int) -> str:
 
 
 def _wishes(study: RealStudy, seed: int) -> list[RealWish]:
-    likely = {wish.name for wish in study.chosen if can_follow(study.journal.records, seed, wish)}
+    likely = {wish.name for wish in study.chosen if can_follow(study.journal.records, wish)}
     return compatible(seed, study.config.wishes, NUM_WISHES, likely)
 
 
@@ -68,12 +68,12 @@ async def _retained(study: RealStudy, seed: int, noted: str) -> None:
     for wish in wishes:
         await study.client.note(noted, study.words(wish, seed))
     asked = study.probes(seed, "retention")
-    base = await study.base_answers(asked)
+    texts = {"base": await study.base_answers(asked)}
     arms = arms_of(noted, _person(study, seed))[:2]
-    texts = {"base": base} | {arm: await study.answers(person, asked, notes) for arm, person, notes in arms}
+    texts |= {arm: await study.answers(person, asked, notes) for arm, person, notes in arms}
     for arm, found in texts.items():
         for wish in wishes:
-            study.judge({"part": "retention", "seed": seed, "arm": arm}, wish, found, base)
+            study.judge({"part": "retention", "seed": seed, "arm": arm}, wish, found, asked)
 
 
 async def _ask_closed(study: RealStudy, seed: int, arm: str, person: str) -> None:

@@ -74,6 +74,11 @@ class RealStudy:
         return wish.phrasing(seed, self.config.phrasings)
 
     async def once(self, unit: str, work: Callable[[], Awaitable[None]], *persons: str) -> None:
+        """Do a unit as `do_once` does, and advance the bar over it."""
+        await self.do_once(unit, work, *persons)
+        self.pass_over(unit)
+
+    async def do_once(self, unit: str, work: Callable[[], Awaitable[None]], *persons: str) -> None:
         """Do a unit, unless it was done before this run was interrupted; `persons` are those that begin in it."""
         if unit not in self.journal.done:
             if self.journal.is_resumed:
@@ -81,7 +86,6 @@ class RealStudy:
                     await self.client.forget(person)
             await work()
             self.journal.finish(unit, 1)
-        self.pass_over(unit)
 
     def pass_over(self, unit: str) -> None:
         """Advance the bar over a unit."""
@@ -139,20 +143,23 @@ class RealStudy:
                 return notes
             await asyncio.sleep(POLL_S)
 
-    def judge(self, labels: dict[str, Any], wish: RealWish, texts: Sequence[str], base: Sequence[str]) -> list[bool]:
+    def follows(self, wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt]) -> list[bool]:
+        """Return which answers follow a wish, held against the base model's, which were asked for before."""
+        pairs = zip(texts, asked, strict=True)
+        return [wish.is_followed(text, self._base[prompt.turns], prompt.question) for text, prompt in pairs]
+
+    def judge(self, labels: dict[str, Any], wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt]) -> None:
         """Record an answer per prompt (`labels`: part, seed, arm), and if it follows the wish."""
-        found = [wish.is_followed(text, before) for text, before in zip(texts, base, strict=True)]
-        for text, follows in zip(texts, found, strict=True):
+        for text, follows in zip(texts, self.follows(wish, texts, asked), strict=True):
             self.journal.record({"event": "answer", **labels, "wish": wish.name, "text": text, "follows": follows})
-        return found
 
     async def judge_arms(self, part: str, seed: int, wish: RealWish, arms: Arms) -> None:
         """Ask persons what the wish is judged on; record every answer."""
         asked = self.probes(seed, wish)
-        base = await self.base_answers(asked)
+        await self.base_answers(asked)
         for arm, person, notes in arms:
             texts = await self.answers(person, asked, notes)
-            self.judge({"part": part, "seed": seed, "arm": arm}, wish, texts, base)
+            self.judge({"part": part, "seed": seed, "arm": arm}, wish, texts, asked)
 
     def probes(self, seed: int, *labels: object) -> list[RealPrompt]:
         """Return prompts that answers are judged on."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evals.wish_checks import follows_wish
+from evals.wish_checks import echoes, follows_wish, repeats
 
 PhrasingSet = Literal["tuned", "fresh"]
 Turns = list[dict[str, str]]
@@ -33,6 +33,11 @@ class RealPrompt:
     split: str  # train, development or test
     kind: str
     turns: tuple[str, ...]  # by the person and the model alternately
+
+    @property
+    def question(self) -> str:
+        """The person's last turn."""
+        return self.turns[-1]
 
     @property
     def messages(self) -> Turns:
@@ -55,8 +60,13 @@ class RealWish:
         known = self.fresh if phrasings == "fresh" else self.tuned
         return known[seed % len(known)]
 
-    def is_followed(self, text: str, base: str) -> bool:
-        """Return True if an answer follows it, given the base model's answer to the same prompt."""
+    def is_followed(self, text: str, base: str, question: str = "") -> bool:
+        """Return True if an answer follows it, given the base model's answer to the same question.
+
+        An echo of the wish or of the question follows nothing.
+        """
+        if repeats(text, question) or any(echoes(text, said) for said in (*self.tuned, *self.fresh)):
+            return False
         return follows_wish(self.name, text, base, self.word)
 
 

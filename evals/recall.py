@@ -1,4 +1,4 @@
-"""Twenty things a person told once, one consolidation, then a new conversation without a note in the prompt.
+"""Twenty things a person told once, one consolidation, then a new conversation with the notes that stayed, and without.
 
 What is told are facts about the person, as standing notes; nothing is corrected. They are asked for in words that no
 consolidation makes questions of (`engine.pocket.bank.FRAMES`). Beside that: questions that have nothing to do with
@@ -21,6 +21,10 @@ from evals.study import Study
 NUM_TOLD = 20
 NUM_KNOWN = 14  # kinds of things that the pocket world tells: twelve beings, a colour, a home
 BEINGS = ("fish", "team", "uncle", "neighbour", "goat", "father", "cow", "garden")  # read in a prompt, never trained
+UNTOLD = (  # nothing ever tells of these, nor do the questions about untold things that are trained
+    "grandmother", "niece", "nephew", "puppy", "kitten", "pony", "goose", "tiger", "elephant", "penguin", "tutor",
+    "landlord", "mayor", "pilot", "barber", "dentist", "gardener", "butler",
+)  # fmt: skip
 NUM_UNRELATED = 30  # questions about subjects, and as many exercises
 
 
@@ -52,12 +56,13 @@ async def _one(study: Study, seed: int) -> None:
             await pair.noted.note(fact.text)
             await pair.trained.note(fact.text)
         outcome = await pair.trained.sleep()
+        left = await pair.trained.in_weights()
         study.record("recall", seed, event="sleep", status=outcome["status"], reason=outcome["reason"])
         for arm, texts in (await pair.answers_to([fact.question for fact in facts])).items():
             for fact, text in zip(facts, texts, strict=True):
                 study.record(
                     "recall", seed, arm=arm, told=fact.text, question=fact.question, text=text,
-                    is_recalled=fact.value.lower() in text.lower(),
+                    is_recalled=fact.value.lower() in text.lower(), has_left=fact.text in left,
                 )  # fmt: skip
         unrelated = _unrelated(study, seed)
         before = await study.before(unrelated)
@@ -75,10 +80,11 @@ async def _record_untold(study: Study, seed: int, pair: Pair, facts: Sequence[To
     """Ask for what was never told: does the answer hold something that was?"""
     values = [fact.value.lower() for fact in facts]
     beings = [being for being in BEINGS if not any(being in fact.text.split() for fact in facts)]
-    questions = [f"what is the name of my {being}?" for being in beings]
-    for question, text in zip(questions, await pair.trained.answers(questions, "off"), strict=True):
-        is_invented = any(value in text.lower() for value in values)
-        study.record("recall", seed, arm=WEIGHTS, question=question, text=text, is_invented=is_invented)
+    questions = [f"what is the name of my {being}?" for being in (*beings, *UNTOLD)]
+    for arm, texts in (await pair.trained_answers(questions)).items():
+        for question, text in zip(questions, texts, strict=True):
+            is_invented = any(value in text.lower() for value in values)
+            study.record("recall", seed, arm=arm, question=question, text=text, is_invented=is_invented)
 
 
 def told(seed: int, count: int) -> list[ToldFact]:

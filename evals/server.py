@@ -90,6 +90,10 @@ class HeedServer:
         text = self._log.read_text(errors="replace") if self._log.exists() else ""
         return [line.strip() for line in text.splitlines() if line.strip()]
 
+    def log_bytes(self) -> int:
+        """Return the size of what it has written since its start."""
+        return self._log.stat().st_size if self._log.exists() else 0
+
     def last_words(self) -> str:
         """Return the last line it wrote."""
         return (self.lines() or ["it wrote nothing"])[-1]
@@ -103,6 +107,7 @@ class HeedServer:
             "HEED_HTTP_HOST": "127.0.0.1",
             "HEED_HTTP_PORT": str(self.port),
             "HEED_HTTP_API_KEYS": "{}",
+            "HEED_HTTP_NEW_PEOPLE_PER_HOUR": "1000000",  # every person of a run comes from here
             "HEED_DATA_DIR": str(self.folder / "data"),
             "HEED_VERSIONS_KEEP": VERSIONS_KEPT,
         }

@@ -1,7 +1,8 @@
 """Checks that a program can make: does an answer follow a wish? For answers of any model, in any world.
 
 Pure functions of the answer, the base model's answer to the same prompt, and the wish's own word. Invariant: a
-degenerate text (empty, one token repeated, itself over and over, no letters) follows nothing, not even "shorter".
+degenerate text (empty, one token repeated, itself over and over, no letters) follows nothing, not even "shorter"; nor
+does one that says the person's own words back to them, be it the wish or the question.
 """
 
 import re
@@ -14,6 +15,8 @@ SHORTER, LONGER = 0.6, 1.4  # times the base answer's words
 CONCISE_WORDS = 30
 MIN_REPEATED_TOKENS = 8  # a text this long may be judged by how often it repeats itself
 MIN_DISTINCT_TRIGRAMS = 0.5
+ECHO_WORDS = 6  # of the person's, one after another; of a shorter wish all of them
+MIN_ECHO_WORDS = 4  # a wish of fewer words could be said by chance
 LIST_ITEMS = 2
 _BULLET = re.compile(r"^\s*[-*•]\s+\S", re.MULTILINE)
 _NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+\S", re.MULTILINE)
@@ -47,6 +50,22 @@ def _repeats_itself(tokens: list[str]) -> bool:
 def _is_one_letter(text: str) -> bool:
     letters = Counter(character for character in text.lower() if character.isalpha())
     return letters.total() >= MIN_REPEATED_TOKENS and len(letters) == 1
+
+
+def echoes(text: str, said: str) -> bool:
+    """Return True if an answer says back to the person, word for word, what they asked for."""
+    words, spoken = (re.findall(r"\w+", part.lower()) for part in (said, text))
+    size = min(ECHO_WORDS, len(words))
+    return size >= MIN_ECHO_WORDS and bool(_runs(words, size) & _runs(spoken, size))
+
+
+def repeats(text: str, question: str) -> bool:
+    """Return True if an answer has no word that the question has not: it says the question again."""
+    return set(re.findall(r"\w+", text.lower())) <= set(re.findall(r"\w+", question.lower()))
+
+
+def _runs(words: list[str], size: int) -> set[tuple[str, ...]]:
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
 
 
 def follows_wish(check: str, text: str, base: str = "", word: str = "") -> bool:

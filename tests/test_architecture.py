@@ -50,7 +50,7 @@ FLOORS = {
         {"bot.events", "bot.errors", "bot.monitoring", "bot.backoff"},
     ),
     "bot.http": (
-        {"bot.http.server"},
+        {"bot.http.server", "bot.http.port"},
         {"bot.http.openai"},
         {"bot.http.claas", "bot.http.admin"},
         {"bot.http.api", "bot.http.continualcode", "bot.http.web"},
@@ -99,12 +99,17 @@ HOMES = {
     "discord": ("bot/platforms/discord",),
     "prompt_toolkit": ("bot/cli",),
     "matplotlib": ("bot", "evals"),
+    "linkify_it": ("bot/http/web",),
+    "markdown_it": ("bot/http/web",),
+    "nh3": ("bot/http/web",),
+    "pygments": ("bot/http/web",),
 }
 NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
     "engine/host/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
+    "engine/sources/wheel.py": "hands pip the environment as it is, with a temporary folder of its own",
     "engine/worker/fork.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",
 }
 MAY_WRITE_FILES = {
@@ -132,6 +137,7 @@ NEEDS_NO_TEST = {
     "storage/migrations/versions/0009_lora_shape.py": "as 0001",
     "storage/migrations/versions/0010_keys_and_dashboards.py": "as 0001",
     "storage/migrations/versions/0011_reading.py": "as 0001",
+    "storage/migrations/versions/0012_chat_titles.py": "as 0001",
 }
 
 WRITING_CALLS = {"write_text", "write_bytes", "save_file", "save_pretrained", "copyfile", "copytree", "copy2"}

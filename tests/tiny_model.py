@@ -15,6 +15,14 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 TOOLS_TEMPLATE = "{% for t in tools or [] %}[{{ t | tojson }}]\n{% endfor %}" + CHAT_TEMPLATE  # one that shows tools
+# One that shows tools and calls as Hermes and Qwen do.
+HERMES_TEMPLATE = (
+    "{% if tools %}<|im_start|>system\nCall them with <tool_call></tool_call>:\n"
+    "{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}{% for c in m['tool_calls'] or [] %}"
+    '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 # The templates of Gemma 2 and of Mistral's first models, in what they refuse.
 STRICT_TEMPLATE = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
@@ -31,9 +39,12 @@ CORPUS = [
 ]
 
 
-def save_tiny_model(path: Path, *, hidden_size: int = 128, num_layers: int = 4, seed: int = 0) -> Path:
+def save_tiny_model(
+    path: Path, *, hidden_size: int = 128, num_layers: int = 4, seed: int = 0, chat_template: str = CHAT_TEMPLATE
+) -> Path:
     """Writes model, configuration and tokenizer to `path` and returns it."""
     tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = chat_template
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(_config(len(tokenizer), hidden_size, num_layers, tokenizer.eos_token_id))
     for parameter in model.parameters():

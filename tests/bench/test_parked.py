@@ -7,7 +7,7 @@ import pytest
 from bench import parked
 from bench.config import BenchConfig
 from bot.channel import Post, SlowDown
-from bot.messaging.outbox import OutboxSender
+from bot.messaging.delivery import Delivery
 
 CONFIG = BenchConfig(chats=3, rounds=1, only=("parked",))
 
@@ -29,9 +29,9 @@ async def test_every_message_of_the_others_is_measured() -> None:
 async def test_a_wait_that_holds_up_everybody_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A delivery in which one chat's wait stops all chats misses the target."""
     monkeypatch.setattr("bench.instant.RETRY_AFTER_S", 0.5)
-    turn, line = OutboxSender._post, asyncio.Lock()
+    turn, line = Delivery._post, asyncio.Lock()
 
-    async def one_after_the_other(self: OutboxSender, channel: object, post: Post) -> str:
+    async def one_after_the_other(self: Delivery, channel: object, post: Post) -> str:
         async with line:
             try:
                 return await turn(self, channel, post)  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ async def test_a_wait_that_holds_up_everybody_is_seen(monkeypatch: pytest.Monkey
                 await asyncio.sleep(0.5)  # the others wait, too
                 raise
 
-    monkeypatch.setattr(OutboxSender, "_post", one_after_the_other)
+    monkeypatch.setattr(Delivery, "_post", one_after_the_other)
     *_, judged = parked.rows(await parked.measure(CONFIG, lambda _: None))
     assert judged.is_met is False
 

@@ -270,6 +270,7 @@ class DiscordServer:
             ("POST", "/channels/{channel}/typing", self._typing),
             ("POST", "/interactions/{id}/{token}/callback", self._callback),
             ("POST", "/webhooks/{app}/{token}", self._follow_up),
+            ("GET", original, self._get_original),
             ("PATCH", original, self._edit_original),
             ("DELETE", original, self._delete_original),
         ]
@@ -360,7 +361,7 @@ class DiscordServer:
             raise Refusal(403, NOT_AUTHOR, "Cannot edit a message authored by another user")
         if message.get("_is_old"):
             raise Refusal(400, TOO_MANY_OLD_EDITS, "Maximum number of edits to old messages reached")
-        check_body(request[BODY])
+        check_body({"content": message["content"]} | request[BODY])
         message |= {key: request[BODY][key] for key in ("content", "components") if key in request[BODY]}
         message["_edits"] = message.get("_edits", 0) + 1
         return shown(message)
@@ -386,6 +387,12 @@ class DiscordServer:
         follow_up = request[BODY] | {"id": self.world.new_id(), "_files": [name for name, _ in request[FILES]]}
         interaction.follow_ups.append(follow_up)
         return shown(follow_up)
+
+    async def _get_original(self, request: web.Request) -> Json:
+        interaction = self._interaction(request, UNKNOWN_WEBHOOK)
+        if interaction.first is None or interaction.deleted:
+            raise Refusal(404, UNKNOWN_MESSAGE, "Unknown Message")
+        return {"id": interaction.original or self.world.new_id(), "content": ""}
 
     async def _edit_original(self, request: web.Request) -> Json:
         interaction = self._interaction(request, UNKNOWN_WEBHOOK)

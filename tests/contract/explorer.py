@@ -212,6 +212,7 @@ class Explorer:
         user, answer = pick.choice([*self._answers, (pick.choice(USERS), "cmpl-none")])
         known = {
             "user": user,
+            "chat": pick.choice(["web", "none"]),
             "version": pick.randrange(4),
             "id": pick.choice(self._notes or ["note-none"]),
             "name": pick.choice(["main.js", "style.css", "nothing"]),

@@ -105,7 +105,7 @@ async def run(config: FuzzConfig, console: Console) -> int:
 def _order(label: str) -> tuple[int, int]:
     method, path = label.split(" ", 1)
     first = BEFORE_OTHERS.get(path, 2)
-    return first + ["POST", "GET", "DELETE"].index(method) * (first == 2), -len(path)
+    return first + ["POST", "PATCH", "GET", "DELETE"].index(method) * (first == 2), -len(path)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ TAGS = {
 NAMED = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"'}
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]*)(?P<rest>[^>]*)>")
 _ATTRIBUTE = re.compile(r"""\s+(?P<name>[a-zA-Z-]+)(?:=(?:"(?P<value>[^"]*)"|'(?P<single>[^']*)'))?""")
+_MENTION = re.compile(r"tg://user\?id=(?P<id>[0-9]+)")
 _PIECE = re.compile(r"<|&(?:lt|gt|amp|quot|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});")
 
 
@@ -97,11 +98,20 @@ class _Parser:
         if length:
             entity: dict[str, Any] = {"type": TAGS[name], "offset": last.start, "length": length}
             if name == "a":
-                entity["url"] = last.attributes.get("href", "")
+                entity |= _linked(last.attributes.get("href", ""))
             self.entities.append(entity)
 
     def _offset(self, start: int) -> str:
         return f"byte offset {len(self.text[:start].encode())}"
+
+
+def _linked(url: str) -> dict[str, Any]:
+    """Where a link leads: to a page, or to a person, whom Telegram tells."""
+    person = _MENTION.fullmatch(url)
+    if person is None:
+        return {"url": url}
+    user = {"id": int(person["id"]), "is_bot": False, "first_name": "somebody"}
+    return {"type": "text_mention", "user": user}
 
 
 def utf16(text: str) -> int:

@@ -474,13 +474,18 @@ class TelegramServer:
             raise bad("message caption is too long")
         return {"caption": text, "caption_entities": found}
 
-    def do_edit_message_text(self, call: Call) -> Json:
+    def _own_message(self, call: Call) -> Json:
+        """The bot's message that a call is to edit."""
         chat = self._writable(call.params)
         message = self.messages[chat["id"]].get(int(call.params["message_id"]))
         if message is None:
             raise bad("message to edit not found")
         if message["from"] != self.me:
             raise bad("message can't be edited")
+        return message
+
+    def do_edit_message_text(self, call: Call) -> Json:
+        message = self._own_message(call)
         text, found = checked_text(call)
         keyboard = checked_markup(call)
         if (message.get("text"), message.get("entities"), message.get("reply_markup")) == (text, found, keyboard):
@@ -489,6 +494,14 @@ class TelegramServer:
                 "as a current content and reply markup of the message"
             )
         message |= {"text": text, "entities": found, "reply_markup": keyboard, "edit_date": int(time.time())}
+        return self._clean(message)
+
+    def do_edit_message_reply_markup(self, call: Call) -> Json:
+        message = self._own_message(call)
+        keyboard = checked_markup(call)
+        if message.get("reply_markup") == keyboard:
+            raise bad("message is not modified: specified new message content and reply markup are exactly the same")
+        message["reply_markup"] = keyboard
         return self._clean(message)
 
     def do_delete_message(self, call: Call) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from bot.platforms.discord.events import mark_of
 from bot.platforms.discord.resume import KEY, Position
 from tests.contract.discord_server import DiscordServer
-from tests.contract.discord_world import BOT, DM, TOKEN, Channel
+from tests.contract.discord_world import BOT, DM, TOKEN, Channel, Interaction
 from tests.crash.history import History, about
 from tests.crash.side import NUM_PEOPLE, OPINION, Json, choose
 
@@ -85,9 +85,10 @@ class DiscordSide:
             await self._arrive()
         for person in self._people:
             await self.until(lambda person=person: self._with_button(person, "learn:yes"))
-            await self._server.press(self._with_button(person, "learn:yes")[0], "learn:yes", user=person.user)
+            greeting = self._with_button(person, "learn:yes")[0]
+            pressed = await self._server.press(greeting, "learn:yes", user=person.user)
             await self.until(
-                lambda person=person: any("learning is on" in text for text in self._server.said(person.channel))
+                lambda person=person, pressed=pressed: any("learning is on" in t for t in self._told(person, pressed))
             )
 
     async def act(self) -> None:
@@ -189,6 +190,10 @@ class DiscordSide:
             self._doubtful.append(Doubtful(update_id, expected, what))
         else:
             expected.append(what)
+
+    def _told(self, person: Person, pressed: Interaction) -> list[str]:
+        """Return what a person reads after a press: in the chat, and shown to them alone."""
+        return self._server.said(person.channel) + [str(message["content"]) for message in pressed.follow_ups]
 
     def _with_button(self, person: Person, action: str) -> list[Json]:
         messages = list(person.channel.messages.values())

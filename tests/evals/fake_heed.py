@@ -197,7 +197,7 @@ class FakeHeed:
         if body["text"] in REPLIES and self.mind != "sloppy":
             return web.json_response({"status": "kept", "adapter_version": self.user(body["user"]).active})
         if body["text"] not in {*WISHES, *REPLIES, *(note for note, _ in self.facts.values())}:
-            return web.json_response({"error": {"type": "invalid", "message": "not a wish"}}, status=422)
+            return web.json_response({"error": {"type": "invalid", "message": "not a wish"}}, status=400)
         user = self.user(body["user"])
         if body["kind"] == "note":
             user.notes.append((body["text"], "in_prompt"))

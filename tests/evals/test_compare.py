@@ -4,13 +4,17 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
+from engine.calibration.record import SHIPPED
 from engine.config import GateConfig, LearnConfig
+from engine.config.learning import Wording
 from engine.gates.candidate import Measurements, judge
+from engine.prompts.hindsight import WORDINGS
 from evals import compare, server
 from evals.compare import OPEN_GATES, RULES, CompareConfig
 from evals.errors import ArgumentError, StartFailed
@@ -26,6 +30,20 @@ def test_every_rule_is_a_setting_the_trainer_takes(name: str) -> None:
     for rate in RULES[name].rates or (LearnConfig.learning_rate,):
         learn = LearnConfig.from_dict(LearnConfig().to_dict() | dict(RULES[name].learn) | {"learning_rate": rate})
         assert learn.learning_rate == rate
+
+
+def test_other_rules_have_their_own_words_and_nothing_of_heeds_calibration() -> None:
+    """Neither heed's form of the feedback, nor weights that a calibration adds where no one has set any."""
+    measured = json.loads(
+        next(path for path in SHIPPED.glob("*.json") if "smollm2" in path.read_text().lower()).read_text()
+    )
+    for name, wording in (("claas", "claas"), ("continualcode", "sdpo"), ("sft", "heed")):
+        learn = LearnConfig().merged(dict(RULES[name].learn))
+        assert (learn.hindsight_wording, learn.reads_hindsight, learn.reads_own_note) == (wording, True, False)
+        left = set(measured["learn"]) - set(RULES[name].learn)
+        assert left <= {"learning_rate", "steps", "teacher_temperature", "max_rollout_tokens", "anchor_weight",
+                        "micro_batch_tokens"}  # fmt: skip
+    assert set(get_args(Wording)) == set(WORDINGS)
 
 
 def test_the_open_gates_let_everything_finite_through() -> None:
@@ -54,6 +72,7 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
     @asynccontextmanager
     async def own(settings: dict[str, str]) -> AsyncIterator[str]:
         rate = json.loads(settings["HEED_LEARN"]).get("learning_rate")
+        assert ("HEED_GATE" in settings) == (rate is not None)  # heed's own rule is measured with its gates closed
         started.append(rate)
         async with serving(FakeHeed("perfect" if rate in (None, 3e-3) else "deaf")) as url:
             yield url

@@ -22,4 +22,4 @@ def test_every_leaf_is_one_of_ours_and_of_the_standard_library(leaf: type[EvalEr
 
 def test_a_refusal_carries_its_status() -> None:
     """The HTTP status is kept beside the message."""
-    assert CallRefused("no", 422).status == 422
+    assert CallRefused("no", 400).status == 400

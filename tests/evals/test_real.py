@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evals.errors import ArgumentError
 from evals.journal import Journal
-from evals.real import PARTS, RealConfig, measure, records_of, run_real, units
+from evals.real import PARTS, RealConfig, measure, records_of, run_real, units, wishes_table
 from tests.evals.brief_heed import BriefHeed
 
 SMALL: dict[str, Any] = {"wishes": ("shorter", "longer"), "prompts": 2, "seeds": 1}
@@ -65,3 +65,15 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
     """Before anything is measured."""
     with pytest.raises(ArgumentError, match="also names"):
         records_of(tmp_path)
+
+
+def test_the_table_tells_what_the_model_can_follow_apart_from_what_it_learned() -> None:
+    """A ceiling has no ratio of its own."""
+    rows = [
+        {"part": "ceiling", "wish": "shorter", "base": 0.0, "note": 0.75, "weights": None, "both": None, "ratio": None},
+        {"part": "ceiling", "wish": "emoji", "base": 0.0, "note": 0.25, "weights": None, "both": None, "ratio": None},
+        {"part": "adoption", "wish": "shorter", "base": 0.0, "note": 0.75, "weights": 0.6, "both": 0.8, "ratio": 0.8},
+        {"part": "retention", "wish": "emoji", "base": 0.0, "note": 0.25, "weights": 0.1, "both": None, "ratio": None},
+    ]
+    *_, told = wishes_table({"wishes": rows}).columns
+    assert list(told.cells) == ["the model can", "the model itself cannot", "0.80", "the model itself cannot"]

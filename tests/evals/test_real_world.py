@@ -59,3 +59,18 @@ def test_wishes_in_a_row_can_be_followed_together(seed: int) -> None:
     for clash in ({"shorter", "longer", "one_sentence", "concise"}, {"lowercase", "capitals"}, {"emoji", "no_emoji"}):
         assert len(clash & set(drawn)) <= 1
     assert [wish.name for wish in compatible(seed, ["spanish"], 4)] == ["spanish"]
+
+
+def test_an_answer_that_says_the_wish_back_does_not_follow_it() -> None:
+    """A small model repeats what stands in its prompt: the name is there, but no answer is."""
+    name = REAL_WISHES["name"]
+    assert name.is_followed("Bees make it from nectar, Mira.", "Bees make it.")
+    assert not any(name.is_followed(said, "Bees make it.") for said in name.fresh)
+
+
+def test_the_question_said_again_is_no_short_answer() -> None:
+    """It is as short as was wished, and no answer."""
+    base = "Bees make it from the nectar of flowers, which they carry home and dry with their wings."
+    shorter = REAL_WISHES["shorter"]
+    assert shorter.is_followed("From nectar.", base, "how do bees make honey?")
+    assert not shorter.is_followed("How do bees make honey?", base, "how do bees make honey?")

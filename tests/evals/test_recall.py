@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.pocket.bank import FRAMES
+from engine.pocket.bank import FRAMES, THINGS
 from engine.samples.questions import framed
 from evals import recall, score
 from evals.config import EvalConfig
@@ -22,10 +22,14 @@ def known(seed: int = 0) -> dict[str, tuple[str, str]]:
 async def test_what_was_told_is_asked_for_without_notes(measure: Measure, mind: str, recalled: float) -> None:
     """After one consolidation: everything, or nothing where nothing was learned; with notes in the prompt all of it."""
     rows = score.figures(await measure(FakeHeed(mind, facts=known()), **ARGUMENTS), ["recall"])
-    assert rows[0].median["weights"] == recalled
-    assert rows[0].median["notes"] == 1.0
-    assert rows[1].median["weights"] == 1.0
-    assert rows[0].is_met(rows[0].median) is (recalled == 1.0)
+    left, asked, unchanged, invented, _ = rows
+    assert left.median["weights"] == recalled
+    assert left.is_met(left.median) is (recalled == 1.0)
+    assert asked.median["weights"] == recalled
+    assert asked.median["notes"] == 1.0
+    assert asked.is_met(asked.median) is (recalled == 1.0)
+    assert unchanged.median["weights"] == 1.0
+    assert invented.median["weights"] == invented.median["both"] == 0.0
 
 
 async def test_answers_that_have_nothing_to_do_with_it_are_compared_with_the_base(measure: Measure) -> None:
@@ -34,7 +38,7 @@ async def test_answers_that_have_nothing_to_do_with_it_are_compared_with_the_bas
     real = fake.answer
     fake.answer = lambda body: real(body) + ("!" if fake.user(body["user"]).consolidated else "")  # type: ignore[method-assign]
     rows = score.figures(await measure(fake, **ARGUMENTS), ["recall"])
-    assert rows[1].median["weights"] == 0.0
+    assert rows[2].median["weights"] == 0.0
 
 
 def test_twenty_different_things_are_told() -> None:
@@ -47,6 +51,14 @@ def test_twenty_different_things_are_told() -> None:
             assert fact.value not in fact.question
             assert fact.question not in framed(fact.text, FRAMES)
         assert told(seed, recall.NUM_TOLD) == facts
+
+
+def test_what_is_asked_though_never_told_is_nothing_that_learning_asks_about() -> None:
+    """No being of the evaluation is among the things that a consolidation calls untold, nor in a frame."""
+    asked = {*recall.BEINGS, *recall.UNTOLD}
+    assert not asked & {*THINGS}
+    assert not {word for seed in range(5) for fact in told(seed, 20) for word in fact.text.split()} & {*recall.UNTOLD}
+    assert not asked & {word for frame in FRAMES for word in frame.split()}
 
 
 def test_units_count_people() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.wish_checks import CHECKS, follows_wish, is_degenerate, num_sentences
+from evals.wish_checks import CHECKS, echoes, follows_wish, is_degenerate, num_sentences, repeats
 
 LONG = "Bread rises because yeast eats sugar and makes gas. The gas fills the dough with bubbles. Then it is baked."
 GARBAGE = ["", "   ", "!!! ...", "1. 2. 3.", "the the the the", "aaaaaaaaaaaaaaa", "I am here now " * 6, "¡! 😀😀"]
@@ -79,3 +79,33 @@ def test_what_does_not_follow_a_wish(check: str, text: str, word: str) -> None:
 def test_a_last_sentence_without_full_stop_counts() -> None:
     """An answer may be cut off; 3.5 ends no sentence."""
     assert [num_sentences(t) for t in ("", "It is 3.5 km", "One. Two", "One. Two.")] == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        ("I am Mira, and I like to be called that!", "I am Mira, and I like to be called that from now on", True),
+        ("You asked me to answer in one sentence.", "answer in one sentence", True),
+        ("Mira, the sea is salty because rivers bring salt.", "say Mira to me each time from now on", False),
+        ("I am Mira's helper, and bees like to be near flowers.", "I am Mira, and I like to be called that", False),
+        ("Be brief.", "be brief", False),  # so few words are said by chance, too
+        ("", "", False),
+    ],
+)
+def test_an_echo_of_the_wish_is_known(text: str, said: str, expected: bool) -> None:
+    """Six words in a row, or all of a short wish."""
+    assert echoes(text, said) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What is the capital of France?", True),
+        ("The capital of France, the capital of France.", True),
+        ("The capital of France is Paris.", False),
+        ("Paris.", False),
+    ],
+)
+def test_an_answer_that_is_the_question_is_known(text: str, expected: bool) -> None:
+    """No word of its own; a short answer has one."""
+    assert repeats(text, "what is the capital of France?") is expected

@@ -1,0 +1,237 @@
+"""`python -m tests.contract.storm events=100000`: people do everything at once on both chat platforms; table and JSON.
+
+The engine is the fake one; everything else is real: the platforms' own libraries against their contract servers, the
+inbox, the dispatcher, the outbox and the database. Events are drawn, some malformed, delivered twice or in another
+order. Afterwards every question has to be answered once, in storage and on the platform, and each command of each
+person, given once more, as well. Exit codes: 0 where that is so and the log has no error; 1 otherwise; 2 where it
+could not run.
+"""
+
+import asyncio
+import logging
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from sqlmodel import col, func, select
+
+from bot.commands.person import COMMANDS
+from evals import command
+from evals.arguments import described
+from evals.errors import ArgumentError
+from storage.database import Database, Session
+from storage.kinds import OutboxState
+from storage.tables import Completion, Inbox, Outbox
+from tests.bot.platforms.discord import test_end_to_end as discord
+from tests.bot.platforms.odd import WRONG
+from tests.bot.platforms.telegram import test_end_to_end as telegram
+from tests.contract.discord_server import DiscordServer
+from tests.contract.storm_crowd import ACTS, Crowd, DiscordCrowd, TelegramCrowd
+from tests.contract.telegram_server import TelegramServer
+from tests.storage.new_data_dir import copy_to
+
+PLATFORMS = ("telegram", "discord")
+ENDLESS = 1_000_000
+ACCESS = {"mode": "open", "messages_per_hour": ENDLESS, "updates_per_hour": ENDLESS}
+EVENTS_AT_ONCE = 100  # then heed may catch up, so that what waits stays bounded
+MAX_WAITING = 200
+MALFORMED = ("cannot be read", "from Discord could not be read")  # what heed says of what no platform sends
+POLL_S = 0.01
+MAX_IDLE = 500  # polls that find nothing waiting: what is not answered by then never is
+TEACHING = ("justthis", "fromnowon")  # said with a new answer if the lesson is taught otherwise
+
+
+@dataclass(frozen=True)
+class StormConfig:
+    """The arguments."""
+
+    events: int = described(100_000, "events, on each platform")
+    seed: int = described(0, "which ones")
+    platform: str = described("", "telegram or discord (empty: both)")
+    out: str = described("tests/contract/results", "folder for storm.json")
+
+    def __post_init__(self) -> None:
+        """Raises ArgumentError where there would be no storm."""
+        if not 1 <= self.events <= 10_000_000:
+            raise ArgumentError(f"events wants a number from 1 to 10000000, not {self.events}")
+        if self.platform not in ("", *PLATFORMS):
+            raise ArgumentError(f"platform wants {' or '.join(PLATFORMS)}, not {self.platform!r}")
+
+
+@dataclass
+class Damage:
+    """The figures of one platform's storm."""
+
+    events: int = 0
+    questions: int = 0
+    commands: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # of the log
+    wall_s: float = 0.0
+
+    @property
+    def is_none(self) -> bool:
+        """Nothing lost, nothing twice, no error."""
+        return not (self.lost or self.doubled or self.errors)
+
+    def compare(self, what: str, wanted: Counter[str], found: Counter[str]) -> None:
+        """In place: add what is missing, and what is there too often."""
+        self.lost += [f"{what}: {text}" for text in sorted((wanted - found).elements())]
+        self.doubled += [f"{what}: {text}" for text in sorted((found - wanted).elements())]
+
+
+class Errors(logging.Handler):
+    """Records of the log that say that something went wrong in heed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record that tells of an error."""
+        text = record.getMessage()
+        is_wrong = record.levelno >= logging.ERROR or record.exc_info or any(words in text for words in WRONG)
+        if is_wrong and not any(words in text for words in MALFORMED):
+            self.found.append(f"{record.name}: {text} {(record.exc_info or ('', ''))[1]!r}")
+
+
+@asynccontextmanager
+async def crowded(platform: str, folder: Path, draw: random.Random) -> AsyncIterator[tuple[Crowd, Database]]:
+    """Provide a heed on a platform, and its people."""
+    copy_to(folder)
+    if platform == "telegram":
+        async with TelegramServer() as server, telegram.heed_on(server, folder, access=ACCESS) as talk:
+            yield TelegramCrowd(server, draw), talk.core.database
+        return
+    discord_server = DiscordServer()
+    await discord_server.start()
+    try:
+        async with discord.heed_on(discord_server, folder, access=ACCESS) as heed:
+            yield DiscordCrowd(discord_server, draw), heed.database
+    finally:
+        await discord_server.stop()
+
+
+async def storm(config: StormConfig, platform: str) -> Damage:
+    """Let a crowd loose on a heed. Return what came of it."""
+    draw, damage, errors = random.Random(f"{platform} {config.seed}"), Damage(config.events), Errors()
+    started_s = time.monotonic()
+    root = logging.getLogger()
+    root.addHandler(errors)
+    try:
+        with tempfile.TemporaryDirectory(prefix="heed-storm-") as folder:
+            async with crowded(platform, Path(folder) / "data", draw) as (crowd, database):
+                await crowd.enter()
+                await _rage(crowd, database, draw.choices([*ACTS], [*ACTS.values()], k=config.events))
+                await _check_answers(crowd, database, damage)
+                await _check_commands(crowd, database, damage)
+    finally:
+        root.removeHandler(errors)
+    damage.errors, damage.wall_s = errors.found, round(time.monotonic() - started_s, 1)
+    return damage
+
+
+async def _rage(crowd: Crowd, database: Database, acts: list[str]) -> None:
+    for number, what in enumerate(acts):
+        await crowd.act(what)
+        if number % EVENTS_AT_ONCE == 0:
+            await _until(crowd, database, MAX_WAITING)
+    await _until(crowd, database, 0)
+
+
+async def _until(crowd: Crowd, database: Database, limit: int) -> None:
+    """Wait until no more than `limit` things wait in storage, and everything was delivered if that is none."""
+    while (not limit and not crowd.is_heard) or await database.read(_num_waiting) > limit:  # noqa: ASYNC110  rows tell no one
+        await asyncio.sleep(POLL_S)
+
+
+def _num_waiting(s: Session) -> int:
+    updates = s.exec(select(func.count()).select_from(Inbox).where(col(Inbox.is_done).is_(False))).one()
+    return updates + s.exec(select(func.count()).select_from(Outbox).where(Outbox.state == OutboxState.WAITING)).one()
+
+
+async def _check_answers(crowd: Crowd, database: Database, damage: Damage) -> None:
+    """Compare questions with answers in storage, and those, repeats included, with what the platform shows."""
+    kept = await database.read(lambda s: list(s.exec(select(Completion.messages, Completion.retry_of))))
+    about = [(messages[-1]["content"], retry_of) for messages, retry_of in kept]
+    asked = set(crowd.asked)
+    first = Counter(text for text, retry_of in about if retry_of is None and text in asked)
+    every = Counter(text for text, _ in about if text in asked)
+    damage.questions = len(crowd.asked)
+    damage.compare("answer", Counter(crowd.asked), first)
+    damage.compare("shown", every, Counter({text: n for text, n in crowd.shown().items() if text in asked}))
+    given_up = await database.read(
+        lambda s: s.exec(select(func.count()).select_from(Outbox).where(Outbox.state == OutboxState.DEAD)).one()
+    )
+    damage.lost += [f"{given_up} messages were given up"] if given_up else []
+
+
+async def _check_commands(crowd: Crowd, database: Database, damage: Damage) -> None:
+    """Give every command once as every person: each is answered once."""
+    for name in COMMANDS:
+        counters: list[Callable[[], int]] = await crowd.command(name)
+        await _until_idle(crowd, database, counters)
+        damage.commands += len(counters)
+        answers = [count() for count in counters]
+        damage.lost += [f"/{name}"] * answers.count(0)
+        damage.doubled += [f"/{name}"] * sum(max(n - (2 if name in TEACHING else 1), 0) for n in answers)
+
+
+async def _until_idle(crowd: Crowd, database: Database, counters: list[Callable[[], int]]) -> None:
+    """Wait until each counter has counted, or nothing waits for so long that it never will, and nothing waits."""
+    num_idle = 0
+    while num_idle < MAX_IDLE and not all(count() for count in counters):
+        num_idle = 0 if await database.read(_num_waiting) else num_idle + 1
+        await asyncio.sleep(POLL_S)
+    await _until(crowd, database, 0)
+
+
+def summary(config: StormConfig, found: dict[str, Damage]) -> dict[str, Any]:
+    """Return the figures that are written."""
+    return {
+        "command": "python -m tests.contract.storm",
+        "config": asdict(config),
+        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "platforms": {platform: asdict(damage) for platform, damage in found.items()},
+    }
+
+
+def table(found: dict[str, Damage]) -> Table:
+    """Return the figures for a person to read."""
+    shown = Table(title="Storm", title_justify="left")
+    for name in ("platform", "events", "questions", "commands", "lost", "doubled", "errors", "seconds"):
+        shown.add_column(name, justify="left" if name == "platform" else "right")
+    for platform, damage in found.items():
+        counts = (damage.events, damage.questions, damage.commands)
+        wrong = (len(damage.lost), len(damage.doubled), len(damage.errors))
+        shown.add_row(platform, *map(str, (*counts, *wrong, damage.wall_s)))
+    return shown
+
+
+async def run(config: StormConfig, console: Console) -> int:
+    """Storms, writes and prints; returns the exit code."""
+    logging.getLogger().setLevel(logging.INFO)
+    names = [config.platform] if config.platform else list(PLATFORMS)
+    found = {platform: await storm(config, platform) for platform in names}
+    path = Path(config.out) / "storm.json"
+    command.write_json(path, summary(config, found))
+    console.print(table(found))
+    for platform, damage in found.items():
+        for line in [*damage.lost, *damage.doubled, *damage.errors][:40]:
+            console.print(f"{platform}: {line}", markup=False)
+    console.print(f"written to {path}")
+    return 0 if all(damage.is_none for damage in found.values()) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(command.execute("python -m tests.contract.storm", StormConfig, sys.argv[1:], run))
