@@ -53,7 +53,9 @@ class LearnConfig:
     keeps_optimizer: bool = False  # an update goes on with the optimizer that made its parent, while it is in memory
     ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher
-    guidance_scale: float = 1.0  # of the base teacher: how far to go in the direction it was moved in; 1: no further
+    guidance_scale: float = (
+        1.0  # of the base teacher at an answer's ends: how far to go where it was moved to; 1: no further
+    )
     stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
     stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
     opening_weight: float = 1.0  # times the weight of an answer's first OPENING_TOKENS, which decide the rest

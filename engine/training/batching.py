@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
+from engine.config.learning import OPENING_TOKENS
 from engine.sample import Context, Sample
 
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
@@ -27,6 +28,13 @@ class Batch:
     rows_N: Tensor  # flat index into B * L of the position that predicts each response token
     token_ids_N: Tensor  # the response tokens
     owners_N: Tensor  # the sample each position belongs to
+
+    @property
+    def is_end_N(self) -> Tensor:
+        """True where an answer is decided: at its first OPENING_TOKENS positions and at its last one."""
+        lengths = torch.unique_consecutive(self.owners_N, return_counts=True)[1].tolist()
+        is_end = [t < OPENING_TOKENS or t == length - 1 for length in lengths for t in range(length)]
+        return torch.tensor(is_end, device=self.owners_N.device)
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:

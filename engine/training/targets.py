@@ -39,12 +39,13 @@ class Targets:
             self._put(batch, hidden_NH.detach().repeat(1, 2 if self._is_guided else 1))
 
     def guide(self, batch: Batch, base_NH: Tensor) -> None:
-        """Guide the distributions of these samples away from those of the base model, given by its hidden states."""
-        kept = self.rows(batch.samples)
+        """Guide the ends of these samples' answers away from the base model, given by its hidden states."""
+        kept, is_end_N1 = self.rows(batch.samples), batch.is_end_N.unsqueeze(-1)
         if self._is_hidden:
-            self._put(batch, torch.cat([kept.chunk(2, -1)[0], base_NH.detach()], dim=-1))
+            teacher = kept.chunk(2, -1)[0]
+            self._put(batch, torch.cat([teacher, torch.where(is_end_N1, base_NH.detach(), teacher)], dim=-1))
         else:
-            self._put(batch, sdpo.guided(kept, self._project(base_NH), self._scale))
+            self._put(batch, torch.where(is_end_N1, sdpo.guided(kept, self._project(base_NH), self._scale), kept))
 
     def put_logits(self, batch: Batch, logits_NV: Tensor) -> None:
         """Store the distributions of these logits. Only with `must_be_logprobs`."""

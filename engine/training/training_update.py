@@ -168,7 +168,7 @@ class TrainingUpdate:
             yield "teacher"
 
     def _guide(self) -> Iterator[Phase]:
-        """Guide the base teacher of what is taught by the base model without notes and feedback."""
+        """Guide the base teacher, at both ends of what is taught, by the base model without notes and feedback."""
         taught = set(self._taught()).intersection(self._taught_by("base")) if self.learn.guidance_scale != 1 else ()
         for batch in self._plan(taught, "student"):
             self._targets["teacher"].guide(batch, self._hidden(batch, None))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config.learning import OPENING_TOKENS
 from engine.training import targets
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
@@ -51,7 +52,10 @@ def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
 def test_a_guided_teacher_goes_on_from_the_base_model(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    """Kept either way, guided samples have log p0 + s (log q - log p0), normalised, and the others stay as they are."""
+    """Kept either way, guided samples have log p0 + s (log q - log p0), normalised, at both ends of their answers.
+
+    Other samples, and what stands between the ends, stay as the teacher says it.
+    """
     monkeypatch.setattr(targets, "KEPT_ELEMENTS", limit)
     samples = [sample(seed=i, length=5 + 3 * i) for i in range(3)]
     seen, plain = (plan_batches(samples, range(3), view, 10_000, model.device)[0] for view in ("teacher", "student"))
@@ -64,5 +68,6 @@ def test_a_guided_teacher_goes_on_from_the_base_model(
     base = model.logits(model.hidden(None, plain)).log_softmax(-1)
     for i in range(3):
         q, p0 = told[seen.owners_N == i], base[plain.owners_N == i]
-        wanted = q if i == 1 else (p0 + 1.5 * (q - p0)).log_softmax(-1)
+        is_end = torch.tensor([i != 1 and (t < OPENING_TOKENS or t == len(q) - 1) for t in range(len(q))])
+        wanted = torch.where(is_end[:, None], (p0 + 1.5 * (q - p0)).log_softmax(-1), q)
         assert torch.allclose(kept.logprobs(kept.rows([i])), wanted, atol=1e-4)
