@@ -5,6 +5,7 @@ require a gradient and are never changed; with no slot active the output is the 
 is wanted on gets one, also if it is a part of a larger one (Phi-3's qkv_proj and gate_up_proj), or none is made.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from engine.training import adapted_linear
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.training.packing import Packed, pack
 
 
 class PeftTrainingModel:
@@ -30,6 +32,8 @@ class PeftTrainingModel:
         self.base_name = base_name
         self.base = base
         self._softcap: float | None = getattr(base.config, "final_logit_softcapping", None)  # of Gemma 2
+        self._window: float = getattr(base.config.get_text_config(), "sliding_window", None) or math.inf  # tokens
+        self._takes_masks = base.config._attn_implementation != "eager"  # which adds them, in numbers
         self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
         self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
@@ -104,8 +108,25 @@ class PeftTrainingModel:
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
         """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
         with self._using(slot):
+            if self._can_pack(batch):
+                return self._packed_hidden(pack(batch))
             out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
         return out.flatten(0, 1).index_select(0, batch.rows_N)
+
+    def _can_pack(self, batch: Batch) -> bool:
+        """Return True if the model takes a mask of our own and no window of its own would cut it."""
+        size, width = batch.input_ids_BL.shape
+        return size > 1 and self._takes_masks and width <= self._window
+
+    def _packed_hidden(self, packed: Packed) -> Tensor:
+        out = self.base.base_model(
+            input_ids=packed.input_ids_1P,
+            position_ids=packed.position_ids_1P,
+            attention_mask=packed.may_see_11PP,
+            use_cache=False,
+        )
+        hidden: Tensor = out.last_hidden_state[0].index_select(0, packed.rows_N)
+        return hidden
 
     @property
     def num_layers(self) -> int:

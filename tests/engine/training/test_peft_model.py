@@ -95,6 +95,32 @@ def test_every_architecture_is_computed_as_hugging_face_computes_it(name: str, t
 
 
 @pytest.mark.parametrize("name", CONFIGS)
+def test_packed_sequences_have_the_numbers_and_gradients_of_padded_ones(name: str, tmp_path: Path) -> None:
+    """Side by side, with a common beginning, each sequence is computed as by itself; a short window forbids it."""
+    model = PeftTrainingModel(load_base(save_tiny_architecture(tmp_path, name)), name)
+    slot = model.slot(SHAPE)
+    slot.load_fresh(1)
+    with torch.no_grad():
+        slot.flat.add_(0.02)
+    start, found = token_ids(6, 9), []
+    for size in (4, 30):  # within every window, and beyond some
+        prompts = [start + token_ids(size + i, i) for i in range(3)]
+        samples = [Sample("correction", p, p, token_ids(5 + i, i + 50)) for i, p in enumerate(prompts)]
+        for budget in (10_000, 1):
+            slot.grad.zero_()
+            batches = plan_batches(samples, range(3), "student", budget, model.device)
+            hidden = torch.cat([model.hidden(slot, batch) for batch in batches])
+            (hidden * torch.linspace(-1, 1, hidden.numel()).view_as(hidden)).sum().backward()
+            found.append((hidden.detach(), slot.grad.clone()))
+            assert model._can_pack(batches[0]) == (
+                budget > 1 and name != "Gemma 2" and (size == 4 or model._window > 40)
+            )
+    for together, alone in (found[:2], found[2:]):
+        assert torch.allclose(together[0], alone[0], atol=1e-4)
+        assert torch.allclose(together[1], alone[1], atol=1e-3 * float(alone[1].abs().max()))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
 def test_every_architecture_is_trained_on_all_its_linear_layers(name: str, tmp_path: Path) -> None:
     """A lesson lowers the divergence, and no linear layer is left out, also where one holds several."""
     model = PeftTrainingModel(load_base(save_tiny_architecture(tmp_path, name)), name)

@@ -1,0 +1,48 @@
+"""A micro-batch as one row: no padding, and what its sequences begin with in common is computed once.
+
+Pure. Sequences follow one another behind their common beginning, which all of them may look at; each has the positions
+that it had by itself, and sees itself and the beginning only. So the numbers are those of the padded rows, to rounding:
+causal attention does not depend on what stands elsewhere (packing without contamination, Krell et al., arXiv
+2107.02027; a shared prefix as in tree attention, Cai et al., arXiv 2401.10774).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.training.batching import Batch
+
+_BEGINNING = -1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One row of P tokens. Axes: ids and positions [1, P], mask [1, 1, P, P], rows [N]."""
+
+    input_ids_1P: Tensor
+    position_ids_1P: Tensor
+    may_see_11PP: Tensor  # True where a position may look
+    rows_N: Tensor  # of the position that predicts each response token
+
+
+def pack(batch: Batch) -> Packed:
+    """Return a micro-batch as one row. What stands behind the last position that is asked for is left out."""
+    ids_BL, device = batch.input_ids_BL, batch.input_ids_BL.device
+    sequence_N, column_N = batch.rows_N // ids_BL.shape[1], batch.rows_N % ids_BL.shape[1]
+    lengths = [int(column_N[sequence_N == b].max()) + 1 for b in range(len(ids_BL))]
+    shared = _common(ids_BL[:, : min(lengths)])
+    spans = [(_BEGINNING, 0, shared), *((b, shared, length) for b, length in enumerate(lengths))]
+    ids_P = torch.cat([ids_BL[max(b, 0), first:end] for b, first, end in spans])
+    position_P = torch.cat([torch.arange(first, end, device=device) for _, first, end in spans])
+    owner_P = torch.cat([torch.full((end - first,), b, device=device) for b, first, end in spans])
+    is_seen_PP = (owner_P == _BEGINNING) | (owner_P == owner_P[:, None])
+    is_before_PP = position_P <= position_P[:, None]
+    firsts_B = torch.tensor([sum(lengths[:b]) - b * shared for b in range(len(lengths))], device=device)
+    rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
+    return Packed(ids_P[None], position_P[None], (is_seen_PP & is_before_PP)[None, None], rows_N)
+
+
+def _common(ids_BL: Tensor) -> int:
+    """Return how many tokens all rows begin with."""
+    return int((ids_BL == ids_BL[:1]).all(0).long().cumprod(0).sum())
