@@ -33,7 +33,7 @@ class PeftTrainingModel:
         self.base = base
         self._softcap: float | None = getattr(base.config, "final_logit_softcapping", None)  # of Gemma 2
         self._window: float = getattr(base.config.get_text_config(), "sliding_window", None) or math.inf  # tokens
-        self._takes_masks = base.config._attn_implementation != "eager"  # which adds them, in numbers
+        self._takes_masks: bool = base.config._attn_implementation != "eager"  # which adds them, in numbers
         self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
         self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
