@@ -219,7 +219,7 @@ async def test_a_heed_that_is_gone_ends_the_watch(client: HeedClient, heed: Heed
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
     await heed.client.close()
-    await until(lambda: "no heed answers" in shown(typist.console))
+    await until(lambda: "No heed answers" in shown(typist.console))
     await typist.end()
 
 
