@@ -226,7 +226,7 @@ def engine_config(settings: Settings) -> EngineConfig:
             chosen=settings.chosen,
         )
     except ConfigError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError(f"{error}.") from None
 
 
 def model_path(model: str) -> str:
@@ -243,6 +243,6 @@ def model_path(model: str) -> str:
         return str(folder)
     if HUB_NAME.fullmatch(model) and not folder.exists():
         return model
-    missing = f"{folder} has no config.json" if folder.is_dir() else f"there is no model {model!r}"
+    missing = f"{folder} has no config.json" if folder.is_dir() else f"There is no model {model!r}"
     choices = "`pocket`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B"
-    raise ModelNotFound(f"HEED_MODEL: {missing}; give {choices}")
+    raise ModelNotFound(f"HEED_MODEL: {missing}. Give {choices}.")

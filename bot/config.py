@@ -335,7 +335,7 @@ def config_path() -> Path:
     """Return the TOML file in use (it need not exist). Raises SettingsError if HEED_CONFIG names no file."""
     named = os.environ.get(CONFIG_VARIABLE)
     if named and not Path(named).is_file():
-        raise SettingsError(f"{CONFIG_VARIABLE}: there is no file {named}; name an existing one or unset it")
+        raise SettingsError(f"{CONFIG_VARIABLE}: There is no file {named}. Name an existing one or unset it.")
     return Path(named or "heed.toml")
 
 
@@ -344,11 +344,11 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        raise SettingsError("; ".join(_explain(item) for item in error.errors())) from None
+        raise SettingsError(" ".join(_explain(item) for item in error.errors())) from None
     except SourceError as error:
-        raise SettingsError(f'{error}: write lists and tables in the environment as JSON, {{"ana": "..."}}') from None
+        raise SettingsError(f'{error}: Write lists and tables in the environment as JSON, {{"ana": "..."}}.') from None
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{config_path()}: {error}") from None
+        raise SettingsError(f"{config_path()}: {error}.") from None
 
 
 def unknown_variables() -> Iterator[str]:
@@ -381,11 +381,12 @@ def _explain(item: Any) -> str:
     key = f"{ENV_PREFIX}{'_'.join(loc)}".upper() if loc else "settings"
     where = f" ({'.'.join(loc)} in {config_path()})" if config_path().is_file() else ""
     if item["type"] == "extra_forbidden":
-        return f"{key}{where}: there is no such setting{_nearest(key, list(_variables()))}"
+        return f"{key}{where}: There is no such setting{_nearest(key, list(_variables()))}."
     message = item["msg"].removeprefix("Value error, ")
     remedy = _description(loc)
     got = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
-    return f"{key}{where}: {message[:1].lower()}{message[1:]}{got}{f'; expected: {remedy}' if remedy else ''}"
+    begun = message[:1].upper() if message.partition(" ")[0].isalpha() else message[:1]  # but for a setting's name
+    return f"{key}{where}: {begun}{message[1:]}{got}.{f' Expected: {remedy}.' if remedy else ''}"
 
 
 def _description(loc: list[str]) -> str:

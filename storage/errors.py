@@ -38,13 +38,20 @@
         ├── VersionNotFound
         └── UpdateNotFound
 
-The message is what happened, followed by the leaf's `remedy`.
+The message is what happened, followed by the leaf's `remedy`; both are shown as sentences.
 """
 
 import re
 from typing import ClassVar
 
 _PATH = re.compile(r"(?<![\w:/.~])[~.]{0,2}/(?:[^\s/'\"(),;]+/)+([^\s/'\"(),;]*)")  # of two parts at least, and no URL
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a capital, unless it begins with a name such as `heed.db`, and with a full stop."""
+    first = text.partition(" ")[0]
+    begun = text[:1].upper() + text[1:] if first.isalpha() and first != "heed" else text
+    return begun if begun.endswith((".", "?")) else f"{begun}."
 
 
 class StorageError(Exception):
@@ -54,8 +61,8 @@ class StorageError(Exception):
     remedy: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        what = ": ".join(str(part) for part in self.args)
-        return f"{what}. {self.remedy}" if self.remedy else what
+        what = _sentence(": ".join(str(part) for part in self.args))
+        return f"{what} {_sentence(self.remedy)}" if self.remedy else what
 
 
 class DataDirectoryLocked(StorageError, BlockingIOError):

@@ -82,8 +82,8 @@ class Keys:
         if self._settings.is_loopback or self._settings.api_keys or self._is_any:
             return
         raise StartError(
-            f"HEED_HTTP_HOST: {self._settings.host} can be reached from other machines and there is no API key: "
-            "make one with `heed keys add you`, or set HEED_HTTP_HOST=127.0.0.1"
+            f"HEED_HTTP_HOST: {self._settings.host} can be reached from other machines and there is no API key. "
+            "Make one with `heed keys add you`, or set HEED_HTTP_HOST=127.0.0.1."
         )
 
     async def holder(self, token: str) -> Holder | None:

@@ -139,9 +139,9 @@ class HeedClient:
                     _checked(await _object(response), response.status)
                 yield response
         except (aiohttp.ClientConnectionError, TimeoutError) as error:
-            raise ServerUnreachable(f"no heed answers at {self.url}; start one with `heed run`") from error
+            raise ServerUnreachable(f"No heed answers at {self.url}. Start one with `heed run`.") from error
         except aiohttp.ClientError as error:
-            raise ServerUnreachable(f"{self.url} does not answer as heed does: {error}") from error
+            raise ServerUnreachable(f"{self.url} does not answer as heed does: {error}.") from error
 
 
 async def _object(response: aiohttp.ClientResponse) -> Json:
@@ -150,7 +150,7 @@ async def _object(response: aiohttp.ClientResponse) -> Json:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise ServerRefused(f"{response.url} is not heed (status {response.status})", response.status)
+        raise ServerRefused(f"{response.url} is not heed (status {response.status}).", response.status)
     return data
 
 

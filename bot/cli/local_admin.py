@@ -33,10 +33,10 @@ class NewKey:
     def check(self) -> None:
         """Raise SettingsError on what no key can be."""
         if not KEY_NAME.fullmatch(self.person):
-            raise SettingsError(f"the name {self.person!r} is not 1 to 32 letters, digits, '_', '.' or '-'")
+            raise SettingsError(f"The name {self.person!r} is not 1 to 32 letters, digits, '_', '.' or '-'.")
         unknown = [scope for scope in self.names if scope not in SCOPES]
         if unknown or not self.names:
-            raise SettingsError(f"scopes are {', '.join(SCOPES)}, not {', '.join(unknown) or 'nothing'}")
+            raise SettingsError(f"Scopes are {', '.join(SCOPES)}, not {', '.join(unknown) or 'nothing'}.")
 
     @property
     def names(self) -> list[str]:

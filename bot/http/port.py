@@ -104,7 +104,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise StartError(f"HEED_HTTP_HOST: {host} is no address of this machine ({error.strerror})") from error
+        raise StartError(f"HEED_HTTP_HOST: {host} is no address of this machine ({error.strerror}).") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
@@ -119,10 +119,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _cannot_listen(error: OSError, host: str, port: int) -> StartError:
     if error.errno == errno.EADDRINUSE:
-        return PortInUse(f"port {port} on {host} is in use; stop what listens there, or set HEED_HTTP_PORT to another")
+        return PortInUse(f"Port {port} on {host} is in use. Stop what listens there, or set HEED_HTTP_PORT to another.")
     if error.errno == errno.EACCES:
-        return StartError(f"port {port} needs more rights than heed has; set HEED_HTTP_PORT to 1024 or above")
-    return StartError(f"cannot listen on {host} port {port} ({error.strerror}); set HEED_HTTP_HOST or HEED_HTTP_PORT")
+        return StartError(f"Port {port} needs more rights than heed has. Set HEED_HTTP_PORT to 1024 or above.")
+    return StartError(f"Port {port} on {host} cannot be used ({error.strerror}). Set HEED_HTTP_HOST or HEED_HTTP_PORT.")
 
 
 def address(listener: socket.socket, host: str) -> str:

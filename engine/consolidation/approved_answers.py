@@ -13,7 +13,7 @@ from engine.gates.candidate import Verdict
 from engine.gates.texts import TextVerdict, Written, judge_texts
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.samples import notes, relevance
+from engine.samples import notes
 from engine.samples.context import LearningContext
 from storage.conversations import completions
 from storage.database import Session
@@ -49,7 +49,7 @@ class ApprovedAnswers:
     async def held(self, found: Sequence[Completion], live: Sequence[Note], parent: AdapterRef) -> list[Gold]:
         """Return those of the approved answers `found` that the person's version still gives."""
         standing = notes.prompt_notes(live, has_adapter=parent.number > 0)
-        gold = [self._gold(c, relevance.shown(standing, live, c.messages)) for c in found]
+        gold = [self._gold(c, notes.shown(standing, live, c.messages)) for c in found]
         written = await self._written(gold, parent)
         return [g for g, w in zip(gold, written, strict=True) if judge_texts([w], self._config.gate).is_accepted]
 

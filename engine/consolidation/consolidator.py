@@ -27,8 +27,7 @@ from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained
 from engine.learning import update_log
 from engine.learning.candidates import Candidates
-from engine.learning.timer import PhaseTimer
-from engine.learning.update_log import Status
+from engine.learning.update_log import PhaseTimer, Status
 from engine.requests import ConsolidationOutcome
 from engine.sample import Sample
 from engine.samples import facts, notes

@@ -16,7 +16,7 @@ from engine.gates import drift
 from engine.gates.drift import Audit, Rewritten, Scored
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.samples import notes, relevance
+from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.pairs import Views, pair, usable
 from engine.samples.rollouts import Rollout
@@ -106,7 +106,7 @@ class DriftAudit:
 
     def _seen_now(self, messages: list[ChatMessage], live: Sequence[Note], ref: AdapterRef) -> list[ChatMessage]:
         standing = notes.prompt_notes(live, has_adapter=ref.number > 0)
-        return self._noted(messages, relevance.shown(standing, live, messages))
+        return self._noted(messages, notes.shown(standing, live, messages))
 
     def _seen_by_base(self, messages: list[ChatMessage], live: Sequence[Note]) -> list[ChatMessage]:
         return self._noted(messages, live)

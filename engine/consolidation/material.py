@@ -2,28 +2,34 @@
 
 Owns the choice; trains nothing. A correction whose note stands is taught through the note: said again as the newest
 feedback it would win over what was said since. Approvals bring no gradient: they count, and the gates use them.
+A person's ordinary next messages are hindsight, too (after arXiv 2603.12273, which trains on every next message; here
+it takes more): the message after an answer, shown to the teacher of that answer, if the person allows it
+(`storage.people.consent`) and no one said anything about the answer; one that moves the teacher less than
+`follow_up_gap` trains nothing and is looked at once.
 Invariants: only this person's own signals; a lesson that a newer one has replaced is not rehearsed; a signal that finds
 no place is not taken in and stays new.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.config import ConsolidationConfig, EngineConfig
+from engine.gates.texts import can_tell_names, entities
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.sample import Sample
 from engine.samples.lessons import Lesson
 from engine.samples.pairs import Views, pair
 from engine.samples.rollouts import Rollout
-from engine.samples.spacing import mix
+from engine.samples.spacing import mix, spread
 from storage.conversations import completions
 from storage.database import Session
 from storage.errors import CompletionNotFound
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
 from storage.learning import notes as note_rows
 from storage.learning import signals
+from storage.people import consent
 from storage.tables import Completion, Feedback
 
 DISLIKED = "I did not like this answer"  # what a thumb down says
@@ -91,6 +97,31 @@ def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
     completion_ids = [signal.completion.id for signal in weak if signal.feedback_id is None]
     kept_ids = sorted({pairs[completion_id][1].id for completion_id in completion_ids})
     return Material(new, earlier, weak, feedback_ids, completion_ids, kept_ids)
+
+
+def with_follow_ups(s: Session, user_id: str, material: Material, config: ConsolidationConfig) -> Material:
+    """Return the material with next messages, if the person allows it.
+
+    Messages that find no place stay new; those about something else are taken in and not taught.
+    """
+    if not consent.allows_follow_ups(s, user_id):
+        return material
+    taught = {signal.completion.id for signal in (*material.new, *material.earlier, *material.weak)}
+    found = [(answer, text) for answer, text in signals.followed(s, user_id) if answer.id not in taught]
+    about = [pair for pair in found if is_about(*pair)]
+    chosen = spread(about, config.max_follow_ups)
+    placed = {answer.id for answer, _ in chosen}
+    seen = [answer.id for answer, text in found if answer.id in placed or not is_about(answer, text)]
+    weak = [
+        Signal(None, a, Hindsight(text), most=config.follow_up_weight, least=config.follow_up_gap) for a, text in chosen
+    ]
+    return replace(material, weak=[*material.weak, *weak], completion_ids=[*material.completion_ids, *seen])
+
+
+def is_about(answer: Completion, text: str) -> bool:
+    """Return True if a next message can be about the answer. One with names or numbers of its own is a new question."""
+    has_names = can_tell_names(answer.text) and can_tell_names(text)
+    return entities(text, has_names=has_names) <= entities(answer.text, has_names=has_names)
 
 
 def weight_of(gap: float, config: ConsolidationConfig, most: float | None = None, least: float | None = None) -> float:

@@ -7,7 +7,7 @@ Invariant: only this person's own rows.
 from dataclasses import dataclass
 
 from engine.config import EngineConfig
-from engine.consolidation import approved_answers, better_answers, follow_ups, material
+from engine.consolidation import approved_answers, better_answers, material
 from engine.consolidation.better_answers import Graded
 from engine.consolidation.material import Material
 from engine.samples import regression
@@ -55,4 +55,4 @@ def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
 def _material(s: Session, user_id: str, config: EngineConfig) -> Material:
     found = material.gather(s, user_id, config.sleep)
     found = better_answers.with_better_answers(s, user_id, found, config)
-    return follow_ups.with_follow_ups(s, user_id, found, config.sleep)
+    return material.with_follow_ups(s, user_id, found, config.sleep)

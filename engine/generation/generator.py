@@ -22,7 +22,7 @@ from engine.prompts import token_bytes
 from engine.prompts.hindsight import with_notes
 from engine.prompts.reasoning import Reasoning
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Likelihood, ModelSkills
-from engine.samples import notes, relevance
+from engine.samples import notes
 from engine.samples.context import LearningContext
 from storage.tables import Note
 
@@ -122,7 +122,7 @@ class Generator:
         `version` is the one that answers. Without `messages`: those that stand there with any question.
         """
         standing = notes.prompt_notes(live, has_adapter=version > 0)
-        wanted = relevance.shown(standing, live, messages)
+        wanted = notes.shown(standing, live, messages)
         return notes.fitting(wanted, self._config.note, self._host.max_model_len)
 
     def note_size(self, text: str) -> tuple[int, int]:

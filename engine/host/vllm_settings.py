@@ -35,6 +35,15 @@ QUIET = {
 CPU_ONLY = {
     "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
 }
+ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
+    "enable_prefix_caching": True,
+    "logprobs_mode": "processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
+    "scheduling_policy": "priority",
+    "async_scheduling": False,  # a call into the worker finds no batch half done
+    "disable_log_stats": True,  # metrics labelled by adapter grow without bound
+    "enable_log_requests": False,
+    "use_tqdm_on_load": False,
+}
 
 
 def set_environment(host: HostConfig, log_file: Path) -> None:
@@ -130,30 +139,35 @@ def engine_args(
         block_size=host.block_size,
         kv_cache_memory_bytes=sizing.kv_cache_bytes,
         gpu_memory_utilization=sizing.gpu_share,
-        enable_prefix_caching=True,
-        enable_lora=trainability.can_learn,
-        max_lora_rank=host.max_lora_rank,
-        max_loras=host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu,
-        max_cpu_loras=host.max_cpu_loras,
-        lora_target_modules=with_fused(config.learn.target_modules),
-        logprobs_mode="processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
-        scheduling_policy="priority",
-        async_scheduling=False,  # a call into the worker finds no batch half done
-        disable_log_stats=True,  # metrics labelled by adapter grow without bound
-        enable_log_requests=False,
-        use_tqdm_on_load=False,
-        distributed_executor_backend=f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
-        worker_extension_cls="engine.worker.trainer.TrainerExtension",
-        additional_config={"heed": _for_children(host, owner, log_file, is_cpu=is_cpu)},
+        **ALWAYS,
+        **_lora_args(config, trainability, is_cpu=is_cpu),
+        **_worker_args(host, owner, log_file, is_cpu=is_cpu),
     )
 
 
-def _for_children(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool) -> dict[str, Any]:
+def _lora_args(config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
+    host = config.host
     return {
+        "enable_lora": trainability.can_learn,
+        "max_lora_rank": host.max_lora_rank,
+        "max_loras": host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu,
+        "max_cpu_loras": host.max_cpu_loras,
+        "lora_target_modules": with_fused(config.learn.target_modules),
+    }
+
+
+def _worker_args(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool) -> dict[str, Any]:
+    """Return what makes vLLM's processes heed's own: `engine.worker` runs in them."""
+    heed = {
         "owner": [owner.pid, owner.started],
         "watch_interval_s": host.watch_interval_s,
         "log_file": str(log_file),
         "is_cpu": is_cpu,
+    }
+    return {
+        "distributed_executor_backend": f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
+        "worker_extension_cls": "engine.worker.trainer.TrainerExtension",
+        "additional_config": {"heed": heed},
     }
 
 

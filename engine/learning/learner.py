@@ -18,8 +18,7 @@ from engine.learning import update_log
 from engine.learning.candidates import Candidates
 from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
 from engine.learning.progress import ProgressEstimate
-from engine.learning.timer import PhaseTimer
-from engine.learning.update_log import Status
+from engine.learning.update_log import PhaseTimer, Status
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.requests import ChatMessage, LearnOutcome

@@ -1,7 +1,7 @@
 """Probes of standing notes, which decide for each note between prompt and weights.
 
 Owns the probes that run behind every lesson (the measure is `engine.samples.notes`). All notes are taken out of the
-prompt first; those that fail return to it, facts beside the questions that concern them (`engine.samples.relevance`),
+prompt first; those that fail return to it, facts beside the questions that concern them (`engine.samples.notes`),
 and the others are read again beside them, a bounded number of times. Invariants: a probe trains nothing; it may be
 cancelled at any time, for all notes move in one transaction at its end; a note leaves the prompt only if the greedy
 answers were read with just those notes in the prompt that stay there; facts that stay are always in view only if with
@@ -16,7 +16,7 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.learning.intent import NUM_OTHERS
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
-from engine.samples import notes, relevance
+from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.notes import GreedyPair, NoteView
 from engine.samples.rollouts import RECENT_ANSWERS
@@ -47,7 +47,7 @@ class _Standing:
 
     def beside(self, messages: Sequence[ChatMessage]) -> list[Note]:
         """Return the notes that a conversation is shown."""
-        concerned = (n for n in self.notes if n.id not in self.waiting or relevance.concerns(n, self.live, messages))
+        concerned = (n for n in self.notes if n.id not in self.waiting or notes.concerns(n, self.live, messages))
         return list(concerned)
 
 

@@ -1,12 +1,14 @@
-"""The row of one update in the log, written by lessons and consolidations alike.
+"""The row of one update in the log and the time of its phases, for lessons and consolidations alike.
 
 Invariant: a row that has ended is not ended again, so that an update that is cancelled while its last transaction is
 under way keeps what that transaction said.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine.host.trainer_client import Trained, finite_or_none
@@ -19,6 +21,27 @@ Status = Literal["learned", "kept", "rejected"]
 RecordFailure = Callable[[Session, str, str], None]  # in a session: the row's status and the reason
 ROW_STATUS: dict[str, str] = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
 POSTPONED = "postponed"
+
+
+@dataclass(kw_only=True)
+class PhaseTimer:
+    """Measures from its creation on how long each phase takes."""
+
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    started_s: float = field(default_factory=time.perf_counter)
+    on_lap: Callable[[str], None] | None = None  # told of each phase that has ended
+
+    def lap(self, phase: str) -> None:
+        """Add the time since the last lap to a phase."""
+        since_last_ms = self.duration_ms - sum(self.phases_ms.values())
+        self.phases_ms[phase] = self.phases_ms.get(phase, 0.0) + since_last_ms
+        if self.on_lap is not None:
+            self.on_lap(phase)
+
+    @property
+    def duration_ms(self) -> float:
+        """Milliseconds since the timer was created."""
+        return (time.perf_counter() - self.started_s) * 1e3
 
 
 def finish(s: Session, run_id: str, status: Status, trained: Trained, **fields: Any) -> None:

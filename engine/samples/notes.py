@@ -13,11 +13,16 @@ judge, S the notes that stay, and a placebo o of n's length that says nothing:
 The weights hold n when it moves the adapter hardly more than a placebo does, and when y shows it as y' does. Where n is
 no more than a placebo beside newer notes though it would move the model alone, a newer note has replaced it. A note
 that y' does not show (a fact, on these prompts) proves nothing either way and stays where it is, until it has questions
-of its own (`engine.samples.facts`): then the prompts are those. Invariant: a probe trains nothing and only changes
-notes' states.
+of its own (`engine.samples.facts`): then the prompts are those.
+
+A fact that stays in the prompt can wait until a question concerns it: a small model reads few facts at once, of twenty
+in its prompt it tells one in answer to every question. A fact concerns a question that shares a word with it, one that
+hardly another note of the person has. Invariants: a probe trains nothing and only changes notes' states; every note
+that does not wait is always shown.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -35,6 +40,9 @@ from storage.kinds import NoteState
 from storage.tables import Note
 
 _PLACEBO = "ok, go on "  # asks for nothing
+_NUM_TURNS = 2  # of the person, the newest: "and what is he called?" goes on with the one before
+_MIN_LETTERS = 3  # of a word that says something, but in scripts without blanks, where each letter is looked at
+_SHARED = 2  # other notes with a word, from which on it is the way such notes are written
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,30 @@ def placebo(text: str, prompts: PromptBuilder) -> str:
 def showing(notes: Sequence[Note]) -> list[Note]:
     """Return all notes but facts (`engine.samples.facts`): those that show by themselves or are not examined yet."""
     return [note for note in notes if not note.questions]
+
+
+def shown(notes: Sequence[Note], live: Sequence[Note], messages: Sequence[ChatMessage]) -> list[Note]:
+    """Return the notes without those that wait for a question and are not asked for. `live`: all that stand."""
+    return [note for note in notes if note.state != NoteState.WHEN_ASKED or concerns(note, live, messages)]
+
+
+def concerns(note: Note, live: Sequence[Note], messages: Sequence[ChatMessage]) -> bool:
+    """Return True if the person's newest turns share one of the note's own words among the `live` ones."""
+    asked = [message["content"] for message in messages if message["role"] == "user"][-_NUM_TURNS:]
+    return not _own_words(note, live).isdisjoint(_telling_words(" ".join(asked)))
+
+
+def _own_words(note: Note, live: Sequence[Note]) -> set[str]:
+    """Return the words of a note that fewer than two others have; all, if it has none."""
+    uses = Counter(word for other in live if other.id != note.id for word in _telling_words(other.text))
+    words = _telling_words(note.text)
+    return {word for word in words if uses[word] < _SHARED} or words
+
+
+def _telling_words(text: str) -> set[str]:
+    plain = text.casefold()
+    words = re.findall(r"[^\W\d_]+", apart(plain))
+    return {word for word in words if len(word) >= _MIN_LETTERS or apart(word) != word}
 
 
 def num_tokens(text: str, count: Callable[[str], int]) -> int:

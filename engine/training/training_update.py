@@ -67,15 +67,7 @@ class TrainingUpdate:
         self._has_parent = parent is not None
         self._parent_flat = self.slot.flat.detach().clone()
         self._ema_flat = self._parent_flat.clone()
-        self._optimizer = torch.optim.AdamW(
-            [self.slot.flat],
-            lr=learn.learning_rate,
-            betas=learn.adam_betas,
-            weight_decay=learn.weight_decay,
-            foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
-        )
-        if optimizer_state is not None:
-            self._optimizer.load_state_dict(optimizer_state)
+        self._optimizer = _optimizer(self.slot, learn, optimizer_state)
         if self._taught_by("external") and self._external is None:
             raise ValueError('no "external" teacher is loaded: set host.teacher_model')
         self._targets = targets_of(model, samples, learn)
@@ -391,3 +383,17 @@ class TrainingUpdate:
     def _mean_divergence(self, samples: list[int]) -> float:
         """Return the mean divergence over these samples, in nats per response token."""
         return float(self._divergence_S[samples].sum()) / sum(len(self.samples[i].response_ids) for i in samples)
+
+
+def _optimizer(slot: LoraSlot, learn: LearnConfig, state: OptimizerState | None) -> torch.optim.AdamW:
+    """Return the optimizer of a slot's values, fresh unless a state is given."""
+    made = torch.optim.AdamW(
+        [slot.flat],
+        lr=learn.learning_rate,
+        betas=learn.adam_betas,
+        weight_decay=learn.weight_decay,
+        foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
+    )
+    if state is not None:
+        made.load_state_dict(state)
+    return made

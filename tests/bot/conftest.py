@@ -13,6 +13,7 @@ from aiohttp.typedefs import StrOrURL
 
 from bot.config import Settings
 from bot.core.core import Core
+from bot.http.openai import chat
 from bot.http.server import application
 from bot.monitoring.metrics import Metrics
 from engine.config import EngineConfig
@@ -86,7 +87,11 @@ async def heeds(data_dir: Path) -> AsyncIterator[StartHeed]:
         running.append((heed, database))
         return heed
 
-    yield start
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            chat, "PIECE_INTERVAL_S", 0.0
+        )  # the fake engine writes at once; at a readable pace it is a second
+        yield start
     for heed, database in running:
         await heed.core.lessons.drain()
         await heed.client.close()

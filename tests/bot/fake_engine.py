@@ -68,7 +68,8 @@ class FakeEngine:
         self.num_learned = 0
         self.is_consolidation_paused = False
         self.requests: list[GenerateRequest] = []
-        self._lessons_under_way: dict[str, tuple[float, asyncio.Event]] = {}  # since when, and how to end it
+        self.lesson_share: float | None = None  # how far a lesson says that it is; None: as its time
+        self._lessons_under_way: dict[str, tuple[float, asyncio.Future[bool]]] = {}  # since when; its end: cancelled?
         self.thoughts = ""  # what it thinks before every answer
         self.learning = ModelLearning(architecture="Fake", learning_rate=0.001, steps=20)
         self.sampling = Sampling()  # that the model asks for
@@ -175,26 +176,34 @@ class FakeEngine:
 
     async def _is_cancelled(self, feedback_id: str) -> bool:
         """Take the time of a lesson, with its end before that."""
-        _, cancelled = self._lessons_under_way.setdefault(feedback_id, (time.monotonic(), asyncio.Event()))
+        begun = (time.monotonic(), asyncio.get_running_loop().create_future())
+        _, cancelled = self._lessons_under_way.setdefault(feedback_id, begun)
         try:
             async with asyncio.timeout(self.learn_delay_s):
-                await cancelled.wait()
+                return await asyncio.shield(cancelled)
         except TimeoutError:
             return False
-        return True
+
+    def finish_lessons(self) -> None:
+        """Let the lessons that are under way be learned now."""
+        for _, cancelled in self._lessons_under_way.values():
+            if not cancelled.done():
+                cancelled.set_result(False)
 
     def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
         """A lesson is as far as its time; it writes examples first, then trains."""
         if feedback_id not in self._lessons_under_way:
             return None
         taken_s = time.monotonic() - self._lessons_under_way[feedback_id][0]
-        share = min(taken_s / max(self.learn_delay_s, 0.001), 0.99)
+        share = self.lesson_share
+        if share is None:
+            share = min(taken_s / max(self.learn_delay_s, 0.001), 0.99)
         return LessonProgress("running", "teacher rollouts" if share < 0.5 else "train", share, taken_s)
 
     async def cancel_lesson(self, feedback_id: str) -> LearnOutcome:
         """End the lesson, if it has not ended."""
-        if feedback_id in self._lessons_under_way:
-            self._lessons_under_way[feedback_id][1].set()
+        if feedback_id in self._lessons_under_way and not self._lessons_under_way[feedback_id][1].done():
+            self._lessons_under_way[feedback_id][1].set_result(True)
         return await endings.cancel(self._database, feedback_id)
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:

@@ -189,7 +189,7 @@ async def test_a_port_in_use_changes_nothing(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         busy = settings.model_copy(update={"http": settings.http.model_copy(update={"port": port})})
-        with pytest.raises(PortInUse, match=f"port {port} .*HEED_HTTP_PORT"):
+        with pytest.raises(PortInUse, match=f"Port {port} .*HEED_HTTP_PORT"):
             await Started(busy).app.run()
     assert not settings.data_dir.exists()
 

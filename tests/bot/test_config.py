@@ -77,7 +77,7 @@ def test_a_named_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("HEED_HTTP_API_KEYS", '{"ana', "JSON"),
         ("HEED_CHAT_TEMPERATURE", "3", "HEED_CHAT_TEMPERATURE"),
         ("HEED_LEARN_STEPS", "0", "learn.steps is 0"),
-        ("HEED_LEARN_RANK", "8", "there is no 'rank'"),
+        ("HEED_LEARN_RANK", "8", "There is no 'rank'"),
         ("HEED_HTTP_PROT", "1", "did you mean HEED_HTTP_PORT"),
         ("HEED_CONFIG", "/no/such/file", "HEED_CONFIG"),
         ("HEED_TELEGRAM_API_BASE", "ftp://x", "HEED_TELEGRAM_API_BASE.*https?://"),
@@ -99,7 +99,7 @@ def test_a_wrong_value_is_named_with_its_remedy(
 def test_a_word_in_place_of_a_number_is_shown_with_what_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message repeats the value and ends with the setting's own description."""
     monkeypatch.setenv("HEED_CHAT_MAX_TOKENS", "abc")
-    with pytest.raises(SettingsError, match=r"\(got 'abc'\); expected: the longest answer, in tokens$"):
+    with pytest.raises(SettingsError, match=r"\(got 'abc'\)\. Expected: the longest answer, in tokens\.$"):
         config.load()
 
 

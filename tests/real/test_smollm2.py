@@ -15,7 +15,7 @@ from engine.sources import smollm2
 from storage.database import Database
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.real, pytest.mark.engine]
+pytestmark = [pytest.mark.real, pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 
 KEPT = Path(__file__).resolve().parents[2] / "build" / "real"  # the model is fetched once for all runs
 QUESTIONS = ("How do I bake bread?", "What is photosynthesis?", "How can I sleep better?", "What does a lawyer do?")
@@ -33,14 +33,15 @@ def folder() -> Path:
         raise
 
 
-@pytest_asyncio.fixture
-async def live(folder: Path, tmp_path: Path) -> AsyncIterator[Live]:
-    """An engine with the model, as it comes."""
-    database = Database.open(tmp_path / "data")
-    engine = Engine(EngineConfig(str(folder), tmp_path / "data", host=HostConfig(max_num_seqs=4)), database)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live]:
+    """An engine with the model, as it comes, started once."""
+    data_dir = tmp_path_factory.mktemp("smollm2")
+    database = Database.open(data_dir)
+    engine = Engine(EngineConfig(str(folder), data_dir, host=HostConfig(max_num_seqs=4)), database)
     try:
         await engine.start(print)
-        yield Live(engine, database, tmp_path / "data")
+        yield Live(engine, database, data_dir)
     finally:
         await engine.stop()
         await database.close()

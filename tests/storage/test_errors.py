@@ -42,8 +42,9 @@ def test_only_what_passes_by_itself_is_retryable() -> None:
 
 
 def test_the_message_ends_with_the_remedy() -> None:
-    """A message says first what happened, then what to do about it."""
-    assert str(StorageFull("no space at /x")) == f"no space at /x. {StorageFull.remedy}"
+    """A message says first what happened, then what to do about it, in sentences; a file's name stays as it is."""
+    assert str(StorageFull("no space at /x")) == f"No space at /x. {StorageFull.remedy}."
+    assert str(DatabaseCorrupt("heed.db is damaged")).startswith("heed.db is damaged. Nothing was changed: ")
     assert "restore the file from a backup" in str(DatabaseCorrupt("/x is damaged"))
 
 

@@ -75,7 +75,7 @@ class DiscordChannel:
     async def start(self, take: Take) -> None:
         """Check the token and the intents, and begin to take events. Raises StartError."""
         if not self._token:
-            raise StartError("Discord: there is no token; set DISCORD_BOT_TOKEN")
+            raise StartError("Discord: There is no token. Set DISCORD_BOT_TOKEN.")
         hide(self._token)
         Route.BASE = self._api_base
         await self._intake.open(take)

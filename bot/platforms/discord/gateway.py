@@ -25,19 +25,19 @@ from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.discord.resume import Position, ResumePoint
 
 REFUSED = (
-    "Discord refuses the token: make a new one in the developer portal (your application, Bot, Reset Token) "
-    "and set DISCORD_BOT_TOKEN"
+    "Discord refuses the token. Make a new one in the developer portal (your application, Bot, Reset Token) "
+    "and set DISCORD_BOT_TOKEN."
 )
 NO_CONTENT = (
-    "the Message Content Intent is off: switch it on in the developer portal (your application, Bot, "
-    "Privileged Gateway Intents, Message Content Intent), then start heed again"
+    "The Message Content Intent is off. Switch it on in the developer portal (your application, Bot, "
+    "Privileged Gateway Intents, Message Content Intent), then start heed again."
 )
 FATAL = {
     4004: REFUSED,
-    4010: "Discord does not take this connection (invalid shard)",
-    4011: "this bot is on so many servers that Discord wants several connections (sharding), which heed does not have",
-    4012: "Discord no longer speaks this version of its protocol; update heed",
-    4013: "Discord does not know one of the intents heed asks for; update heed",
+    4010: "Discord does not take this connection (invalid shard).",
+    4011: "This bot is on so many servers that Discord wants several connections (sharding), which heed does not have.",
+    4012: "Discord no longer speaks this version of its protocol. Update heed.",
+    4013: "Discord does not know one of the intents heed asks for. Update heed.",
     4014: NO_CONTENT,
 }
 STEADY = 5.0  # times the shortest back-off: a connection that held so long starts the back-off anew

@@ -328,7 +328,7 @@ def bot_id(token: str) -> str:
     """Return the bot's account number, the first half of its token. Raises StartError if a token has none."""
     first = token.partition(":")[0]
     if not first.isascii() or not first.isdigit():
-        raise StartError("TELEGRAM_BOT_TOKEN: this is no token; @BotFather gives one such as 123456:ABC-DEF...")
+        raise StartError("TELEGRAM_BOT_TOKEN: This is no token. @BotFather gives one such as 123456:ABC-DEF...")
     return first
 
 

@@ -15,14 +15,14 @@ from bot.platforms.telegram.client import TelegramClient
 from bot.platforms.telegram.errors import translate
 
 NOT_ACCEPTED = (
-    "TELEGRAM_BOT_TOKEN: Telegram does not accept this token; copy it again from @BotFather "
-    "(/mybots, the bot, API Token), or unset it to run without Telegram"
+    "TELEGRAM_BOT_TOKEN: Telegram does not accept this token. Copy it again from @BotFather "
+    "(/mybots, the bot, API Token), or unset it to run without Telegram."
 )
 PRIVACY_MODE = (
-    "Telegram: privacy mode is on, so in groups heed sees only commands, mentions of it and replies to it; to change "
-    "that: @BotFather, /setprivacy, Disable, then remove the bot from the group and add it again"
+    "Telegram: Privacy mode is on, so in groups heed sees only commands, mentions of it and replies to it. To change "
+    "that: @BotFather, /setprivacy, Disable, then remove the bot from the group and add it again."
 )
-NO_GROUPS = "Telegram: the bot cannot be added to groups; if it should be: @BotFather, /setjoingroups, Enable"
+NO_GROUPS = "Telegram: The bot cannot be added to groups. If it should be: @BotFather, /setjoingroups, Enable."
 
 
 async def identify(bot: Bot) -> User:
@@ -54,8 +54,8 @@ def webhook_problem(info: WebhookInfo, settings: TelegramSettings) -> str:
     if not info.url or settings.webhook_url:
         return ""
     return (
-        f"Telegram: this bot's updates go to a webhook, {info.url}; if nothing needs it any more, open "
-        f"{settings.api_base}/bot<TELEGRAM_BOT_TOKEN>/deleteWebhook once, or set HEED_TELEGRAM_WEBHOOK_URL"
+        f"Telegram: This bot's updates go to a webhook, {info.url}. If nothing needs it any more, open "
+        f"{settings.api_base}/bot<TELEGRAM_BOT_TOKEN>/deleteWebhook once, or set HEED_TELEGRAM_WEBHOOK_URL."
     )
 
 
@@ -65,8 +65,8 @@ def undelivered(info: WebhookInfo) -> list[str]:
         return []
     return [
         f"Telegram: {info.pending_update_count} updates wait, since {redact(info.url)} did not take the last one "
-        f"({redact(info.last_error_message)}); it has to lead to heed's port, and HEED_TELEGRAM_WEBHOOK_SECRET must be "
-        "the one heed was started with"
+        f"({redact(info.last_error_message)}). It has to lead to heed's port, and HEED_TELEGRAM_WEBHOOK_SECRET must be "
+        "the one heed was started with."
     ]
 
 

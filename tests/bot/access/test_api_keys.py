@@ -115,7 +115,7 @@ async def test_beyond_loopback_a_key_is_always_needed(database: Database) -> Non
     """Without any heed does not start there; once the last one is revoked nobody is let in."""
     exposed = HttpSettings(host="0.0.0.0")  # noqa: S104
     known = Keys(database, exposed)
-    with pytest.raises(StartError, match="there is no API key: make one with `heed keys add you`"):
+    with pytest.raises(StartError, match=r"there is no API key\. Make one with `heed keys add you`"):
         await known.require_some()
     _, row = await add(database)
     await known.require_some()

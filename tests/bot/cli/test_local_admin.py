@@ -45,7 +45,7 @@ async def test_beside_a_running_heed_its_database_is_joined(settings: Settings) 
 
 @pytest.mark.parametrize(
     ("person", "scopes", "words"),
-    [("a b", "chat", "the name 'a b'"), ("ana", "chat,fly", "not fly"), ("ana", " ,", "not nothing")],
+    [("a b", "chat", "The name 'a b'"), ("ana", "chat,fly", "not fly"), ("ana", " ,", "not nothing")],
 )
 async def test_what_no_key_can_be_is_refused_by_name(settings: Settings, person: str, scopes: str, words: str) -> None:
     """And nothing is made on disk."""

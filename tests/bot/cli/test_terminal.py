@@ -6,8 +6,9 @@ import os
 import select
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from prompt_toolkit.input import create_pipe_input
@@ -21,6 +22,7 @@ from tests.bot.conftest import Heed
 from tests.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).resolve().parents[3]
+ENDLESS_S = 2 * PATIENCE_S  # a lesson that ends when the test says so
 
 
 @pytest.fixture
@@ -84,8 +86,14 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hurried")
 async def test_a_long_lesson_says_how_far_it_is(client: HeedClient, heed: Heed) -> None:
     """One line for each phase, then the lesson and its new answer, learned once. A script's next line waits for it."""
-    heed.engine.learn_delay_s = 0.6
-    printed = await talk(client, "bees", "/feedback too long", "ants")
+    heed.engine.learn_delay_s, heed.engine.lesson_share = ENDLESS_S, 0.2
+    console = screen()
+    talking = asyncio.create_task(talk(client, "bees", "/feedback too long", "ants", console=console))
+    await until(lambda: "writing examples, " in shown(console))
+    heed.engine.lesson_share = 0.6
+    await until(lambda: "training, " in shown(console))
+    heed.engine.finish_lessons()
+    printed = await asyncio.wait_for(talking, PATIENCE_S)
     lines = ("writing examples, ", "training, ", "Learned: v1 in 1.2 s.", "You asked about ants.")
     places = [printed.index(line) for line in lines]
     assert places == sorted(places)
@@ -132,12 +140,13 @@ class Typist:
 @pytest.mark.usefixtures("hurried")
 async def test_a_person_goes_on_while_a_long_lesson_runs(client: HeedClient, heed: Heed) -> None:
     """The next message is answered at once; the lesson's end is a line of its own, and no old answer is given again."""
-    heed.engine.learn_delay_s = 1.5
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
     await typist.type("ants", "You asked about ants.")
     assert "Learned" not in shown(typist.console)
+    heed.engine.finish_lessons()
     await until(lambda: "Learned: v1 in 1.2 s." in shown(typist.console))
     printed = await typist.end()
     assert printed.count("heed  You asked about bees.") == 1
@@ -147,11 +156,14 @@ async def test_a_person_goes_on_while_a_long_lesson_runs(client: HeedClient, hee
 @pytest.mark.usefixtures("hurried")
 async def test_a_lesson_answers_again_if_nothing_else_was_asked(client: HeedClient, heed: Heed) -> None:
     """The next correction is then about that answer."""
-    heed.engine.learn_delay_s = 0.3
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
-    await typist.type("/feedback too long", "Learned: v1")
+    await typist.type("/feedback too long", "(/cancel stops it)")
+    heed.engine.finish_lessons()
+    await until(lambda: "Learned: v1" in shown(typist.console))
     await until(lambda: shown(typist.console).count("heed  You asked about bees.") == 2)
+    heed.engine.learn_delay_s = 0.0
     await typist.type("/feedback no emoji", "Learned: v2")
     await typist.end()
     _, history = await heed.get("/v1/users/ana/history?chat=terminal")
@@ -161,12 +173,14 @@ async def test_a_lesson_answers_again_if_nothing_else_was_asked(client: HeedClie
 @pytest.mark.usefixtures("hurried")
 async def test_an_answer_is_not_broken_by_a_lessons_lines(client: HeedClient, heed: Heed) -> None:
     """They wait until it is written."""
-    heed.engine.learn_delay_s = 0.3
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
-    heed.engine.token_delay_s = 0.1
-    await typist.type("ants", "Learned: v1")
+    heed.engine.token_delay_s = 0.05
+    await typist.type("ants", "about ants.")
+    heed.engine.finish_lessons()
+    await until(lambda: "Learned: v1" in shown(typist.console))
     printed = await typist.end()
     (answer,) = [line for line in printed.splitlines() if "ants" in line]
     assert answer.endswith("know more?")
@@ -175,7 +189,7 @@ async def test_an_answer_is_not_broken_by_a_lessons_lines(client: HeedClient, he
 @pytest.mark.usefixtures("hurried")
 async def test_a_lesson_beside_the_chat_can_be_cancelled(client: HeedClient, heed: Heed) -> None:
     """The command says so once."""
-    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
@@ -188,30 +202,31 @@ async def test_a_lesson_beside_the_chat_can_be_cancelled(client: HeedClient, hee
 @pytest.mark.usefixtures("hurried")
 async def test_leaving_the_chat_leaves_the_lesson(client: HeedClient, heed: Heed) -> None:
     """Ctrl-D ends the chat at once, and heed goes on learning."""
-    heed.engine.learn_delay_s = 1.0
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
     assert "Learned" not in await typist.end()
+    heed.engine.finish_lessons()
     await until(lambda: heed.engine.num_learned == 1)
 
 
 @pytest.mark.usefixtures("hurried")
 async def test_a_heed_that_is_gone_ends_the_watch(client: HeedClient, heed: Heed) -> None:
     """A line says so; the prompt stays."""
-    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    heed.engine.learn_delay_s = ENDLESS_S
     typist = Typist(client)
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
     await heed.client.close()
-    await until(lambda: "no heed answers" in shown(typist.console))
+    await until(lambda: "No heed answers" in shown(typist.console))
     await typist.end()
 
 
 @pytest.mark.usefixtures("hurried")
 async def test_ctrl_c_cancels_a_long_lesson(client: HeedClient, heed: Heed) -> None:
     """Nothing is learned, and the chat goes on."""
-    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    heed.engine.learn_delay_s = ENDLESS_S
     console = screen(has_colour=True)
     lines = PipedLines(iter(["bees\n", "/feedback too long\n", "ants\n", ""]).__next__)
     chat = TerminalChat(client, console, lines)
@@ -379,7 +394,7 @@ async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
 
 async def test_a_long_lesson_leaves_a_real_prompt(client: HeedClient, heed: Heed) -> None:
     """Its lines stand above the prompt, where the next message is typed and answered before the lesson ends."""
-    heed.engine.learn_delay_s = 3 * terminal.PATIENCE_S
+    heed.engine.learn_delay_s = ENDLESS_S
     seen = await typed_in_a_terminal(
         client,
         (
@@ -389,12 +404,18 @@ async def test_a_long_lesson_leaves_a_real_prompt(client: HeedClient, heed: Heed
             ("ants\r", "about ants."),
             ("", "Learned: v1"),
         ),
+        {"about ants.": heed.engine.finish_lessons},
     )
     assert seen.index("about ants.") < seen.index("Learned: v1")
 
 
-async def typed_in_a_terminal(client: HeedClient, typed: Sequence[tuple[str, str]]) -> str:
-    """Type in a pseudo-terminal, each time until words are on the screen, then Ctrl-D; everything that was shown."""
+async def typed_in_a_terminal(
+    client: HeedClient, typed: Sequence[tuple[str, str]], then: Mapping[str, Callable[[], None]] = MappingProxyType({})
+) -> str:
+    """Type in a pseudo-terminal, each time until words are on the screen, then Ctrl-D; everything that was shown.
+
+    `then`: what is done once its words are there.
+    """
     master, slave = os.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
     command = ["-m", "bot", "chat", "--user", "ana", "--url", client.url]
@@ -406,6 +427,7 @@ async def typed_in_a_terminal(client: HeedClient, typed: Sequence[tuple[str, str
     try:
         for keys, words in typed:
             await asyncio.to_thread(screen.type_until, keys, words)
+            then.get(words, lambda: None)()
         for _ in range(100):  # what is typed before the prompt is back is lost, as on any terminal
             if process.returncode is not None:
                 break

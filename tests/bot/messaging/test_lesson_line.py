@@ -116,13 +116,17 @@ async def correct(chat: Chat, takes_s: float) -> Shown:
 
 async def test_the_line_grows_and_becomes_the_notice(chat: Chat) -> None:
     """One message: how far the lesson is, then what was learned, with undo in place of cancel; then the new answer."""
-    line = await correct(chat, 0.5)
+    engine = chat.heed.engine
+    engine.lesson_share = 0.2
+    line = await correct(chat, 2 * PATIENCE_S)
     assert actions(line) == ["cancel"]
+    engine.lesson_share = 0.6
+    await until(lambda: line.text.startswith("Learning: training, "))
+    engine.finish_lessons()
     await chat.quiet()
     notice, again = chat.platform.messages[-2:]
     assert notice is line
     assert line.texts[0].startswith("Learning: writing examples, ")
-    assert any(text.startswith("Learning: training, ") for text in line.texts)
     assert line.text.startswith("Learned: v1 in")
     assert "undo" in actions(line)
     assert again.text == "You asked about bees. 🙂 Would you like to know more?"
@@ -185,8 +189,13 @@ async def test_another_person_cannot_cancel(chat: Chat) -> None:
 @pytest.mark.parametrize("refusal", [SlowDown("wait", 0.05), Gone("no such message")])
 async def test_what_the_platform_refuses_costs_the_line_only(chat: Chat, refusal: Exception) -> None:
     """The lesson is learned and told."""
-    line = await correct(chat, 0.4)
+    engine = chat.heed.engine
+    engine.lesson_share = 0.2
+    line = await correct(chat, 2 * PATIENCE_S)
     chat.platform.failures["edit"].append(refusal)
+    engine.lesson_share = 0.6
+    await until(lambda: not chat.platform.failures["edit"])
+    engine.finish_lessons()
     await chat.quiet()
     assert "Learned: v1 in" in "\n".join(chat.platform.texts())
     assert line in chat.platform.messages

@@ -29,7 +29,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 LESSONS = (("Tell me about the koala", "no emoji please"), ("What is paella?", "use lowercase"))
 HALF = {"learning_rate": 1.2e-3}  # what is taught so gently is better than before and does not hold yet
 MAX_TRANSACTIONS = 6  # snapshot, one better answer, snapshot again, begin, version, record
-MAX_ROOMS = 20  # of engine/ and storage/
+MAX_ROOMS = 16  # of engine/ and storage/
+MAX_MODULES = 52  # that any function is called of
+MAX_WAY = 42  # of them that a reader follows (`tests.engine.footprint`)
 NUM_SIGNALS = 4  # two lessons, an approval and a thumb down
 
 
@@ -150,7 +152,10 @@ async def test_facts_that_make_others_up_stay_notes(live: Live, pupil: str, monk
 async def test_one_consolidation_is_six_transactions_at_most(
     live: Live, pupil: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One consolidation, a better answer included, takes at most six transactions and enters at most twenty rooms."""
+    """One consolidation, a better answer included, takes at most six transactions, and enters no more than it did.
+
+    It reads first, everything at once, and writes last.
+    """
     await live.engine.settled()
     with footprint(live.database) as counted:
         outcome = await consolidator(live).consolidate(pupil)
@@ -158,8 +163,10 @@ async def test_one_consolidation_is_six_transactions_at_most(
         print(f"\none consolidation: {counted}")
     assert outcome.status == "learned"
     assert len(counted.transactions) <= MAX_TRANSACTIONS, counted
-    assert counted.transactions[-1] == "write"
+    assert (counted.transactions[0], counted.transactions[-1]) == ("read", "write")
     assert len(counted.rooms) <= MAX_ROOMS, sorted(counted.rooms)
+    assert len(counted.modules) <= MAX_MODULES, sorted(counted.modules)
+    assert len(counted.way) <= MAX_WAY, sorted(counted.way)
 
 
 @pytest.mark.usefixtures("brief")

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from engine.config import ConsolidationConfig
-from engine.consolidation.follow_ups import is_about, with_follow_ups
-from engine.consolidation.material import Material, Signal, gather, weight_of
+from engine.consolidation.material import Material, Signal, gather, is_about, weight_of, with_follow_ups
 from engine.prompts.hindsight import Hindsight
 from storage.conversations import chats, completions
 from storage.database import Session

@@ -29,7 +29,7 @@ from engine.worker.watchdog import ProcessId
 from tests.engine.death import Death
 from tests.engine.live import Live
 from tests.engine.pocket_model import pocket_folder
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.engine]
@@ -132,9 +132,15 @@ def write(ref: AdapterRef, tensors: bytes, config: str) -> None:
     (Path(ref.path) / CONFIG_FILE).write_text(config)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def adapter(live: Live, tmp_path_factory: pytest.TempPathFactory) -> AdapterRef:
+    """Return a trained adapter that answers otherwise than the base model; no test removes or changes it."""
+    return await publish(live.host, tmp_path_factory.mktemp("adapters"), await train(live.host))
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
-    """Return a trained adapter that answers otherwise than the base model."""
+async def own_adapter(host: VllmHost, tmp_path: Path) -> AdapterRef:
+    """Return a trained adapter like `adapter` that the test may remove."""
     return await publish(host, tmp_path, await train(host))
 
 
@@ -200,7 +206,8 @@ async def test_the_seed_decides_what_is_sampled(host: VllmHost) -> None:
     """The same seed gives the same answer, and a dozen seeds do not all agree."""
 
     async def sampled(seed: int) -> tuple[int, ...]:
-        return tuple((await answer(host, prompt_of(host), sampling=Sampling(temperature=2.0, seed=seed))).token_ids)
+        sampling = Sampling(temperature=2.0, seed=seed, max_tokens=40)
+        return tuple((await answer(host, prompt_of(host), sampling=sampling)).token_ids)
 
     texts = [await sampled(seed) for seed in range(12)]
     assert await sampled(3) == texts[3]
@@ -271,14 +278,14 @@ async def test_a_current_teacher_without_feedback_reproduces_the_student(host: V
     assert score["divergence"] == pytest.approx(0.0, abs=1e-6)
 
 
-async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHost, adapter: AdapterRef) -> None:
+async def test_vllm_loads_a_published_directory_from_disk_as_it_is(host: VllmHost, own_adapter: AdapterRef) -> None:
     """A version dropped from memory and read from disk answers the same."""
     prompt = prompt_of(host)
-    from_memory = await answer(host, prompt, adapter)
-    await host.remove_adapter(adapter)
-    record = await host.rpc("heed_drop", adapter.lora_int_id)
+    from_memory = await answer(host, prompt, own_adapter)
+    await host.remove_adapter(own_adapter)
+    record = await host.rpc("heed_drop", own_adapter.lora_int_id)
     assert record["ok"]
-    from_disk = await answer(host, prompt, adapter)
+    from_disk = await answer(host, prompt, own_adapter)
     base = await answer(host, prompt)
     assert from_disk.token_ids == from_memory.token_ids != base.token_ids
 
@@ -331,28 +338,28 @@ async def test_a_bad_adapter_is_refused_and_hurts_no_other_stream(
             config["use_dora"] = True
         write(bad, save(tensors)[: -5 if damage == "truncated" else None], json.dumps(config))
     stream = asyncio.create_task(answer(host, prompt_of(host), adapter, Sampling(max_tokens=60)))
-    await asyncio.sleep(0.02)
+    await until(lambda: host.num_running)
     with pytest.raises(AdapterLoadError):
         await answer(host, prompt_of(host), bad)
     assert (await stream).token_ids == (await answer(host, prompt_of(host), adapter, Sampling(max_tokens=60))).token_ids
 
 
 async def test_a_version_that_vanishes_after_it_was_added_is_served_as_the_base_and_reported(
-    host: VllmHost, adapter: AdapterRef
+    host: VllmHost, own_adapter: AdapterRef
 ) -> None:
     """vLLM may have to read it again in the middle of a step, where an exception would end the engine."""
     prompt = prompt_of(host)
-    await answer(host, prompt, adapter)
+    await answer(host, prompt, own_adapter)
     assert host._running is not None
-    await host._running.llm.remove_lora(adapter.lora_int_id)  # as when it leaves vLLM's memory
-    await host.rpc("heed_drop", adapter.lora_int_id)
-    shutil.rmtree(adapter.path)
+    await host._running.llm.remove_lora(own_adapter.lora_int_id)  # as when it leaves vLLM's memory
+    await host.rpc("heed_drop", own_adapter.lora_int_id)
+    shutil.rmtree(own_adapter.path)
     await host.reset_prefix_cache()
-    assert (await answer(host, prompt, adapter)).token_ids == (await answer(host, prompt)).token_ids
-    assert str(adapter.lora_int_id) in (await host.rpc("heed_status"))["failed"]
+    assert (await answer(host, prompt, own_adapter)).token_ids == (await answer(host, prompt)).token_ids
+    assert str(own_adapter.lora_int_id) in (await host.rpc("heed_status"))["failed"]
     await host._forget_failed()
     with pytest.raises(AdapterLoadError):
-        await answer(host, prompt, adapter)
+        await answer(host, prompt, own_adapter)
 
 
 async def test_a_candidate_that_is_not_finite_is_never_registered(
@@ -373,20 +380,20 @@ async def test_a_candidate_that_is_not_finite_is_never_registered(
     assert (await answer(host, prompt_of(host))).token_ids
 
 
-async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, adapter: AdapterRef) -> None:
+async def test_a_version_in_use_is_removed_only_afterwards(host: VllmHost, own_adapter: AdapterRef) -> None:
     """A removal waits until the stream has ended on its own adapter."""
     prompt = prompt_of(host)
-    expected = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+    expected = (await answer(host, prompt, own_adapter, Sampling(max_tokens=60))).token_ids
     order = []
 
     async def read() -> list[int]:
-        ids = (await answer(host, prompt, adapter, Sampling(max_tokens=60))).token_ids
+        ids = (await answer(host, prompt, own_adapter, Sampling(max_tokens=60))).token_ids
         order.append("read")
         return ids
 
     reading = asyncio.create_task(read())
-    await asyncio.sleep(0.01)
-    await host.remove_adapter(adapter)
+    await until(lambda: host.num_running)
+    await host.remove_adapter(own_adapter)
     order.append("removed")
     assert await reading == expected
     assert order == ["read", "removed"]

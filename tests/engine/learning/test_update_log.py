@@ -1,4 +1,4 @@
-"""engine.learning.update_log: the row of an update, however it ends."""
+"""engine.learning.update_log: the row of an update, however it ends, and how long its phases took."""
 
 import asyncio
 import math
@@ -8,6 +8,7 @@ import pytest
 
 from engine.host.trainer_client import Trained
 from engine.learning import update_log
+from engine.learning.update_log import PhaseTimer
 from storage.database import Database, Session
 from storage.kinds import VersionState
 from storage.learning import updates, versions
@@ -61,3 +62,16 @@ async def test_a_row_that_has_ended_stays_as_it_is(tmp_path: Path) -> None:
         assert not await database.write(lambda s: update_log.fail(s, run, "failed", "late", 1.0))
         row = await database.read(lambda s: updates.get(s, run.user_id, run.id))
     assert row.status == "accepted"
+
+
+def test_laps_follow_one_another_and_a_phase_may_come_again() -> None:
+    """Each books what has passed since the last; together they are all the time so far."""
+    timed = PhaseTimer(started_s=PhaseTimer().started_s - 1.0)
+    timed.lap("rollouts")
+    timed.started_s -= 2.0
+    timed.lap("train")
+    timed.started_s -= 0.5
+    timed.lap("rollouts")
+    assert timed.phases_ms["rollouts"] >= 1500
+    assert timed.phases_ms["train"] >= 2000
+    assert 3500 <= sum(timed.phases_ms.values()) <= timed.duration_ms

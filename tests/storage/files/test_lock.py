@@ -46,7 +46,7 @@ def test_a_second_lock_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> N
     """The error names the process that holds the directory and what to do."""
     with (
         DataDirectoryLock(tmp_path),
-        pytest.raises(DataDirectoryLocked, match=f"process {os.getpid()} .*HEED_DATA_DIR") as caught,
+        pytest.raises(DataDirectoryLocked, match=f"Process {os.getpid()} .*HEED_DATA_DIR") as caught,
     ):
         DataDirectoryLock(tmp_path).acquire()
     assert caught.value.pid == os.getpid()

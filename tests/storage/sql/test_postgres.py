@@ -166,7 +166,7 @@ async def test_two_heeds_do_not_share_a_database(
 ) -> None:
     """The second is refused by name and harms nobody; once the first has stopped it may come."""
     monkeypatch.setattr("storage.sql.postgres.LOCK_TIMEOUT_MS", 100)
-    with pytest.raises(DatabaseLocked, match=r"another heed uses .*HEED_DATABASE_URL"):
+    with pytest.raises(DatabaseLocked, match=r"Another heed uses .*HEED_DATABASE_URL"):
         Database.open(tmp_path, postgres.url(name))
     await database.write(_put("n"))
     await database.close()

@@ -8,8 +8,7 @@ import pytest
 
 from bot.events import Author
 from engine.config import ConsolidationConfig
-from engine.consolidation.follow_ups import with_follow_ups
-from engine.consolidation.material import DISLIKED, Material, gather
+from engine.consolidation.material import DISLIKED, Material, gather, with_follow_ups
 from storage.database import Session
 from tests.bot.conftest import Heed, text_of
 from tests.patience import PATIENCE_S

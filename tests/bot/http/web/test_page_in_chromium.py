@@ -582,9 +582,9 @@ async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Br
     await expect(page.locator(".answer .text")).to_contain_text("You asked about bees")
 
 
-async def begin_lesson(heed: Heed, page: Page, takes_s: float) -> None:
-    """Correct the last answer; the lesson takes its time."""
-    heed.engine.learn_delay_s = takes_s
+async def begin_lesson(heed: Heed, page: Page) -> None:
+    """Correct the last answer; the lesson goes on until the test ends it."""
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
     await ask(page, "bees")
     await page.locator(".answer").last.get_by_role("button", name="Correct").click()
     await page.fill(".teach input", "too long")
@@ -593,11 +593,15 @@ async def begin_lesson(heed: Heed, page: Page, takes_s: float) -> None:
 
 async def test_a_long_lesson_shows_how_far_it_is(heed: Heed, page: Page) -> None:
     """After three seconds there is a bar with the phase, which grows; then the lesson and the new answer, once each."""
-    await begin_lesson(heed, page, 6.0)
+    await begin_lesson(heed, page)
     await expect(page.locator(".learning .what")).to_have_text("Learning: too long")
     await expect(page.locator(".learning progress")).to_have_count(0)
-    await expect(page.locator(".learning .what")).to_have_text(re.compile(r"^Learning: training, [5-9]\d %$"))
-    assert await page.locator(".learning progress").evaluate("bar => bar.value") >= 0.5
+    heed.engine.lesson_share = 0.2
+    await expect(page.locator(".learning .what")).to_have_text(re.compile(r", 20 %$"))
+    heed.engine.lesson_share = 0.75
+    await expect(page.locator(".learning .what")).to_have_text("Learning: training, 75 %")
+    assert await page.locator(".learning progress").evaluate("bar => bar.value") == 0.75
+    heed.engine.finish_lessons()
     await expect(page.locator(".outcome .line")).to_have_text("Learned: v1 in 1.2 s")
     await expect(page.locator(".learning")).to_have_count(0)
     await expect(page.locator(".answer")).to_have_count(2)
@@ -606,7 +610,7 @@ async def test_a_long_lesson_shows_how_far_it_is(heed: Heed, page: Page) -> None
 
 async def test_a_long_lesson_is_cancelled_and_keeps_nobody_waiting(heed: Heed, page: Page) -> None:
     """Another question is answered while the lesson runs; Cancel ends it, and nothing is learned."""
-    await begin_lesson(heed, page, 2 * PATIENCE_S)
+    await begin_lesson(heed, page)
     await expect(page.get_by_role("progressbar", name="How far the lesson is")).to_be_visible()
     await ask(page, "ants")
     await page.get_by_role("button", name="Cancel").click()

@@ -1,8 +1,8 @@
-"""engine.samples.relevance: which notes a conversation is shown."""
+"""engine.samples.notes: which notes a conversation is shown."""
 
 import pytest
 
-from engine.samples.relevance import concerns, shown
+from engine.samples.notes import concerns, shown
 from storage.kinds import NoteState
 from storage.tables import Note
 
