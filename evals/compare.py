@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evals import claas_probe, command, picture, provenance, real, real_score, report, score, server
+from evals import claas_probe, command, configuration, picture, provenance, real, real_score, report, score, server
 from evals.arguments import described
 from evals.arms import BASE, NOTES, WEIGHTS
 from evals.claas_probe import PREFERENCES_A_SEED, ClaasProbe
@@ -111,10 +111,17 @@ class Outcome:
     sweep: Mapping[str, float]
     rows: Sequence[Figure]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for compare.json."""
-        rule = {"about": RULES[self.name].about, "learn": dict(RULES[self.name].learn)}
-        return {**rule, "rate": self.rate, "sweep": dict(self.sweep), "figures": [r.to_json() for r in self.rows]}
+    def to_json(self, config: "CompareConfig") -> dict[str, Any]:
+        """Plain values, for compare.json, with the whole configuration that the rule was measured with. Blocking."""
+        trial = Trial(self.name, self.rate, config.whole, is_whole=True)
+        data = Path(config.out) / DATA / "data"
+        folder = provenance.folder_of(config.model, data, config.model)
+        return {
+            "about": RULES[self.name].about, "learn": dict(RULES[self.name].learn), "rate": self.rate,
+            "scope": trial.scope, "sweep": dict(self.sweep),
+            "heed": configuration.of_heed(config.model, folder, data, **trial.groups),
+            "figures": [row.to_json() for row in self.rows],
+        }  # fmt: skip
 
 
 def main(words: Sequence[str]) -> int:
@@ -131,7 +138,7 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]
     written = provenance.made("heed eval compare", config, config.model, before, folder / DATA / "data") | {
-        "rules": {outcome.name: outcome.to_json() for outcome in outcomes}
+        "rules": {outcome.name: outcome.to_json(config) for outcome in outcomes}
     }
     command.write_json(folder / "compare.json", written)
     facts = {"finished": written["finished_at"], "arguments": written["config"]} | {
@@ -168,12 +175,16 @@ class Trial:
         return f"{self.rule}/{'whole' if self.is_whole else f'{self.rate:g}'}"
 
     @property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """What its heed is set to, besides what holds for every heed here."""
+        learn = {**RULES[self.rule].learn, **({} if self.rate is None else {"learning_rate": self.rate})}
+        return {"learn": learn, **({} if RULES[self.rule].is_heeds else {"gate": dict(OPEN_GATES)})}
+
+    @property
     def settings(self) -> dict[str, str]:
         """The variables of the heed that is measured."""
-        learn = {**RULES[self.rule].learn, **({} if self.rate is None else {"learning_rate": self.rate})}
-        gate = {} if RULES[self.rule].is_heeds else {"HEED_GATE": json.dumps(OPEN_GATES)}
         model = {"HEED_MODEL": self.config.model} if isinstance(self.config, RealConfig) else {}
-        return {"HEED_LEARN": json.dumps(learn), **gate, **model}
+        return {f"HEED_{name.upper()}": json.dumps(group) for name, group in self.groups.items()} | model
 
     @property
     def scope(self) -> Scope:

@@ -50,6 +50,10 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
     whole = json.loads((tmp_path / "compare.json").read_text())
     assert {"commit", "weights_sha256", "settings", "machine"} <= set(whole)
     written = whole["rules"]
+    told = {name: rule["heed"] for name, rule in written.items()}
+    assert (told["heed"]["learn"]["divergence"], told["sft"]["learn"]["divergence"]) == ("forward_kl", "hard_label")
+    assert told["sft"]["learn"]["learning_rate"] == 3e-3
+    assert told["sft"]["gate"]["max_drift"] > told["heed"]["gate"]["max_drift"]
     assert (written["heed"]["rate"], written["sft"]["rate"]) == (None, 3e-3)
     assert written["sft"]["sweep"] == {"0.001": 0.0, "0.003": 1.0, "0.01": 0.0, "0.03": 0.0}
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
