@@ -13,7 +13,7 @@ from typing import Any
 from evals import claas_metrics
 from evals.arms import BASE, WEIGHTS
 from evals.claas_metrics import NUM_SAMPLES, NUM_TOPS, SAMPLE_TEMPERATURE
-from evals.claas_scenes import ExamplePair, GeneralQuestion, Scene, pocket_scenes, real_scenes
+from evals.claas_scenes import ClaasScene, ExamplePair, GeneralQuestion, pocket_scenes, real_scenes
 from evals.client import Client, Messages
 from evals.figure import Figure, Series, figure
 from evals.lesson_end import ended, settled
@@ -25,7 +25,7 @@ SETTLE_S = 900.0  # the longest wait for a lesson
 
 @dataclass(frozen=True)
 class Look:
-    """What one person's weights show of one preference."""
+    """The metrics of one preference, by the weights of one person or by the base model."""
 
     margin: float  # nats
     compliance: float
@@ -35,13 +35,16 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Change:
+class WeightsChange:
     """One preference of one seed: the base model, and the weights after one correction."""
 
     seed: int
     preference: str
     before: Look
     after: Look
+
+
+Value = Callable[[WeightsChange], float | None]
 
 
 class ClaasProbe:
@@ -53,11 +56,11 @@ class ClaasProbe:
         self._run_id = run_id
         self._advance = advance
 
-    async def measure(self, scenes: Callable[[int], Sequence[Scene]], seeds: int) -> list[Change]:
+    async def measure(self, scenes: Callable[[int], Sequence[ClaasScene]], seeds: int) -> list[WeightsChange]:
         """Measure every preference of every seed."""
         return [await self._change(seed, scene) for seed in range(seeds) for scene in scenes(seed)]
 
-    async def _change(self, seed: int, scene: Scene) -> Change:
+    async def _change(self, seed: int, scene: ClaasScene) -> WeightsChange:
         person = f"claas-{self._run_id}-{scene.preference}-{seed}"
         before = await self._look(f"{person}-base", scene, seed, BASE_MODEL)
         answer = await self._client.chat(person, scene.corrected)
@@ -66,9 +69,9 @@ class ClaasProbe:
         await settled(self._client, person, SETTLE_S)
         after = await self._look(person, scene, seed, "heed")
         self._advance("claas")
-        return Change(seed, scene.preference, before, after)
+        return WeightsChange(seed, scene.preference, before, after)
 
-    async def _look(self, person: str, scene: Scene, seed: int, model: str) -> Look:
+    async def _look(self, person: str, scene: ClaasScene, seed: int, model: str) -> Look:
         pairs = await asyncio.gather(*(self._pair(person, pair, model) for pair in scene.pairs))
         answers = await asyncio.gather(*(self._answer(person, probe, model) for probe in scene.probes))
         general = await asyncio.gather(*(self._scored(person, question, model) for question in scene.general))
@@ -98,7 +101,7 @@ class ClaasProbe:
         return await self._client.drawn(person, messages, draw, model=model, temperature=SAMPLE_TEMPERATURE)
 
 
-def scenes_of(model: str, *, is_real: bool) -> Callable[[int], Sequence[Scene]]:
+def scenes_of(model: str, *, is_real: bool) -> Callable[[int], Sequence[ClaasScene]]:
     """Return the scenes of each seed for a model that is named as in HEED_MODEL."""
     if is_real:
         return real_scenes
@@ -106,7 +109,7 @@ def scenes_of(model: str, *, is_real: bool) -> Callable[[int], Sequence[Scene]]:
     return lambda seed: pocket_scenes(seed, rehearsed)
 
 
-def figures(changes: Sequence[Change]) -> list[Figure]:
+def figures(changes: Sequence[WeightsChange]) -> list[Figure]:
     """Return CLaaS's metrics: one value per seed, the mean over its preferences, and its bounds as targets."""
     preferences = dict.fromkeys(change.preference for change in changes)
     each = {name: [change for change in changes if change.preference == name] for name in preferences}
@@ -121,24 +124,24 @@ def figures(changes: Sequence[Change]) -> list[Figure]:
     ]
 
 
-def _margin_won(change: Change) -> float:
+def _margin_won(change: WeightsChange) -> float:
     return change.after.margin - change.before.margin
 
 
-def _capability(change: Change) -> float | None:
+def _capability(change: WeightsChange) -> float | None:
     return claas_metrics.ratio(change.after.general, change.before.general)
 
 
-def _entropy(change: Change) -> float | None:
+def _entropy(change: WeightsChange) -> float | None:
     return claas_metrics.ratio(change.after.entropy, change.before.entropy)
 
 
-def _compliance(name: str, changes: Sequence[Change], **fields: Any) -> Figure:
+def _compliance(name: str, changes: Sequence[WeightsChange], **fields: Any) -> Figure:
     series = {BASE: _per_seed(changes, lambda c: c.before.compliance)}
     return _with(name, series | {WEIGHTS: _per_seed(changes, lambda c: c.after.compliance)}, **fields)
 
 
-def _self_rouge(changes: Sequence[Change]) -> Figure:
+def _self_rouge(changes: Sequence[WeightsChange]) -> Figure:
     series = {
         BASE: _per_seed(changes, lambda c: c.before.self_rouge),
         WEIGHTS: _per_seed(changes, lambda c: c.after.self_rouge),
@@ -146,7 +149,9 @@ def _self_rouge(changes: Sequence[Change]) -> Figure:
     return _with("self-ROUGE-L", series, target=claas_metrics.MAX_SELF_ROUGE, is_at_least=False, unit="ratio")
 
 
-def _figure(name: str, changes: Sequence[Change], value: Callable[[Change], float | None], **fields: Any) -> Figure:
+def _figure(
+    name: str, changes: Sequence[WeightsChange], value: Callable[[WeightsChange], float | None], **fields: Any
+) -> Figure:
     return _with(name, {WEIGHTS: _per_seed(changes, value)}, **fields)
 
 
@@ -155,7 +160,7 @@ def _with(name: str, series: Series, **fields: Any) -> Figure:
     return figure(f"CLaaS: {name}", series, **judged, **fields)
 
 
-def _per_seed(changes: Sequence[Change], value: Callable[[Change], float | None]) -> list[float]:
+def _per_seed(changes: Sequence[WeightsChange], value: Value) -> list[float]:
     """Return the mean over a seed's preferences, for each seed; what is not known does not count."""
     seeds = dict.fromkeys(change.seed for change in changes)
     found = [[value(change) for change in changes if change.seed == seed] for seed in seeds]

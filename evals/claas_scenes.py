@@ -62,7 +62,7 @@ class GeneralQuestion:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ClaasScene:
     """One preference, wished for by one person."""
 
     preference: str
@@ -80,15 +80,15 @@ def asked(text: str) -> Messages:
     return [{"role": "user", "content": text}]
 
 
-def real_scenes(seed: int) -> list[Scene]:
+def real_scenes(seed: int) -> list[ClaasScene]:
     """Return CLaaS's own three preferences, for any model."""
     rows = json.loads((Path(__file__).parent / "claas_scenes.json").read_text(encoding="utf-8"))
     return [_real_scene(seed, row) for row in rows]
 
 
-def _real_scene(seed: int, row: dict[str, Any]) -> Scene:
+def _real_scene(seed: int, row: dict[str, Any]) -> ClaasScene:
     name = row["name"]
-    return Scene(
+    return ClaasScene(
         preference=name,
         corrected=real_prompts(seed, "train", 1, "claas", name)[0].messages,
         words=row["words"][seed % len(row["words"])],
@@ -104,16 +104,16 @@ def _forms() -> list[GeneralQuestion]:
     return [GeneralQuestion(asked(text), score, 0.5 / len(FORMS)) for text, score in FORMS]
 
 
-def pocket_scenes(seed: int, rehearsed: Collection[str]) -> list[Scene]:
+def pocket_scenes(seed: int, rehearsed: Collection[str]) -> list[ClaasScene]:
     """Return three preferences of the pocket's world; `rehearsed` are the questions that learning itself asks."""
     return [_pocket_scene(seed, preference, rehearsed) for preference in POCKET_PREFERENCES]
 
 
-def _pocket_scene(seed: int, preference: str, rehearsed: Collection[str]) -> Scene:
+def _pocket_scene(seed: int, preference: str, rehearsed: Collection[str]) -> ClaasScene:
     wish = cases.wish_for(seed, (preference, 1), "claas")
     exercises = cases.exercises(seed, NUM_EXERCISES, rehearsed, "claas")
     questions = cases.probes(seed, NUM_PROBES + NUM_PAIRS, "claas", preference)
-    return Scene(
+    return ClaasScene(
         preference=preference,
         corrected=asked(cases.corrected(seed, 1, "claas", preference)[0].text),
         words=wish.text,

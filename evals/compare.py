@@ -113,7 +113,7 @@ class Outcome:
 
     def to_json(self, config: "CompareConfig") -> dict[str, Any]:
         """Plain values, for compare.json, with the whole configuration that the rule was measured with. Blocking."""
-        trial = Trial(self.name, self.rate, config.whole, is_whole=True)
+        trial = RuleTrial(self.name, self.rate, config.whole, is_whole=True)
         data = Path(config.out) / DATA / "data"
         folder = provenance.folder_of(config.model, data, config.model)
         return {
@@ -161,7 +161,7 @@ def drawn(outcomes: Sequence[Outcome]) -> Picture:
 
 
 @dataclass(frozen=True)
-class Trial:
+class RuleTrial:
     """One measurement of a rule at one rate: a step of its sweep, or the whole."""
 
     rule: str
@@ -176,7 +176,7 @@ class Trial:
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """What its heed is set to, besides what holds for every heed here."""
+        """The settings of its heed, besides those of every heed here."""
         learn = {**RULES[self.rule].learn, **({} if self.rate is None else {"learning_rate": self.rate})}
         return {"learn": learn, **({} if RULES[self.rule].is_heeds else {"gate": dict(OPEN_GATES)})}
 
@@ -200,14 +200,14 @@ class Trial:
 async def _one(config: CompareConfig, name: str, advance: Advance, journal: Journal) -> Outcome:
     sweep = {}
     for tried in config.rates(name):
-        rows = await _once(Trial(name, tried, config.sweep, is_whole=False), advance, journal)
+        rows = await _once(RuleTrial(name, tried, config.sweep, is_whole=False), advance, journal)
         sweep[tried] = _weights(rows[0])
     rate = max(sweep, key=lambda r: sweep[r]) if sweep else None
-    rows = await _once(Trial(name, rate, config.whole, is_whole=True), advance, journal)
+    rows = await _once(RuleTrial(name, rate, config.whole, is_whole=True), advance, journal)
     return Outcome(name, rate, {f"{tried:g}": adopted for tried, adopted in sweep.items()}, rows)
 
 
-async def _once(trial: Trial, advance: Advance, journal: Journal) -> list[Figure]:
+async def _once(trial: RuleTrial, advance: Advance, journal: Journal) -> list[Figure]:
     """Measures a rule, unless an interrupted run has."""
     if trial.unit not in journal.done:
         rows = await _measure(trial, advance)
@@ -219,7 +219,7 @@ async def _once(trial: Trial, advance: Advance, journal: Journal) -> list[Figure
     return [Figure.of(row) for record in journal.records if record["unit"] == trial.unit for row in record["figures"]]
 
 
-async def _measure(trial: Trial, advance: Advance) -> list[Figure]:
+async def _measure(trial: RuleTrial, advance: Advance) -> list[Figure]:
     config, journal = trial.config, Journal()
     if isinstance(config, RealConfig):
         async with server.own(trial.settings, Path(config.out) / DATA) as url:
@@ -232,7 +232,7 @@ async def _measure(trial: Trial, advance: Advance) -> list[Figure]:
     return [*score.figures(journal.records, config.only), *by_claas]
 
 
-async def _by_claas(trial: Trial, url: str, advance: Advance) -> list[Figure]:
+async def _by_claas(trial: RuleTrial, url: str, advance: Advance) -> list[Figure]:
     """Return CLaaS's own metrics of the whole measurement; a sweep's step needs none."""
     if not trial.is_whole:
         return []
@@ -287,7 +287,7 @@ def _weights(row: Figure) -> float:
 
 
 def _units(config: CompareConfig, name: str) -> int:
-    whole = Trial(name, None, config.whole, is_whole=True)
+    whole = RuleTrial(name, None, config.whole, is_whole=True)
     return len(config.rates(name)) * _steps(config.sweep) + whole.steps
 
 

@@ -49,7 +49,7 @@ class Rehearsed:
 
     @property
     def taught(self) -> list[Sample]:
-        """What the teacher has something to say to."""
+        """The samples on which the teacher has something to say."""
         return [*self.given, *self.facts, *self.own, *self.topics]
 
     @property

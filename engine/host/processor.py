@@ -1,4 +1,4 @@
-"""What vLLM's kernels ask of this processor, told before vLLM is started.
+"""The processor, checked for what vLLM's kernels ask of it before vLLM is started.
 
 vLLM brings one library of kernels for processors with AVX-512 and one for those with AVX2 alone. The product of weights
 packed to 4 bits (`cpu_gemm_wna16`: AWQ, GPTQ, compressed-tensors' "pack-quantized") is in the first one only; without

@@ -5,7 +5,7 @@ from aiohttp.test_utils import TestServer
 
 from evals import claas_probe
 from evals.arms import BASE, WEIGHTS
-from evals.claas_probe import Change, ClaasProbe, Look, scenes_of
+from evals.claas_probe import ClaasProbe, Look, WeightsChange, scenes_of
 from evals.client import Client
 from evals.figure import Figure
 from tests.evals.brief_heed import BriefHeed
@@ -65,7 +65,7 @@ async def test_any_model_is_asked_for_claas_own_preferences() -> None:
 def test_the_worst_seed_stands_beside_the_median() -> None:
     """Per seed the mean over the preferences; of self-ROUGE the highest is the worst."""
     calm, wild = Look(0.0, 0.5, 0.5, 1.0, 0.3), Look(3.0, 1.0, 0.25, 0.5, 0.9)
-    changes = [Change(0, "a", calm, wild), Change(0, "b", calm, calm), Change(1, "a", calm, calm)]
+    changes = [WeightsChange(0, "a", calm, wild), WeightsChange(0, "b", calm, calm), WeightsChange(1, "a", calm, calm)]
     rows = {row.name: row for row in claas_probe.figures(changes)}
     assert rows["CLaaS: margin won"].seeds == {WEIGHTS: [1.5, 0.0]}
     assert rows["CLaaS: margin won"].worst == {WEIGHTS: 0.0}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from evals.claas_scenes import POCKET_PREFERENCES, Scene, pocket_scenes, real_scenes
+from evals.claas_scenes import POCKET_PREFERENCES, ClaasScene, pocket_scenes, real_scenes
 
 
 @pytest.mark.parametrize("scenes", [real_scenes(1), pocket_scenes(1, ())], ids=["real", "pocket"])
-def test_every_scene_is_whole(scenes: list[Scene]) -> None:
+def test_every_scene_is_whole(scenes: list[ClaasScene]) -> None:
     """Three preferences, each with pairs of which the good one alone is as wished, probes apart from what is corrected,
     and general questions that weigh one together.
     """
