@@ -51,6 +51,7 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
     path = Path(config.out) / "summary.json"
     made = provenance.made("heed bench", config, samples.get("model", config.model), before)
     of_start = samples.get("start", {}).get(start.WEIGHTS)
+    made["heed"] = samples.pop("heed", made["heed"])
     made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_start
     command.write_json(path, made | {"rows": [row.to_json() for row in rows], "samples": samples})
     console.print(table.figures(rows))
@@ -83,6 +84,7 @@ async def _measure_running(config: BenchConfig, folder: Path, samples: dict[str,
     ):
         samples["model"] = await client.model()
         samples[start.WEIGHTS] = await asyncio.to_thread(provenance.weights_of, samples["model"], folder)
+        samples["heed"] = await asyncio.to_thread(provenance.heed_of, config, samples["model"], folder / "data")
         for part in wanted:
             samples[part] = await PARTS[part].measure(config, client, run_id, advance)
 

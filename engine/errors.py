@@ -12,6 +12,7 @@ EngineError
 ├── EngineDown (also RuntimeError)               it died too often: the operator restarts heed
 ├── PromptTooLongError (also ValueError)         shorten the conversation
 ├── RequestRefused (also ValueError)             change the field that `param` names
+│   └── ConversationRefused                      change the messages, or begin a new conversation
 ├── AdapterError
 │   ├── AdapterLoadError (also ValueError)       serve the base adapter, tell the person
 │   ├── AdapterDamaged (also ValueError)         roll back to the parent version
@@ -80,6 +81,18 @@ class RequestRefused(EngineError, ValueError):
     def __init__(self, message: str, param: str | None) -> None:
         super().__init__(message)
         self.param = param
+
+
+class ConversationRefused(RequestRefused):
+    """The model's chat template does not take a conversation; `said` are its own words."""
+
+    def __init__(self, said: object) -> None:
+        reason = str(said).strip().rstrip(".") or type(said).__name__
+        super().__init__(
+            f"The chat template of this model refuses this conversation: {reason}. Change its messages, or begin a new "
+            "conversation.",
+            "messages",
+        )
 
 
 class AdapterError(EngineError):

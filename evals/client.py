@@ -20,6 +20,7 @@ from evals.errors import CallRefused, HeedUnreachable
 
 Json = dict[str, Any]
 Notes = Literal["auto", "off"]
+Scope = Literal["", "answer", "always"]
 Messages = Sequence[dict[str, str]]
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
@@ -42,8 +43,9 @@ class Answer:
 class Client:
     """Calls to the heed at `url`; use it as an async context manager."""
 
-    def __init__(self, url: str, parallel: int = 16, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, url: str, parallel: int = 16, max_tokens: int = MAX_TOKENS, scope: Scope = "") -> None:
         self.url = url.rstrip("/")
+        self._scope = scope  # how far every correction reaches; empty: as heed reads it
         self._max_tokens = max_tokens  # of one answer
         self._slots = asyncio.Semaphore(parallel)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S)
@@ -82,13 +84,22 @@ class Client:
             body = await self._call("POST", "/v1/chat/completions", wanted)
         return answer_of(body)
 
-    async def drawn(self, user: str, messages: Messages, seed: int, *, model: str = "heed") -> str:
-        """One answer drawn at temperature 1 with a fixed seed, with the notes off."""
+    async def drawn(
+        self, user: str, messages: Messages, seed: int, *, model: str = "heed", temperature: float = 1.0
+    ) -> str:
+        """One answer drawn with a fixed seed, with the notes off."""
         wanted = chat_body(user, messages, "off", model, self._max_tokens) | {
-            "temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "seed": seed,
+            "temperature": temperature, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "seed": seed,
         }  # fmt: skip
         async with self._slots:
             return answer_of(await self._call("POST", "/v1/chat/completions", wanted)).text
+
+    async def likeliest(self, user: str, messages: Messages, count: int, *, model: str = "heed") -> list[list[float]]:
+        """Return the log-probabilities of the likeliest tokens at each place of a greedy answer, with the notes off."""
+        wanted = chat_body(user, messages, "off", model, self._max_tokens) | {"logprobs": True, "top_logprobs": count}
+        async with self._slots:
+            body = await self._call("POST", "/v1/chat/completions", wanted)
+        return [[top["logprob"] for top in entry["top_logprobs"]] for entry in _logprobs(body)]
 
     async def ask(self, user: str, texts: Sequence[str], *, notes: Notes = "auto", model: str = "heed") -> list[Answer]:
         """Greedy answers to questions of one message each, asked side by side."""
@@ -106,7 +117,8 @@ class Client:
     async def correct(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
         """Return a correction of an answer; returns when heed has learned it."""
         body: Json = {"user": user, "completion_id": completion_id, "kind": "correction", "text": text, "wait": True}
-        return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
+        reach: Json = {"scope": self._scope} if self._scope else {}
+        return await self._call("POST", "/v1/feedback", body | reach | ({"training": training} if training else {}))
 
     async def rewrite(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
         """Give the answer as it should have been; returns when heed has learned it."""

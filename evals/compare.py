@@ -1,11 +1,11 @@
 """`heed eval compare [key=value ...]`: several learning rules on the same people, questions and wishes, side by side.
 
-Every rule is a setting of heed's own trainer, run by a heed of its own. heed's has its gates closed, as shipped; those
-of the others let everything through, as they have none, and feedback is told to their teachers in their own words.
-Other systems' rules get the best learning rate of a sweep: the one at which most of the
-first corrections are adopted. In the pocket's world every part is measured; any other model over the wishes of
-`heed eval real`, each rule with its own number of steps. What is measured of a rule goes to compare.jsonl at once, and
-the same command goes on where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
+Every rule is a setting of heed's own trainer (evals/rules.py), run by a heed of its own. heed's has its gates closed,
+as shipped, and reads what feedback means; the others let everything through and teach all of it, as they do. Other
+systems' rules get the best learning rate of a sweep: the one at which most of the first corrections are adopted. In the
+pocket's world every part is measured; any other model over the wishes of `heed eval real`; both by CLaaS's own metrics
+besides (evals/claas_probe.py). What is measured of a rule goes to compare.jsonl at once, and the same command goes on
+where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
 """
 
 import json
@@ -18,80 +18,33 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evals import command, picture, provenance, real, real_score, report, score, server
+from evals import claas_probe, command, configuration, picture, provenance, real, real_score, report, score, server
 from evals.arguments import described
-from evals.arms import NOTES, WEIGHTS
+from evals.arms import BASE, NOTES, WEIGHTS
+from evals.claas_probe import PREFERENCES_A_SEED, ClaasProbe
+from evals.client import Client, Scope
 from evals.config import EvalConfig
 from evals.errors import ArgumentError
 from evals.figure import Figure, figure
 from evals.journal import Journal, measured, unfinished
 from evals.real import RealConfig
 from evals.report import Picture
+from evals.rules import OPEN_GATES, RULES
 from evals.run import evaluate, units
 from evals.study import Advance
-from evals.table import number
+from evals.table import NO_VALUE, number
 
 STEPS = "compare.jsonl"
 MEASURED = ("adoption", "collateral", "retention", "skills", "reversal", "lasting")
 SWEEP_PREFERENCES = ("length", "emoji", "name", "language")
-OPEN_GATES: dict[str, float] = {
-    "max_value_change": 1e9, "max_divergence_left": 1e9, "min_margin_gain": -1e9, "max_anchor_divergence": 1e9,
-    "max_earlier_drop": 1e9, "max_gold_drop": 1e9, "max_unasked": 1e9, "max_unasked_worst": 1e9,
-    "min_entropy_ratio": 0.0, "max_self_rouge": 1.0, "max_drift": 1e9,
-}  # fmt: skip
-ALONE = {  # one sample, nothing held still, and the whole parent: what the other systems have in common
-    "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "parent_rate": 1.0, "parent_share": 1.0,
-    "schedule": "constant", "min_divergence": 0.0,
-    # and nothing that a model's calibration would add
-    "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True,
-    "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,
-}  # fmt: skip
-
-
 REAL_MEASURED = ("adoption", "reversal", "retention", "closed")
-REAL_SWEEP = ("shorter", "lowercase", "formal", "longer")
+REAL_SWEEP = ("shorter", "one_sentence", "list", "spanish")  # smollm2 follows each with the note in its prompt
 NUM_SWEPT = 2  # of the wishes, by which a rate is chosen on a real model
 _RATIOS = (
     ("adoption", "mean"), ("adoption", "worst"), ("retention", "mean"), ("retention", "worst"), ("reversal", "mean"),
 )  # fmt: skip
 DATA = "compare-heed"  # of the heeds that are measured on a real model: its files are made once for all rules
 Measurement = EvalConfig | RealConfig
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One way of learning: settings of the trainer, and the learning rates to try (none: the shipped one)."""
-
-    about: str
-    learn: Mapping[str, Any]
-    rates: tuple[float, ...] = ()
-    real_rates: tuple[float, ...] = ()  # on a model that is not the pocket's
-    has_gates: bool = False
-
-
-RULES: dict[str, Rule] = {
-    "heed": Rule("the shipped defaults, gates closed", {}, has_gates=True),
-    "claas": Rule(
-        "frozen base teacher, newest feedback only, top-100 JSD 0.5, one step, the optimizer kept",
-        {**ALONE, "reads_notes": False, "divergence": "jsd", "jsd_alpha": 0.5, "top_k": 100, "steps": 1,
-         "keeps_optimizer": True, "hindsight_wording": "claas"},
-        (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
-        (1e-3, 3e-3, 1e-2, 3e-2),
-    ),
-    "continualcode": Rule(
-        "current teacher, newest feedback only, sampled-token advantage, one step, the optimizer kept",
-        {**ALONE, "reads_notes": False, "teacher": "current", "divergence": "sampled_token", "steps": 1,
-         "keeps_optimizer": True, "hindsight_wording": "sdpo"},
-        (1e-2, 3e-2, 1e-1, 3e-1, 1.0),
-        (1e-3, 3e-3, 1e-2, 3e-2),
-    ),
-    "sft": Rule(
-        "fine-tuning on what the teacher makes of the corrected answer, ten steps",
-        {**ALONE, "divergence": "hard_label", "num_teacher_rollouts": 1, "steps": 10},
-        (1e-3, 3e-3, 1e-2, 3e-2),
-        (1e-4, 3e-4, 1e-3, 3e-3),
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,10 +111,17 @@ class Outcome:
     sweep: Mapping[str, float]
     rows: Sequence[Figure]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for compare.json."""
-        rule = {"about": RULES[self.name].about, "learn": dict(RULES[self.name].learn)}
-        return {**rule, "rate": self.rate, "sweep": dict(self.sweep), "figures": [r.to_json() for r in self.rows]}
+    def to_json(self, config: "CompareConfig") -> dict[str, Any]:
+        """Plain values, for compare.json, with the whole configuration that the rule was measured with. Blocking."""
+        trial = RuleTrial(self.name, self.rate, config.whole, is_whole=True)
+        data = Path(config.out) / DATA / "data"
+        folder = provenance.folder_of(config.model, data, config.model)
+        return {
+            "about": RULES[self.name].about, "learn": dict(RULES[self.name].learn), "rate": self.rate,
+            "scope": trial.scope, "sweep": dict(self.sweep),
+            "heed": configuration.of_heed(config.model, folder, data, **trial.groups),
+            "figures": [row.to_json() for row in self.rows],
+        }  # fmt: skip
 
 
 def main(words: Sequence[str]) -> int:
@@ -178,7 +138,7 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]
     written = provenance.made("heed eval compare", config, config.model, before, folder / DATA / "data") | {
-        "rules": {outcome.name: outcome.to_json() for outcome in outcomes}
+        "rules": {outcome.name: outcome.to_json(config) for outcome in outcomes}
     }
     command.write_json(folder / "compare.json", written)
     facts = {"finished": written["finished_at"], "arguments": written["config"]} | {
@@ -200,45 +160,88 @@ def drawn(outcomes: Sequence[Outcome]) -> Picture:
     return Picture("compare.png", "Side by side", "Weights alone, the median over the seeds.", png)
 
 
+@dataclass(frozen=True)
+class RuleTrial:
+    """One measurement of a rule at one rate: a step of its sweep, or the whole."""
+
+    rule: str
+    rate: float | None
+    config: Measurement
+    is_whole: bool
+
+    @property
+    def unit(self) -> str:
+        """Its name in compare.jsonl."""
+        return f"{self.rule}/{'whole' if self.is_whole else f'{self.rate:g}'}"
+
+    @property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """The settings of its heed, besides those of every heed here."""
+        learn = {**RULES[self.rule].learn, **({} if self.rate is None else {"learning_rate": self.rate})}
+        return {"learn": learn, **({} if RULES[self.rule].is_heeds else {"gate": dict(OPEN_GATES)})}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables of the heed that is measured."""
+        model = {"HEED_MODEL": self.config.model} if isinstance(self.config, RealConfig) else {}
+        return {f"HEED_{name.upper()}": json.dumps(group) for name, group in self.groups.items()} | model
+
+    @property
+    def scope(self) -> Scope:
+        """How far corrections reach: as heed reads them, or, as the others teach them, always everywhere."""
+        return "" if RULES[self.rule].is_heeds else "always"
+
+    @property
+    def steps(self) -> int:
+        """Its steps of the progress bar."""
+        return _steps(self.config) + (self.config.seeds * PREFERENCES_A_SEED if self.is_whole else 0)
+
+
 async def _one(config: CompareConfig, name: str, advance: Advance, journal: Journal) -> Outcome:
-    sweep = {rate: await _adopted(config.sweep, name, rate, advance, journal) for rate in config.rates(name)}
+    sweep = {}
+    for tried in config.rates(name):
+        rows = await _once(RuleTrial(name, tried, config.sweep, is_whole=False), advance, journal)
+        sweep[tried] = _weights(rows[0])
     rate = max(sweep, key=lambda r: sweep[r]) if sweep else None
-    rows = await _once(f"{name}/whole", config.whole, name, rate, advance, journal)
+    rows = await _once(RuleTrial(name, rate, config.whole, is_whole=True), advance, journal)
     return Outcome(name, rate, {f"{tried:g}": adopted for tried, adopted in sweep.items()}, rows)
 
 
-async def _adopted(config: Measurement, name: str, rate: float, advance: Advance, journal: Journal) -> float:
-    return _weights((await _once(f"{name}/{rate:g}", config, name, rate, advance, journal))[0])
-
-
-async def _once(
-    unit: str, config: Measurement, name: str, rate: float | None, advance: Advance, journal: Journal
-) -> list[Figure]:
+async def _once(trial: RuleTrial, advance: Advance, journal: Journal) -> list[Figure]:
     """Measures a rule, unless an interrupted run has."""
-    if unit not in journal.done:
-        rows = await _measure(config, name, rate, advance)
-        journal.record({"unit": unit, "figures": [row.to_json() for row in rows]})
-        journal.finish(unit, _steps(config))
+    if trial.unit not in journal.done:
+        rows = await _measure(trial, advance)
+        journal.record({"unit": trial.unit, "figures": [row.to_json() for row in rows]})
+        journal.finish(trial.unit, trial.steps)
         return rows
-    for _ in range(journal.done[unit]):
-        advance(name)
-    return [Figure.of(row) for record in journal.records if record["unit"] == unit for row in record["figures"]]
+    for _ in range(journal.done[trial.unit]):
+        advance(trial.rule)
+    return [Figure.of(row) for record in journal.records if record["unit"] == trial.unit for row in record["figures"]]
 
 
-async def _measure(config: Measurement, name: str, rate: float | None, advance: Advance) -> list[Figure]:
-    learn = {**RULES[name].learn, **({} if rate is None else {"learning_rate": rate})}
-    settings = {"HEED_LEARN": json.dumps(learn)}
-    if not RULES[name].has_gates:
-        settings["HEED_GATE"] = json.dumps(OPEN_GATES)
-    journal = Journal()
+async def _measure(trial: RuleTrial, advance: Advance) -> list[Figure]:
+    config, journal = trial.config, Journal()
     if isinstance(config, RealConfig):
-        settings["HEED_MODEL"] = config.model
-        async with server.own(settings, Path(config.out) / DATA) as url:
-            await real.measure(config, url, journal, advance)
-        return real_figures(real_score.summarise(journal.records))
-    async with server.own(settings) as url:
-        await evaluate(config, url, advance, journal)
-    return score.figures(journal.records, config.only)
+        async with server.own(trial.settings, Path(config.out) / DATA) as url:
+            await real.measure(config, url, journal, advance, trial.scope)
+            by_claas = await _by_claas(trial, url, advance)
+        return [*real_figures(real_score.summarise(journal.records)), *by_claas]
+    async with server.own(trial.settings) as url:
+        await evaluate(config, url, advance, journal, trial.scope)
+        by_claas = await _by_claas(trial, url, advance)
+    return [*score.figures(journal.records, config.only), *by_claas]
+
+
+async def _by_claas(trial: RuleTrial, url: str, advance: Advance) -> list[Figure]:
+    """Return CLaaS's own metrics of the whole measurement; a sweep's step needs none."""
+    if not trial.is_whole:
+        return []
+    is_real = isinstance(trial.config, RealConfig)
+    model = trial.config.model if isinstance(trial.config, RealConfig) else provenance.POCKET
+    async with Client(url, trial.config.parallel, scope=trial.scope) as client:
+        probe = ClaasProbe(client, Journal().run_id, advance)
+        changes = await probe.measure(claas_probe.scenes_of(model, is_real=is_real), trial.config.seeds)
+    return claas_probe.figures(changes)
 
 
 def real_figures(found: Mapping[str, Any]) -> list[Figure]:
@@ -260,14 +263,19 @@ def shown(rows: Sequence[Figure]) -> list[Figure]:
 
 
 def as_table(outcomes: Sequence[Outcome]) -> Table:
-    """Return the figures of weights alone, a column per rule; the notes in the prompt are the control."""
-    table = Table(title="Learning rules, weights alone: median over the seeds", title_justify="left")
-    for title in ("figure", "notes in the prompt", *(_title(outcome) for outcome in outcomes)):
+    """Return the figures of weights alone, a column per rule; no adapter and notes in the prompt are the controls."""
+    table = Table(title="Learning rules, weights alone: median over the seeds (worst)", title_justify="left")
+    for title in ("figure", "no adapter", "notes in the prompt", *(_title(outcome) for outcome in outcomes)):
         table.add_column(title, justify="left" if title == "figure" else "right")
-    for number_of_row, row in enumerate(outcomes[0].rows):
-        values = [o.rows[number_of_row].median.get(WEIGHTS) for o in outcomes]
-        table.add_row(row.name, *(number(value, row.unit) for value in (row.median.get(NOTES), *values)))
+    for place, row in enumerate(outcomes[0].rows):
+        controls = (number(row.median.get(arm), row.unit) for arm in (BASE, NOTES))
+        table.add_row(row.name, *controls, *(_with_worst(outcome.rows[place]) for outcome in outcomes))
     return table
+
+
+def _with_worst(row: Figure) -> str:
+    median, worst = (number(values.get(WEIGHTS), row.unit) for values in (row.median, row.worst))
+    return median if median == NO_VALUE else f"{median} ({worst})"
 
 
 def _title(outcome: Outcome) -> str:
@@ -279,7 +287,8 @@ def _weights(row: Figure) -> float:
 
 
 def _units(config: CompareConfig, name: str) -> int:
-    return len(config.rates(name)) * _steps(config.sweep) + _steps(config.whole)
+    whole = RuleTrial(name, None, config.whole, is_whole=True)
+    return len(config.rates(name)) * _steps(config.sweep) + whole.steps
 
 
 def _steps(config: Measurement) -> int:

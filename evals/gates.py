@@ -114,7 +114,8 @@ async def run(config: GatesConfig, console: Console) -> int:
                 await asyncio.sleep(SIGNAL_S)
     of_people = [r for r in done if r["seed"] in {p["seed"] for p in people}]
     summary = in_halves(of_people, SCALE) if config.is_pocket else summarise(of_people, real_gates.SCALE)
-    made = provenance.made("heed eval gates", config, model, before)
+    made = provenance.made("heed eval gates", config, model, before, runs_heed=False)
+    made["heed"] = {"learn": LEARN.to_dict()} if config.is_pocket else real_gates.configuration_of(config.model)
     made["config"]["model"] = model  # a folder's way is of this machine
     shown = table(summary, *(() if config.is_pocket else (f"all of {model}",)))
     command.write_json(folder / "gates.json", made | summary | _told(config, of_people))

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.pocket import WEIGHTS as POCKET_WEIGHTS
 from engine.sources import smollm2
+from evals import configuration
 
 _ROOT = Path(__file__).parent.parent
 _CHUNK_BYTES = 1 << 20
@@ -23,18 +24,33 @@ _DATA = Path("data")  # heed's data directory where nothing else is set
 POCKET = "pocket"  # what heed calls the model it brings along: a name, not its folder
 
 
-def made(command: str, config: Any, model: str, before: dict[str, Any], data: Path = _DATA) -> dict[str, Any]:
+def made(
+    command: str, config: Any, model: str, before: dict[str, Any], data: Path = _DATA, *, runs_heed: bool = True
+) -> dict[str, Any]:
     """Return how a result was made: the head of its file. `config` is a dataclass, `before` the machine at the start.
 
-    `data` is heed's data directory, in which a model may lie. A secret among heed's variables is left out. Blocking.
+    `data` is heed's data directory, in which a model may lie; `runs_heed`: a heed of its own was measured, whose whole
+    configuration is told. A secret among heed's variables is left out. Blocking.
     """
+    folder = folder_of(model, data, _given(config))
     return {
-        "command": command, "model": model, "weights_sha256": weights_sha256(folder_of(model, data, _given(config))),
-        "config": asdict(config),
+        "command": command, "model": model, "weights_sha256": weights_sha256(folder), "config": asdict(config),
+        "heed": heed_of(config, model, data) if runs_heed else None,
         "settings": {key: value for key, value in os.environ.items() if is_told(key)},
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **commit(), "machine": {"at_start": before, "at_end": machine()},
     }  # fmt: skip
+
+
+def heed_of(config: Any, model: str, data: Path) -> dict[str, Any] | None:
+    """Return the whole configuration of the heed that was measured, None for one that someone else started. Blocking.
+
+    Call it while the model's folder is there: a heed for the time being takes it along.
+    """
+    if getattr(config, "url", ""):
+        return None
+    given = _given(config)
+    return configuration.of_heed(given, folder_of(model, data, given), data)
 
 
 def folder_of(model: str, data: Path = _DATA, given: str = "") -> Path:

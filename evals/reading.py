@@ -81,7 +81,7 @@ async def measure(config: ReadingConfig, console: Console) -> int:
         store.keep(probe, mark, Path(config.keep))
     held_out = read_reactions(HELD_OUT)
     summary = summarise(held_out, await reader.read_all([reaction.text for reaction in held_out]), probe)
-    made = await asyncio.to_thread(provenance.made, "heed eval reading", config, str(folder), before)
+    made = await asyncio.to_thread(provenance.made, "heed eval reading", config, str(folder), before, runs_heed=False)
     written = made | {"model": folder.name, "fingerprint": mark} | summary
     command.write_json(Path(config.out) / "reading.json", written)
     console.print(languages_table(summary), confusion_table(summary))

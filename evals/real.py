@@ -18,7 +18,7 @@ from rich.table import Table
 
 from evals import command, provenance, real_facts, real_person, real_remarks, real_score, real_sequence, server
 from evals.arguments import described
-from evals.client import Client
+from evals.client import Client, Scope
 from evals.config import learning_settings, require_known, require_range
 from evals.errors import ArgumentError
 from evals.journal import Journal, Record, begun
@@ -113,9 +113,12 @@ def records_of(folder: Path) -> list[Record]:
     return [json.loads(line) for line in steps.read_text(encoding="utf-8").splitlines()]
 
 
-async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[[str], None]) -> str:
-    """Measure the wanted parts at the heed of this address. Return the model's name."""
-    async with Client(url, config.parallel, config.max_tokens) as client:
+async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[[str], None], scope: Scope = "") -> str:
+    """Measure the wanted parts at the heed of this address. Return the model's name.
+
+    `scope` says how far corrections reach; empty: as heed reads them.
+    """
+    async with Client(url, config.parallel, config.max_tokens, scope) as client:
         study = RealStudy(config, client, journal, bar)
         for seed in range(config.seeds):
             for part in (part for part in PARTS if part in config.only):

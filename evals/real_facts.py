@@ -12,7 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from evals.real_study import POLL_S, RealStudy
+from evals.lesson_end import POLL_S
+from evals.real_study import RealStudy
 from evals.real_world import read_rows, says
 from evals.wish_checks import is_degenerate
 

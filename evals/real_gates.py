@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.calibration import prior
 from engine.config import EngineConfig
 from engine.errors import EngineError
-from engine.host.model_files import fingerprint, local_model_folder
+from engine.host.model_files import local_model_folder
 from engine.host.vllm_settings import cpu_dtype
 from engine.pocket import trial
 from engine.pocket.trial import Bench, Correction, TrialPerson, TrialUpdate
+from evals import configuration
 from evals.errors import ArgumentError
 from evals.gates_score import GOOD, Record, Scale
 from evals.real_neutral import NEUTRAL
@@ -69,9 +69,13 @@ def prepared(model: str, tell: Callable[[str], None] = print) -> Path:
 def bench_of(model: str) -> Bench:
     """Load a model with the settings that heed would learn by. Blocking."""
     folder = prepared(model)
-    config = EngineConfig(model, DATA)
-    config = prior.found_or_estimated(config, folder, fingerprint(folder)).applied(config)
+    config = configuration.calibrated(EngineConfig(model, DATA), folder)
     return Bench(folder, config.learn, config.gate, cpu_dtype(folder))
+
+
+def configuration_of(model: str) -> Record:
+    """Return the whole configuration that a model is trained with here. Blocking."""
+    return configuration.told(configuration.calibrated(EngineConfig(model, DATA), prepared(model)))
 
 
 # --- one person -------------------------------------------------------------------------------------------------

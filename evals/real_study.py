@@ -11,11 +11,9 @@ from typing import Any, Protocol
 
 from evals.client import Answer, Client, Notes
 from evals.journal import Journal
+from evals.lesson_end import ended, settled
 from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 from evals.study import BASE_MODEL, Advance
-
-POLL_S = 0.5
-
 
 Arms = tuple[tuple[str, str, Notes], ...]  # what is compared: its name, who is asked, if their notes are in the prompt
 
@@ -128,20 +126,11 @@ class RealStudy:
 
     async def outcome(self, person: str, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return what became of a piece of feedback, once its lesson has ended or the longest wait is over."""
-        url, ends_s = outcome.get("url", ""), time.perf_counter() + self.config.settle_s
-        while url and outcome["status"] == "queued" and time.perf_counter() < ends_s:
-            await asyncio.sleep(POLL_S)
-            outcome = await self.client.feedback(person, url)
-        return outcome
+        return await ended(self.client, person, outcome, self.config.settle_s)
 
     async def settled(self, person: str) -> list[dict[str, Any]]:
         """Wait until no note is being learned, for a bounded time; return the notes."""
-        ends_s = time.perf_counter() + self.config.settle_s
-        while True:
-            notes = await self.client.notes(person)
-            if all(note["state"] != "learning" for note in notes) or time.perf_counter() > ends_s:
-                return notes
-            await asyncio.sleep(POLL_S)
+        return await settled(self.client, person, self.config.settle_s)
 
     def follows(self, wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt]) -> list[bool]:
         """Return which answers follow a wish, held against the base model's, which were asked for before."""

@@ -34,7 +34,7 @@ from evals import (
     table,
     teacher,
 )
-from evals.client import Client
+from evals.client import Client, Scope
 from evals.config import EvalConfig
 from evals.figure import Figure
 from evals.journal import Journal, Record, begun
@@ -86,9 +86,12 @@ async def run_eval(config: EvalConfig, console: Console) -> int:
     return 1 if config.check and is_missed else 0
 
 
-async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal) -> str:
-    """Run the wanted parts against the heed at `url` and record what they see. Return the model's name."""
-    async with Client(url, config.parallel) as client:
+async def evaluate(config: EvalConfig, url: str, advance: Advance, journal: Journal, scope: Scope = "") -> str:
+    """Run the wanted parts against the heed at `url` and record what they see. Return the model's name.
+
+    `scope` says how far corrections reach; empty: as heed reads them.
+    """
+    async with Client(url, config.parallel, scope=scope) as client:
         model = await client.model()
         study = Study(config, client, journal, advance, rehearsed_prompts(model))
         for runner, parts in RUNNERS.items():

@@ -14,7 +14,7 @@ from evals.study import Record
 
 COLUMNS = {BASE: "no adapter", "notes": "notes only", "weights": "weights only", "both": "both"}
 NO_VALUE = "-"
-_DIGITS = {"points": 1, "s": 2}
+_DIGITS = {"points": 1, "s": 2, "ratio": 2, "nats": 3}
 
 
 def number(value: float | None, unit: str) -> str:
@@ -31,7 +31,7 @@ def target(row: Figure) -> str:
     if row.target is None:
         return ""
     sign = ">=" if row.is_at_least else "<="
-    shown = f"{100 * row.target:.0f} %" if row.unit == "%" else f"{row.target:.0f} {row.unit}"
+    shown = f"{100 * row.target:.0f} %" if row.unit == "%" else f"{row.target:g} {row.unit}"
     return f"{sign} {shown}"
 
 

@@ -25,7 +25,7 @@ from bot.messaging.markdown import literal
 from bot.messaging.outbox_item import OutboxItem, chat_of
 from bot.messaging.rate_limit import Limiter
 from bot.monitoring.metrics import Metrics
-from engine.errors import EngineError, EngineRestarting, PromptTooLongError
+from engine.errors import ConversationRefused, EngineError, EngineRestarting, PromptTooLongError
 from engine.requests import GenerateResult
 from storage.conversations import completions, outbox
 from storage.database import Database, Session
@@ -181,7 +181,7 @@ class OutboxSender:
             result = await self._generate(turn, live)
         except (NotReady, Overloaded, EngineRestarting):
             raise
-        except (RequestError, PromptTooLongError) as error:
+        except (RequestError, PromptTooLongError, ConversationRefused) as error:
             await self._settle(outbox_item, literal(str(error)), done, live, None)
             return None
         except EngineError:

@@ -21,7 +21,7 @@ from engine.consolidation import snapshot as snapshots
 from engine.consolidation.approved_answers import ApprovedAnswers, Gold
 from engine.consolidation.better_answers import BetterAnswers
 from engine.consolidation.rebuild import RebuildCheck
-from engine.consolidation.rehearsal import Rehearsals, View, Weighed
+from engine.consolidation.rehearsal import Rehearsals, View
 from engine.consolidation.snapshot import Snapshot
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained
@@ -161,25 +161,26 @@ class Consolidator:
         snapshot = consolidation.snapshot
         weak = await self._rehearsals.weighed(snapshot.material.weak, consolidation.notes)
         consolidation.num_weak = len(weak)
-        outcome = await self._try(consolidation, weak, consolidation.view)
+        made = await self._rehearsals.samples(snapshot, consolidation.view, weak)
+        consolidation.lap("samples")
+        num_facts = len(facts.questions_in_turn(consolidation.live, self._config.fact.max_questions))
+        outcome = await self._try(consolidation, made.all, num_facts)
         if _has_made_up(outcome):  # the facts stay notes, which wait for their question
-            consolidation.has_made_up = True
-            outcome = await self._try(consolidation, weak, consolidation.view.without_facts())
+            consolidation.has_made_up, consolidation.trained = True, Trained()
+            fewer = self._rehearsals.without_facts(made, consolidation.view)
+            outcome = await self._try(consolidation, fewer.all, 0)
         if outcome.status == "rejected":
             await self._database.write(lambda s: _record(s, consolidation, outcome))
         return outcome
 
-    async def _try(self, consolidation: _Consolidation, weak: Weighed, view: View) -> ConsolidationOutcome:
+    async def _try(self, consolidation: _Consolidation, samples: list[Sample], num_facts: int) -> ConsolidationOutcome:
         """Train and gate; try a refused candidate once more, gently, unless it makes up facts."""
-        samples = await self._rehearsals.samples(consolidation.snapshot, view, weak)
-        consolidation.lap("samples")
         if not any(sample.kind == "counterfactual" for sample in samples):
             return await self._keep(consolidation)
         if consolidation.approved is None:
             approved = consolidation.snapshot.approved
             consolidation.approved = await self._approved.held(approved, consolidation.live, consolidation.parent)
             consolidation.lap("gold")
-        num_facts = len(facts.questions_in_turn(view.live, self._config.fact.max_questions))
         steps = material.steps_of(len(samples), num_facts, self._config)
         learn = replace(self._config.learn.merged(consolidation.snapshot.user.lora_shape), steps=steps)
         outcome = await self._candidate(consolidation, samples, learn)

@@ -34,9 +34,28 @@ class View:
     live: Sequence[Note]  # every standing note
     notes: Sequence[str]  # those that show by themselves, as the teacher reads them
 
-    def without_facts(self) -> "View":
-        """Return the view of an update that asks for no fact."""
-        return replace(self, live=[note for note in self.live if not note.questions])
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """The samples of one consolidation, by what they are for."""
+
+    given: list[Sample]  # corrections and weak signals: the answer that was given, and the teacher's own
+    facts: list[Sample]
+    own: list[Sample]  # other prompts, answered by the student
+    topics: list[Sample]  # and by the teacher
+    untold: list[Sample]  # questions about what was never told
+    anchors: list[Sample]
+    held_out: list[Sample]  # measured, and not trained on
+
+    @property
+    def taught(self) -> list[Sample]:
+        """The samples on which the teacher has something to say."""
+        return [*self.given, *self.facts, *self.own, *self.topics]
+
+    @property
+    def all(self) -> list[Sample]:
+        """Every sample with anything in it."""
+        return [*usable([*self.taught, *self.untold]), *self.anchors, *self.held_out]
 
 
 class Rehearsals:
@@ -49,22 +68,35 @@ class Rehearsals:
         self._rollouts = context.rollouts
         self._facts = facts
 
-    async def samples(self, snapshot: Snapshot, view: View, weak: Weighed) -> list[Sample]:
+    async def samples(self, snapshot: Snapshot, view: View, weak: Weighed) -> Rehearsed:
         """Make all samples of a consolidation; `weak` are its weighed weak signals."""
         found = snapshot.material
         taught = [*((signal, 1.0) for signal in (*found.new, *found.earlier)), *weak]
-        samples = [replace(self._as_given(signal, view), weight=weight) for signal, weight in taught]
-        samples += await self._shown(view, taught, self._rollouts.length_for(snapshot.recent))
+        given = [replace(self._as_given(signal, view), weight=weight) for signal, weight in taught]
+        given += await self._shown(view, taught, self._rollouts.length_for(snapshot.recent))
         facts = await self._facts.samples(view.start, view.live, view.notes, self._config.fact.max_questions)
-        samples += facts
-        if view.notes or facts:  # without, a teacher sees nothing more than the student has, and has nothing to say
-            count = max(self._config.sleep.num_own, round(ANCHOR_SHARE * len(facts)))
-            samples += await self._own(snapshot.recent, view, count)
-        num_anchors = max(self._config.learn.num_anchors, round(ANCHOR_SHARE * len(samples)))
-        anchors = lessons.anchor_samples(await self._rollouts.anchors(ZERO_ADAPTER, num_anchors))
-        samples += await self._facts.untold(view.live, len(facts))
-        held_out = regression_samples(snapshot.regression, view.notes, Hindsight(), self._prompts)
-        return [*usable(samples), *anchors, *held_out]
+        own, topics = await self._own(snapshot.recent, view, self._num_own(view, len(facts)))
+        made = Rehearsed(
+            given, facts, own, topics, untold=await self._facts.untold(view.live, len(facts)), anchors=[],
+            held_out=regression_samples(snapshot.regression, view.notes, Hindsight(), self._prompts),
+        )  # fmt: skip
+        anchors = await self._rollouts.anchors(ZERO_ADAPTER, self._num_anchors(made))
+        return replace(made, anchors=lessons.anchor_samples(anchors))
+
+    def without_facts(self, made: Rehearsed, view: View) -> Rehearsed:
+        """Return samples that were made already, but for the facts and for what a consolidation has because of them."""
+        count = self._num_own(view, 0)
+        fewer = replace(made, facts=[], untold=[], own=made.own[:count], topics=made.topics[: 2 * count])
+        return replace(fewer, anchors=made.anchors[: self._num_anchors(fewer)])
+
+    def _num_own(self, view: View, num_facts: int) -> int:
+        """Return how many own prompts go along; none where the teacher sees nothing more than the student has."""
+        if not view.notes and not num_facts:
+            return 0
+        return max(self._config.sleep.num_own, round(ANCHOR_SHARE * num_facts))
+
+    def _num_anchors(self, made: Rehearsed) -> int:
+        return max(self._config.learn.num_anchors, round(ANCHOR_SHARE * len(made.taught)))
 
     async def weighed(self, weak: Sequence[Signal], notes: Sequence[str]) -> list[tuple[Signal, float]]:
         """Return the weak signals with their weights: those that move the teacher enough, or have one of their own."""
@@ -87,13 +119,15 @@ class Rehearsals:
         shown = await self._by_teacher(view.start, asked, seen, longest)
         return [replace(sample, weight=weight) for sample, (_, weight) in zip(shown, taught, strict=True)]
 
-    async def _own(self, recent: Sequence[Completion], view: View, count: int) -> list[Sample]:
-        """Return the person's recent prompts and some of the bank, answered by the student and by the teacher."""
-        rollouts = await self._rollouts.take(view.start, recent, count)
-        asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count, recent)
+    async def _own(self, recent: Sequence[Completion], view: View, count: int) -> tuple[list[Sample], list[Sample]]:
+        """Return `count` of the person's recent prompts and the bank's answered by the student, and twice as many
+        answered by the teacher.
+        """
+        rollouts = await self._rollouts.take(view.start, recent, count) if count else []
+        asked = self._rollouts.with_topics([r.messages for r in rollouts], 2 * count, recent) if count else []
         seen = [teacher_messages(messages, view.notes, Hindsight()) for messages in asked]
         own = [lessons.sample("counterfactual", r, view.notes, Hindsight(), self._prompts) for r in rollouts]
-        return [*own, *await self._by_teacher(view.start, asked, seen, self._rollouts.length_for(recent))]
+        return own, await self._by_teacher(view.start, asked, seen, self._rollouts.length_for(recent))
 
     async def _by_teacher(
         self, start: AdapterRef, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]], longest: int

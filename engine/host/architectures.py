@@ -60,6 +60,7 @@ class Trainability:
 
     architecture: str  # as the field calls it: "Qwen3"
     quantisation: str = ""  # as the field calls it: "AWQ"; empty for none
+    packed: str = ""  # the same where the weights are packed to 4 bits
     longest_context: int | None = None  # tokens up to which vLLM and the trainer agree; None: the model's own limit
 
     @property
@@ -92,7 +93,9 @@ def check(folder: Path) -> Trainability:
     architecture = next((name for name in found if name in NAMES), None)
     if architecture is None:
         raise ArchitectureNotSupported(_refusal(folder, found))
-    found_here = Trainability(NAMES[architecture], _quantisation(folder, config), _longest_context(config))
+    method = _quantisation(folder, config)
+    packed = method if _is_packed(method, config) else ""
+    found_here = Trainability(NAMES[architecture], method, packed, _longest_context(config))
     if found_here.can_learn and "dynamic" in _rotations(config):
         raise ArchitectureNotSupported(_DYNAMIC.format(folder=folder))
     return found_here
@@ -125,6 +128,12 @@ def _quantisation(folder: Path, config: dict[str, Any]) -> str:
         method = str(settings.get("quant_method") or "by an unnamed method")
         return _METHODS.get(method.lower(), method)
     return next((method for name, method in _OLDER_FILES.items() if (folder / name).is_file()), "")
+
+
+def _is_packed(method: str, config: dict[str, Any]) -> bool:
+    settings = config.get("quantization_config") or config.get("compression_config")
+    form = settings.get("format") if isinstance(settings, dict) else ""
+    return method in ("AWQ", "GPTQ") or (method == "compressed-tensors" and form == "pack-quantized")
 
 
 def _rotations(config: dict[str, Any]) -> set[str]:

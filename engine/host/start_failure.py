@@ -28,6 +28,11 @@ _KNOWN = (
         "vLLM does not know the architecture of this model: set HEED_MODEL to another (`heed models` names some).",
     ),
     (
+        r"Failed to find a kernel|_OpNamespace.* has no attribute",
+        "vLLM cannot compute with this model on this machine, most often because of how it is quantised: set "
+        "HEED_MODEL to the same model as it was before it was quantised.",
+    ),
+    (
         r"trust_remote_code",
         "This model brings code of its own, which heed does not run: set HEED_MODEL to another, or "
         "HEED_HOST_TRUST_REMOTE_CODE to true if you trust it.",

@@ -22,8 +22,9 @@ from engine.host import architectures, start_failure, vllm_types
 from engine.host.architectures import Trainability
 from engine.host.model_check import check_folder
 from engine.host.model_files import local_model_folder, teacher_folder
+from engine.host.processor import check_processor
 from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
-from engine.host.vllm_settings import engine_args, set_environment
+from engine.host.vllm_settings import engine_args, has_gpu, set_environment
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
 from engine.worker.watchdog import ProcessId
@@ -72,6 +73,7 @@ class VllmHost:
         )
         self._trainability = await asyncio.to_thread(architectures.check, self._model_folder)
         await asyncio.to_thread(check_folder, self._model_folder)
+        check_processor(self._model_folder, self._trainability.packed, has_gpu=has_gpu())
         teacher = self._config.host.teacher_model
         self._teacher_folder = await asyncio.to_thread(
             teacher_folder, teacher, self._model_folder, self._config.data_dir, progress

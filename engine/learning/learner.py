@@ -139,7 +139,7 @@ class Learner:
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
-        return await self._finish(update, [*taught, *rehearsed, *shown, *held_out])
+        return await self._finish(lesson, update, [*taught, *rehearsed, *shown, *held_out])
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
@@ -150,7 +150,8 @@ class Learner:
         prompts = self._prompts_of(update)
         taught = lessons.samples(lesson, update.notes, [], prompts)
         held_out = await self._held_out(lesson, update)
-        return await self._finish(update, [*taught, *shown, *lessons.steady_samples(others, prompts), *held_out])
+        steady = lessons.steady_samples(others, prompts)
+        return await self._finish(lesson, update, [*taught, *shown, *steady, *held_out])
 
     async def _keep(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Train nothing: a fact becomes a note, thanks approve the answer."""
@@ -162,10 +163,12 @@ class Learner:
             await self._database.write(lambda s: completions.mark_gold(s, row.user_id, row.id))
         return await self._end(update, update.outcome("kept", update.parent.number, REASONS[meaning]))
 
-    async def _finish(self, update: _Update, taught: list[Sample]) -> LearnOutcome:
+    async def _finish(self, lesson: Lesson, update: _Update, taught: list[Sample]) -> LearnOutcome:
         """Train on the samples and make the result active, unless there was nothing to learn."""
         if not any(sample.is_taught for sample in taught):
-            return await self._end(update, update.outcome("kept", update.parent.number, _TOO_LONG))
+            seen = teacher_messages(lesson.completion.messages, update.read, lesson.hindsight)
+            reason = self._prompts.refusal(seen) or _TOO_LONG
+            return await self._end(update, update.outcome("kept", update.parent.number, reason))
         samples = await self._with_anchors(update, taught)
         await self._train(update, samples)
         if update.trained.divergence_before < self._config.learn.min_divergence:

@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from engine.errors import PromptTooLongError
+from engine.errors import ConversationRefused, PromptTooLongError
 from engine.prompts import tool_messages
 from engine.prompts.reasoning import KNOWN_MARKS, marks_of, parted
 from engine.prompts.shortening import ConversationViews, newest_turns, shortened
-from engine.prompts.turn_rules import TurnRules
+from engine.prompts.turn_rules import TEMPLATE_ERRORS, TurnRules
 from engine.requests import ChatMessage, Tool
 
 # Enough for a mark and the blanks around it, even if each character is a token.
@@ -52,6 +52,7 @@ class PromptBuilder:
 
         Raises:
             PromptTooLongError: the system message and the newest user message alone are too long.
+            ConversationRefused: the chat template does not take the conversation.
         """
         room = self.max_model_len - reserve_tokens
         ids = self._ids(messages, tools)
@@ -71,11 +72,23 @@ class PromptBuilder:
     ) -> list[list[int]]:
         """Return the prompts of several views of one conversation, shortened alike to what training reads.
 
-        `num_answer_tokens` are left for the answer. Empty if nothing of the newest message would remain.
+        `num_answer_tokens` are left for the answer. Empty if nothing of the newest message would remain, and for a
+        conversation that the chat template refuses: nothing is trained on it.
         """
         room = self.max_training_tokens - num_answer_tokens
-        kept = shortened(views, lambda v: max(len(self._ids(m, tools)) for m in v) - room, self._num_chars)
-        return [] if kept is None else [self._ids(messages, tools) for messages in kept]
+        try:
+            kept = shortened(views, lambda v: max(len(self._ids(m, tools)) for m in v) - room, self._num_chars)
+            return [] if kept is None else [self._ids(messages, tools) for messages in kept]
+        except ConversationRefused:
+            return []
+
+    def refusal(self, messages: Sequence[ChatMessage]) -> str:
+        """Return why the chat template does not take a conversation; empty if it does."""
+        try:
+            self._ids(messages, ())
+        except ConversationRefused as error:
+            return str(error)
+        return ""
 
     def limited(self, max_training_tokens: int) -> "PromptBuilder":
         """Return the same prompts for an update that reads no more than `max_training_tokens` of each sample."""
@@ -86,11 +99,15 @@ class PromptBuilder:
     def turn(self, text: str, limit: int) -> tuple[list[int], int, int]:
         """Return a person's turn behind an answer, without the conversation before it, and where its text lies in it.
 
-        At most `limit` tokens of the text are kept. A template that does not show it as it is leaves the text alone.
+        At most `limit` tokens of the text are kept. A template that refuses it, or shows it otherwise, leaves the text
+        alone.
         """
         text = self._defused(text.strip())
         messages = [("user", _ANY_QUESTION), ("assistant", _ANY_ANSWER), ("user", text)]
-        whole = self._templated([{"role": role, "content": content} for role, content in messages])
+        try:
+            whole = self._templated([{"role": role, "content": content} for role, content in messages])
+        except ConversationRefused:
+            whole = ""
         start = max(0, whole.rfind(_ANY_ANSWER))
         place = whole.find(text, start + len(_ANY_ANSWER))
         before, after = (whole[start:place], whole[place + len(text) :]) if place >= 0 else ("", "")
@@ -169,15 +186,19 @@ class PromptBuilder:
         return self._encoded(self._templated(turns, self._defused_tools(tools)))
 
     def _templated(self, messages: Sequence[ChatMessage], tools: list[Tool] | None = None) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                messages,
-                tools=tools,
-                tokenize=False,
-                add_generation_prompt=True,
-                enable_thinking=self._is_thinking,
+        """Return the conversation as the template writes it. Raises ConversationRefused."""
+        try:
+            return str(
+                self._tokenizer.apply_chat_template(
+                    messages,
+                    tools=tools,
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    enable_thinking=self._is_thinking,
+                )
             )
-        )
+        except TEMPLATE_ERRORS as error:
+            raise ConversationRefused(error) from error
 
     def _num_chars(self, text: str, num_tokens: int) -> int:
         """Count the characters of the first tokens of a text; one that is cut in two belongs to them."""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from jinja2 import TemplateError
-
+from engine.prompts.turn_rules import TEMPLATE_ERRORS
 from engine.requests import ChatMessage
 
 _TOOL = {"type": "function", "function": {"name": "qwertz", "description": "", "parameters": {"type": "object"}}}
@@ -20,7 +19,7 @@ def shows_tools(tokenizer: Any) -> bool:
     asked = [{"role": "user", "content": "asdf"}]
     try:
         text = tokenizer.apply_chat_template(asked, tools=[_TOOL], tokenize=False)
-    except (TemplateError, ValueError):  # ValueError: there is no template
+    except TEMPLATE_ERRORS:
         return False
     return _TOOL["function"]["name"] in text  # type: ignore[index]
 

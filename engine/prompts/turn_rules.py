@@ -22,6 +22,8 @@ from engine.prompts.hindsight import without_notes
 from engine.requests import ChatMessage
 
 NOTES_IN_SYSTEM = "notes_in_system"  # a tokenizer's setting
+# What the code of a template may raise; ValueError also where there is no template.
+TEMPLATE_ERRORS = (TemplateError, ValueError, TypeError, LookupError, AttributeError)
 _WORDS = ("Qwertz", "Asdf", "Yxcv")  # in no template
 
 
@@ -62,7 +64,7 @@ def require_template(tokenizer: Any, folder: Path) -> None:
     """Raise ModelUnsuitable if the chat template of the model in `folder` cannot even write one question."""
     try:
         tokenizer.apply_chat_template([{"role": "user", "content": _WORDS[0]}], tokenize=False)
-    except (TemplateError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except TEMPLATE_ERRORS as error:
         raise ModelUnsuitable(
             f"The chat template of the model in {folder} cannot be used ({error}). Fetch the model again, put a "
             "working chat_template.jinja into the folder, or set HEED_MODEL to another."
@@ -74,7 +76,7 @@ def _shows(tokenizer: Any, *roles: str) -> bool:
     messages = [{"role": role, "content": word} for role, word in zip(roles, _WORDS, strict=False)]
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False)
-    except (TemplateError, ValueError):  # ValueError: there is no template
+    except TEMPLATE_ERRORS:
         return False
     return all(m["content"] in text for m in messages)
 

@@ -10,7 +10,9 @@ judge, S the notes that stay, and a placebo o of n's length that says nothing:
     effect_n  = mean_t KL( p(. | N) || p(. | N without n) )   what the note changes, beside the others
     alone_n   = mean_t KL( p(. | n) || p(. | nothing) )       what it would change by itself
 
-The weights hold n when it moves the adapter hardly more than a placebo does, and when y shows it as y' does. Where n is
+The weights hold n when it moves the adapter hardly more than a placebo does, and when y shows it as y' does: with the
+gain of each answer capped, so that no single one decides, and with whole gains, since an answer that follows n only at
+its beginning has won some nats, too, and in a long one that is little of what n does. Where n is
 no more than a placebo beside newer notes though it would move the model alone, a newer note has replaced it. A note
 that y' does not show (a fact, on these prompts) proves nothing either way and stays where it is, until it has questions
 of its own (`engine.samples.facts`): then the prompts are those.
@@ -21,6 +23,7 @@ hardly another note of the person has. Invariants: a probe trains nothing and on
 that does not wait is always shown.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -217,8 +220,16 @@ def held_share(effects: Sequence[NoteEffect], config: NoteConfig) -> float | Non
 
     None when it shows on none. Not a count: where teacher and student are of two minds the gain is small either way.
     """
-    shown = _shown(effects, config)
-    weights = [min(e.gain_beside, config.max_gain) for e in shown]
+    return _share_of(_shown(effects, config), config.max_gain)
+
+
+def shown_share(effects: Sequence[NoteEffect], config: NoteConfig) -> float | None:
+    """Return the same with w = gain(y'): the share that y shows of everything that the note does to y'."""
+    return _share_of(_shown(effects, config), math.inf)
+
+
+def _share_of(shown: Sequence[NoteEffect], most: float) -> float | None:
+    weights = [min(e.gain_beside, most) for e in shown]
     kept = [min(max(0.0, e.gain), w) for e, w in zip(shown, weights, strict=True)]
     return sum(kept) / sum(weights) if shown else None
 
@@ -244,10 +255,10 @@ def next_state(view: NoteView, effects: Sequence[NoteEffect], config: NoteConfig
     note = view.note
     if view.may_be_replaced and is_superseded(effects, config):
         return NoteState.SUPERSEDED
-    share = held_share(effects, config)
-    if share is None:
+    share, whole = held_share(effects, config), shown_share(effects, config)
+    if share is None or whole is None:
         return NoteState.IN_PROMPT if note.state == NoteState.LEARNING else NoteState(note.state)
-    lasts = share >= config.held_share and (not note.questions or _is_always_right(effects, config))
+    lasts = min(share, whole) >= config.held_share and (not note.questions or _is_always_right(effects, config))
     return NoteState.IN_WEIGHTS if lasts and is_inert(effects, config) else NoteState.IN_PROMPT
 
 

@@ -31,6 +31,7 @@ class BriefHeed:
         self.asked: list[tuple[str, str]] = []
         self.corrected: list[tuple[str, str]] = []
         self.logprob = -0.5
+        self.tops = [{"token": word, "logprob": -1.0} for word in ("one", "two")]  # at every place of an answer
         self.queues = False  # a lesson takes longer than its call waits
 
     def text(self, body: dict[str, Any]) -> str:
@@ -50,8 +51,11 @@ class BriefHeed:
         body = await request.json()
         user = body["user"]
         self.asked.append((user, body["messages"][-1]["content"]))
+        text = self.text(body)
+        tops = [{"token": word, "logprob": -1.0, "top_logprobs": self.tops} for word in text.split()]
         return web.json_response({
-            "id": "c-1", "choices": [{"message": {"content": self.text(body)}}], "usage": {"completion_tokens": 3},
+            "id": "c-1", "choices": [{"message": {"content": text}, "logprobs": {"content": tops}}],
+            "usage": {"completion_tokens": 3},
             "heed": {"adapter_version": self.active.get(user, 0), "notes": []},
         })  # fmt: skip
 

@@ -79,6 +79,7 @@ class FakeHeed:
         self.users: dict[str, Learner] = {}
         self.asked: list[tuple[str, str]] = []
         self.training: list[Json | None] = []
+        self.scopes: list[str] = []  # of the corrections
         self.breaks_after: int | None = None  # corrections: the next one is learned, and no client is told
         self.is_ready = True
         self.logprob = -0.1  # of every token
@@ -91,6 +92,7 @@ class FakeHeed:
             [
                 web.get("/readyz", self._readyz),
                 web.post("/v1/chat/completions", self._chat),
+                web.post("/v1/score", self._score),
                 web.post("/v1/feedback", self._feedback),
                 web.get("/v1/users/{user}/notes", self._notes),
                 web.post("/v1/users/{user}/rollback", self._rollback),
@@ -178,7 +180,8 @@ class FakeHeed:
         )
 
     def _logprobs(self, body: Json, text: str) -> Json | None:
-        entries = [{"token": word, "logprob": self.logprob} for word in text.split()]
+        tops = [{"token": word, "logprob": -1.0} for word in ("one", "two")][: body.get("top_logprobs", 0)]
+        entries = [{"token": word, "logprob": self.logprob, "top_logprobs": tops} for word in text.split()]
         return {"content": entries} if body.get("logprobs") else None
 
     async def _stream(self, request: web.Request, text: str) -> web.StreamResponse:
@@ -192,6 +195,12 @@ class FakeHeed:
         await response.write(b"data: [DONE]\n\n")
         return response
 
+    async def _score(self, request: web.Request) -> web.Response:
+        """Every word is likelier where the whole text is what this mind would say itself."""
+        body = await request.json()
+        is_own = self.answer(body) == body["completion"]
+        return web.json_response({"logprobs": [-0.1 if is_own else -1.0] * len(body["completion"].split())})
+
     async def _feedback(self, request: web.Request) -> web.Response:
         body = await request.json()
         if body["text"] in REPLIES and self.mind != "sloppy":
@@ -203,6 +212,7 @@ class FakeHeed:
             user.notes.append((body["text"], "in_prompt"))
             return web.json_response({"status": "kept", "adapter_version": user.active})
         self.training.append(body.get("training"))
+        self.scopes.append(body.get("scope", ""))
         user.versions.append([*user.versions[user.active], WISHES.get(body["text"], (("emoji", 1), ""))])
         user.active = len(user.versions) - 1
         user.notes.append((body["text"], "in_weights" if self.settles else "learning"))

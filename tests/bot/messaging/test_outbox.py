@@ -14,7 +14,7 @@ from bot.errors import NotReady
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.live_view import CURSOR
 from bot.messaging.outbox_item import OutboxItem
-from engine.errors import AdapterLoadError, EngineRestarting, PromptTooLongError
+from engine.errors import AdapterLoadError, ConversationRefused, EngineRestarting, PromptTooLongError
 from storage.conversations import completions, inbox, message_roles, outbox
 from storage.errors import DatabaseLost
 from storage.kinds import OutboxState
@@ -301,7 +301,11 @@ async def test_an_engine_that_is_not_there_is_for_another_try(heed: Rig, error: 
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(PromptTooLongError("1234 tokens, shorten it"), "1234 tokens"), (AdapterLoadError("v3"), "could not answer")],
+    [
+        (PromptTooLongError("1234 tokens, shorten it"), "1234 tokens"),
+        (ConversationRefused("roles must alternate"), "refuses this conversation: roles must alternate"),
+        (AdapterLoadError("v3"), "could not answer"),
+    ],
 )
 async def test_a_question_that_cannot_be_answered_gets_a_word(heed: Rig, error: Exception, words: str) -> None:
     """The person is told what to do, there is nothing to press, and the update is done."""

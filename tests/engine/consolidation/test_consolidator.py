@@ -136,16 +136,47 @@ async def test_facts_that_make_others_up_stay_notes(live: Live, pupil: str, monk
     stored, _ = await live.database.write(lambda s: feedback.add(s, row))
     await live.engine.learn(stored.id)
     shares = [0.5, 0.0]
+    taught, by_teacher = 0, live.parts.context.rollouts.by_teacher
+    seen: list[int] = []
+
+    async def teaching(*words: Any) -> list[list[int]]:
+        nonlocal taught
+        taught += 1
+        return await by_teacher(*words)
 
     async def counted(_ref: AdapterRef, _live: Any) -> float:
+        seen.append(taught)
         return shares.pop(0)
 
     monkeypatch.setattr(consolidator(live)._facts, "made_up", counted)
+    monkeypatch.setattr(live.parts.context.rollouts, "by_teacher", teaching)
     outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, shares) == ("learned", []), outcome
+    assert seen[0] == seen[1] > 0  # the second try trains on the answers that the first one was made of
     assert outcome.gate["checks"]["made_up"] is True
     assert len(await runs(live, pupil)) == 1
     assert next(n for n in await live.notes(pupil) if n.text == row.text).state != NoteState.IN_WEIGHTS
+
+
+@pytest.mark.usefixtures("brief")
+async def test_what_is_kept_after_a_refusal_says_nothing_of_the_refused_candidate(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told nothing but facts, made up: no candidate is left, so neither the outcome nor the log has its steps."""
+    user_id = await live.person()
+    row = Feedback(user_id=user_id, kind=FeedbackKind.NOTE, text="my dog is called Rex")
+    stored, _ = await live.database.write(lambda s: feedback.add(s, row))
+    await live.engine.learn(stored.id)
+
+    async def counted(_ref: AdapterRef, _live: Any) -> float:
+        return 0.5
+
+    monkeypatch.setattr(consolidator(live)._facts, "made_up", counted)
+    outcome = await live.engine.consolidate(user_id)
+    assert (outcome.status, outcome.steps) == ("kept", 0), outcome
+    assert "stays in your notes" in outcome.reason
+    (run,) = await runs(live, user_id)
+    assert (run.status, run.steps, run.divergence_before) == ("skipped", 0, 0.0)
 
 
 @pytest.mark.usefixtures("brief")

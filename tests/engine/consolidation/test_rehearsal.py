@@ -36,7 +36,8 @@ async def samples(live: Live, notes: list[str], new: list[Signal], weak: Any = (
     user_id = (new or [found for found, _ in weak])[0].completion.user_id
     taken = await live.database.read(lambda s: take(s, user_id, live.engine.config))
     material = Material(new, [], [found for found, _ in weak], [], [], [])
-    return await rehearsals(live).samples(replace(taken, material=material), View(ZERO_ADAPTER, [], notes), weak)
+    made = await rehearsals(live).samples(replace(taken, material=material), View(ZERO_ADAPTER, [], notes), weak)
+    return made.all
 
 
 async def test_notes_and_words_reach_the_teacher_only(live: Live) -> None:

@@ -126,3 +126,19 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, content: s
         (tmp_path / "config.json").write_text(content, encoding="latin-1")
     with pytest.raises(ModelNotFoundError, match=r"config\.json"):
         check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "packed"),
+    [
+        ({"quant_method": "awq", "bits": 4}, "AWQ"),
+        ({"quant_method": "gptq", "bits": 4}, "GPTQ"),
+        ({"quant_method": "compressed-tensors", "format": "pack-quantized"}, "compressed-tensors"),
+        ({"quant_method": "compressed-tensors", "format": "int-quantized"}, ""),
+        ({"quant_method": "fp8"}, ""),
+    ],
+)
+def test_weights_packed_to_four_bits_are_told_apart(tmp_path: Path, settings: dict[str, Any], packed: str) -> None:
+    """Not every processor multiplies them."""
+    config = {"architectures": ["LlamaForCausalLM"], "quantization_config": settings}
+    assert check(folder_of(tmp_path, **config)).packed == packed

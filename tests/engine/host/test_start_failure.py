@@ -20,6 +20,8 @@ from engine.host.start_failure import size_of, told
         ("RuntimeError: DefaultCPUAllocator: can't allocate memory", "Memory ran out"),
         ("Model architectures ['X'] are not supported for now.", "HEED_MODEL"),
         ("Please pass the argument `trust_remote_code=True`", "HEED_HOST_TRUST_REMOTE_CODE"),
+        ("ValueError: Failed to find a kernel that can implement the WNA16 linear layer.", "before it was quantised"),
+        ("AttributeError: '_OpNamespace' '_C' object has no attribute 'cpu_gemm_wna16'", "before it was quantised"),
         ("OSError: Can't load tokenizer for 'x'.", "tokenizer cannot be loaded"),
         ("OSError: [Errno 28] No space left on device", "disk is full"),
         ("RuntimeError: Failed core proc(s): {'EngineCore': -9}", "Memory ran out"),

@@ -10,6 +10,8 @@ import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
+from engine.errors import ConversationRefused
+from engine.prompts.builder import PromptBuilder
 from engine.sample import Sample
 from engine.samples import lessons
 from storage.conversations import completions
@@ -363,3 +365,28 @@ async def test_a_conversation_longer_than_training_reads_is_learned_from(live: L
     shown = [live.host.tokenizer.decode(s["student_ids"]) for s in samples if s.get("behaviour_logprobs") is None]
     assert any("user says 39" in text and "user says 0" not in text and QUESTION in text for text in shown)
     assert any("user says 39" in text and "What is judo?" in text for text in shown)
+
+
+async def test_a_conversation_that_the_template_refuses_is_left_out_of_a_lesson(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wish is taught on other prompts; a remark, which is about nothing else, ends with the reason and is not tried
+    again.
+    """
+    user_id = await live.person()
+    answer = await live.ask(user_id, QUESTION)
+    templated = PromptBuilder._templated
+
+    def refusing(prompts: PromptBuilder, messages: Any, *tools: Any) -> str:
+        if any("koala" in message["content"] for message in messages):
+            raise ConversationRefused("no koalas")
+        return templated(prompts, messages, *tools)
+
+    monkeypatch.setattr(PromptBuilder, "_templated", refusing)
+    outcome = await live.teach(answer, "no emoji please", scope="answer")
+    assert outcome.status == "kept"
+    assert "refuses this conversation: no koalas" in outcome.reason
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
+    assert len(await live.engine.update_log(user_id, 5)) == 1
+    with live.open_gates():
+        assert (await live.teach(answer, "no emoji please", scope="always")).status == "learned"

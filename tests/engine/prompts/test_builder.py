@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import PromptTooLongError
+from engine.errors import ConversationRefused, PromptTooLongError
 from engine.prompts.builder import ChatMessage, PromptBuilder
 from engine.prompts.hindsight import with_notes
 from tests.tiny_model import TOOLS_TEMPLATE, save_tiny_model
@@ -263,3 +263,45 @@ def test_marks_that_are_special_tokens_are_kept_to_find_the_thoughts(tmp_path: P
     assert prompts.text(ids) == "so"
     assert tokenizer.decode(ids[prompts.num_thought_tokens(ids, is_open=False) :]) == "so<|im_end|>"
     assert "[THINK]" not in tokenizer.decode(prompts.prompt_token_ids(user("say [THINK]")))
+
+
+REFUSING = (
+    "{% for m in messages %}{% if 'forbidden' in m.content %}{{ raise_exception('No such words') }}{% endif %}"
+    "{{ m.role }}: {{ m.content }}\n{% endfor %}"
+)
+
+
+@pytest.fixture
+def refusing(pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> PromptBuilder:
+    """Return prompts whose template refuses some conversations."""
+    monkeypatch.setattr(pocket_tokenizer, "chat_template", REFUSING)
+    return PromptBuilder(pocket_tokenizer, TINY_LEN)
+
+
+def test_a_conversation_that_the_template_refuses_is_told_as_one(refusing: PromptBuilder) -> None:
+    """With the template's words, the field to change and what to do; other conversations are taken."""
+    with pytest.raises(
+        ConversationRefused, match=r"refuses this conversation: No such words\. Change its m"
+    ) as refused:
+        refusing.prompt_token_ids(user("forbidden"))
+    assert (refused.value.param, refused.value.retryable) == ("messages", False)
+    assert refusing.refusal(user("forbidden")) == str(refused.value)
+    assert refusing.refusal(user("fine")) == ""
+
+
+def test_nothing_is_trained_on_a_conversation_that_the_template_refuses(refusing: PromptBuilder) -> None:
+    """As if nothing of it remained; a reaction is read without the turns around it."""
+    assert refusing.training_prompts([user("fine"), user("forbidden")], 10) == []
+    assert len(refusing.training_prompts([user("fine"), user("fine, too")], 10)) == 2
+    ids, first, end = refusing.turn("forbidden", limit=50)
+    assert (first, end) == (0, len(ids))
+
+
+def test_an_error_in_the_templates_code_is_a_refusal_too(
+    pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum of a text and a number, and a name that is not there."""
+    for code in ("{{ messages[0].content + 1 }}", "{{ messages[0].nothing.at_all }}"):
+        monkeypatch.setattr(pocket_tokenizer, "chat_template", code)
+        with pytest.raises(ConversationRefused):
+            PromptBuilder(pocket_tokenizer, TINY_LEN).prompt_token_ids(user("hi"))

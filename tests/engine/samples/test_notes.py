@@ -25,6 +25,7 @@ from engine.samples.notes import (
     next_state,
     placebo,
     prompt_notes,
+    shown_share,
 )
 from storage.kinds import NoteState
 from storage.tables import Note
@@ -132,6 +133,24 @@ def test_the_share_counts_the_answers_that_show_the_note(
     """Where the answer with the note in view does not show it nothing is to be held; elsewhere as far as it does."""
     effects = [replace(EFFECT, gain=gain, gain_beside=beside) for gain, beside in measured]
     assert held_share(effects, CONFIG) == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("measured", "share", "after"),
+    [
+        ([(30.0, 30.0), (28.0, 30.0)], 58 / 60, NoteState.IN_WEIGHTS),
+        ([(8.0, 40.0), (9.0, 30.0)], 17 / 70, NoteState.IN_PROMPT),
+        ([(60.0, 40.0), (9.0, 40.0)], 49 / 80, NoteState.IN_PROMPT),
+    ],
+)
+def test_a_long_answer_that_follows_a_note_at_its_beginning_only_does_not_show_it(
+    measured: list[tuple[float, float]], share: float, after: NoteState
+) -> None:
+    """It has won more nats than count for any one answer, and is still far from what the note does."""
+    effects = [replace(EFFECT, gain=gain, gain_beside=beside) for gain, beside in measured]
+    assert held_share(effects, CONFIG) == 1.0
+    assert shown_share(effects, CONFIG) == pytest.approx(share)
+    assert next_state(view(note("a")), effects, CONFIG) == after
 
 
 def test_an_answer_that_a_placebo_moves_as_far_does_not_show_the_note() -> None:

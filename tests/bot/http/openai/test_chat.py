@@ -11,7 +11,7 @@ import pytest
 
 from bot.http.openai.chat import PIECE_INTERVAL_S, interleave, paced
 from bot.http.protocol import bodies
-from engine.errors import EngineRestarting, PromptTooLongError, RequestRefused
+from engine.errors import ConversationRefused, EngineRestarting, PromptTooLongError, RequestRefused
 from engine.requests import Delta, GenerateResult, Sampling
 from tests.bot.conftest import Heed, text_of
 from tests.patience import until
@@ -292,6 +292,16 @@ async def test_a_request_that_vllm_refuses_names_its_field(heed: Heed) -> None:
     heed.engine.failure = RequestRefused("The schema cannot be used.", "response_format")
     status, answer = await heed.post(CHAT, body())
     assert (status, answer["error"]["param"]) == (400, "response_format")
+
+
+async def test_a_conversation_that_the_chat_template_refuses_names_the_messages(heed: Heed) -> None:
+    """In one piece and as a stream: 400, with the template's words and what to do."""
+    for stream in (False, True):
+        heed.engine.failure = ConversationRefused("Conversation roles must alternate.")
+        status, answer = await heed.post(CHAT, body(stream=stream))
+        error = answer["error"]
+        assert (status, error["type"], error["param"]) == (400, "invalid_request_error", "messages")
+        assert "refuses this conversation: Conversation roles must alternate. Change" in error["message"]
 
 
 async def test_half_a_surrogate_pair_is_refused(heed: Heed) -> None:
