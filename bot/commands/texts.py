@@ -27,6 +27,7 @@ ERASE_EVERYTHING, KEEP_IT = "Erase everything", "Keep it"
 
 FEEDBACK_NEEDS_WORDS = "Write what was wrong after /feedback, for example: /feedback too long"
 NO_ANSWER_YET = "There is no answer in this conversation yet."
+NOTHING_YET = "There is nothing of yours here yet. Ask something first."
 NO_NOTES = "You have no notes yet. Correct an answer, or write /note and what heed should always do."
 NOTHING_SAID = "Nothing has been said in this conversation yet."
 HISTORY_NEEDS_NUMBER = "Write a number of turns after /history, for example: /history 5"

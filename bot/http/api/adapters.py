@@ -8,6 +8,7 @@ from bot.http.protocol import bodies, messages, responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
+from engine.errors import AdapterRefused
 from storage.learning import versions
 
 
@@ -54,7 +55,14 @@ async def import_version(request: web.Request) -> web.Response:
     who = author(request, request.match_info["user"])
     content = await bodies.read_bytes(request, core.settings.versions.max_import_bytes)
     package = await core.engine.check_adapter(content)
-    number = await core.engine.import_adapter(await core.gateway.person(who), package)
+    is_stranger = (await core.gateway.caller(who)).is_stranger
+    user_id = await core.gateway.person(who)
+    try:
+        number = await core.engine.import_adapter(user_id, package)
+    except AdapterRefused:
+        if is_stranger:  # its answers were tried as theirs; nothing else is there of them
+            await core.gateway.forget(user_id)
+        raise
     return web.json_response(responses.Serving(adapter_version=number))
 
 

@@ -313,10 +313,11 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
         return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
     conversation = messages_of(body.messages, gateway.settings.text_limit_chars)
     if body.heed.chat is None:
-        return Turn(await gateway.person(who), conversation, wanted, **wishes)
+        return await gateway.turn_outside(who, conversation, wanted, **wishes)
     if len(conversation) > 1:
         raise InvalidField(messages.ONE_MESSAGE, "messages")
-    return await gateway.turn(Message(who, Place("http", body.heed.chat), conversation[0]["content"]), wanted, **wishes)
+    said = Message(who, Place("http", body.heed.chat), conversation[0]["content"])
+    return await gateway.turn_of_call(said, wanted, **wishes)
 
 
 def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[ChatMessage]:
