@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bot.config import ChatSettings, Settings
 from bot.core.acquaintances import Acquaintances, Caller
 from bot.core.sampling import resolved
-from bot.core.stream_places import StreamPlaces
+from bot.core.stream_places import OWNER, OnMove, StreamPlaces
 from bot.errors import AnswerTimeout, AnswerUnderWay, InvalidField, NotReady
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
@@ -48,7 +48,7 @@ class Turn:
     choice_index: int = 0
     tools: list[Tool] = field(default_factory=list)
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
-    owner: str = ""  # of the place it is written in; empty: the person
+    on_move: OnMove | None = None  # told how many wait before it for a place
     request_sha256: str = ""  # of a call with an idempotency key
     newcomer: Author | None = None  # a person is made of this stranger once the answer has begun
     place: Place | None = None  # the same of the conversation there
@@ -217,7 +217,7 @@ class Gateway:
         if turn.request_sha256:
             self._under_way.add(turn.completion_id)
         try:
-            place = self._places.place(turn.owner or turn.user_id, self._chat.stream_timeout_s)
+            place = self._places.place(OWNER.get() or turn.user_id, self._chat.stream_timeout_s, turn.on_move)
             async with place as waited_s, aclosing(self._deltas(turn)) as deltas:
                 async for delta in deltas:
                     result = delta.result and replace(delta.result, waited_s=waited_s)

@@ -17,6 +17,8 @@ from rich.console import Console
 from bot.cli import terminal
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
+from bot.config import HttpSettings
+from bot.http.openai import wait_sign
 from tests.bot.conftest import Heed
 from tests.patience import PATIENCE_S, until
 
@@ -367,6 +369,19 @@ async def test_words_are_not_broken_while_they_come(client: HeedClient) -> None:
     answer = "heed  You asked about bees. It is a fine subject with many sides, and I could"
     assert answer in " ".join(lines)
     assert all(len(line) <= 20 for line in lines if "/feedback" not in line and "lists" not in line)
+
+
+async def test_a_wait_is_told_before_the_answer(
+    client: HeedClient, heed: Heed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While others are before it a line says how many; the answer begins on a line of its own."""
+    monkeypatch.setattr(wait_sign, "SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(heed.core.gateway._places, "_settings", HttpSettings(max_streams=1))
+    console = screen()
+    async with heed.core.gateway._places.place("someone", 1.0):
+        talking = asyncio.create_task(talk(client, "bees", console=console))
+        await until(lambda: "heed  waiting, 0 before you\nheed  " in shown(console))
+    assert "before you\nheed  You asked about bees." in await talking
 
 
 async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
