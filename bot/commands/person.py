@@ -126,7 +126,7 @@ async def _note(context: CommandContext) -> CommandReply:
     record = mapping.record(context.command)
     context.core.lessons.check(record)
     lesson = await context.core.lessons.teach(await context.person(), record)
-    return CommandReply(texts.noted(lesson.outcome.note or context.argument), lesson)
+    return CommandReply(texts.noted(lesson.outcome, context.argument), lesson)
 
 
 async def _notes(context: CommandContext) -> CommandReply:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.core import standing_notes
+from bot.core import held_wishes, standing_notes
 from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress, UndoResult
 from storage.kinds import NoteState
 
@@ -84,9 +84,9 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def noted(text: str) -> str:
-    """Confirm a note."""
-    return f"Noted: {text}"
+def noted(outcome: LearnOutcome, text: str) -> str:
+    """Confirm a note, which is `text` unless heed says it otherwise, or say that it is none."""
+    return outcome.reason if outcome.reason.startswith(held_wishes.ALREADY) else f"Noted: {outcome.note or text}"
 
 
 def note_line(place: int, text: str, state: str) -> str:
