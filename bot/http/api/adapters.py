@@ -71,7 +71,7 @@ async def roll_back(request: web.Request) -> web.Response:
     """Make an earlier version answer again (`POST /v1/users/{user}/rollback`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.RollbackBody)
-    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    user_id = await _known(request)
     version = await core.engine.rollback(user_id, body.version)
     return web.json_response(responses.Serving(adapter_version=version))
 
@@ -95,8 +95,7 @@ async def rebuild(request: web.Request) -> web.Response:
 @gives(responses.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
     """Undo the last lesson, its version and its note (`POST /v1/users/{user}/undo`)."""
-    core = request.app[CORE]
-    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    core, user_id = request.app[CORE], await _known(request)
     undone = await core.engine.undo(user_id)
     return web.json_response(responses.Undone(adapter_version=undone.version, note=undone.note))
 
