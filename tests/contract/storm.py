@@ -169,8 +169,8 @@ async def _rage(crowd: Crowd, database: Database, acts: list[str], limit_s: floa
 
 
 async def _until(crowd: Crowd, database: Database, limit: int) -> None:
-    """Wait until no more than `limit` things wait in storage, and everything was delivered if that is none."""
-    while (not limit and not crowd.is_heard) or await database.read(_num_waiting) > limit:  # noqa: ASYNC110  rows tell no one
+    """Wait until no more than `limit` things wait, on their way to heed and in its storage."""
+    while crowd.num_unheard + await database.read(_num_waiting) > limit:  # noqa: ASYNC110  rows tell no one
         await asyncio.sleep(POLL_S)
 
 

@@ -84,8 +84,8 @@ class Crowd(Protocol):
         """Give a command as every person. Return what counts the answers to each."""
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered."""
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet."""
 
 
 def broken(content: Any, draw: random.Random) -> Any:
@@ -122,9 +122,9 @@ class TelegramCrowd:
         self._said: deque[Json] = deque(maxlen=50)
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered."""
-        return self._server.num_pending == 0
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet."""
+        return self._server.num_pending
 
     async def enter(self) -> None:
         """Say hello as every person, and let heed learn."""
@@ -226,9 +226,9 @@ class DiscordCrowd:
         self._group = server.text()
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered; the channel knows."""
-        return True
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet: none, for they are written into the connection at once."""
+        return 0
 
     async def enter(self) -> None:
         """Say hello as every person, and let heed learn."""
