@@ -56,9 +56,11 @@ format: setup-dev ## apply the formatter and the safe fixes, and write docs/MAP.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 	@$(BIN)/python -m tools.module_map
+	@$(BIN)/python -m tools.texts
 
 map: ## write docs/MAP.md anew from the heads of the modules
 	@$(PYTHON) -m tools.module_map
+	@$(PYTHON) -m tools.texts
 
 lock: ## make the locks in requirements/ from their inputs (UPGRADE=1: newest versions)
 	@$(PYTHON) tools/lock.py $(if $(UPGRADE),--upgrade)

@@ -220,7 +220,7 @@ def piece_of(line: bytes) -> str:
     Raises Refused for an error in the stream.
     """
     data = line.strip().removeprefix(b"data: ")
-    if not data or data == b"[DONE]":
+    if not data or data == b"[DONE]" or data.startswith(b":"):
         return ""
     body = json.loads(data)
     if "error" in body:

@@ -109,7 +109,7 @@ class Keys:
         left_s = _next_day_s(now_s) - now_s
         hours = math.ceil(left_s / 3600)
         raise QuotaUsed(
-            f"this API key's {what} of the day are used up; there are more in {hours} hour{'s' * (hours != 1)}", left_s
+            f"This API key's {what} of the day are used up; there are more in {hours} hour{'s' * (hours != 1)}.", left_s
         )
 
     def _of_settings(self, token: str) -> Holder | None:

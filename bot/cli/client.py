@@ -110,7 +110,9 @@ class HeedClient:
         async with self._call("POST", "/v1/chat/completions", whole) as response:
             async for line in response.content:
                 data = line.strip().removeprefix(b"data: ")
-                if data and data != b"[DONE]":
+                if data.startswith(b":"):  # a comment says how many wait before this call
+                    yield {"waiting": data[1:].strip().decode()}
+                elif data and data != b"[DONE]":
                     yield _checked(json.loads(data), response.status)
 
     def _person(self, path: str) -> str:

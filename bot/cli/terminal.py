@@ -212,6 +212,10 @@ class TerminalChat:
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
+                    if "waiting" in chunk:
+                        self._say(chunk["waiting"], "dim")
+                        self._name()
+                        continue
                     self._written_id = chunk["id"]
                     for choice in chunk["choices"]:
                         piece = choice["delta"].get("content", "")

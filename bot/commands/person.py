@@ -24,7 +24,7 @@ from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from storage.conversations import chats, completions
-from storage.errors import VersionNotFound, VersionStateError
+from storage.errors import PersonNotFound, VersionNotFound, VersionStateError
 from storage.kinds import ConsentChoice, FeedbackStatus, Scope
 from storage.learning import better_answers, feedback, updates, versions
 from storage.people import consent, people
@@ -71,8 +71,13 @@ async def run(
     is_whispered = is_interaction and place.platform in WHISPERING
     if spec.is_secret and not (place.is_private or is_whispered):
         return CommandReply(texts.for_you_alone(command.name), is_private=True)
-    chat = await core.gateway.chat(user_id, place)
-    said = await spec.handler(CommandContext(core, user_id, who, place, chat, command, is_admin))
+    is_stranger = author is not None and (await core.gateway.caller(author)).is_stranger
+    chat = None if is_stranger else await core.gateway.chat(user_id, place)
+    context = CommandContext(core, user_id, who, place, chat, command, is_admin, is_stranger)
+    try:
+        said = await spec.handler(context)
+    except PersonNotFound as error:
+        raise NotFound(texts.NOTHING_YET, "text") from error
     return replace(said, is_private=spec.is_private, is_table=spec.is_table)
 
 
@@ -118,13 +123,15 @@ async def _feedback(context: CommandContext) -> CommandReply:
 
 
 async def _note(context: CommandContext) -> CommandReply:
-    lesson = await context.core.lessons.teach(context.user_id, mapping.record(context.command))
-    return CommandReply(texts.noted(lesson.outcome.note or context.argument), lesson)
+    record = mapping.record(context.command)
+    context.core.lessons.check(record)
+    lesson = await context.core.lessons.teach(await context.person(), record)
+    return CommandReply(texts.noted(lesson.outcome, context.argument), lesson)
 
 
 async def _notes(context: CommandContext) -> CommandReply:
     core = context.core
-    found = await standing_notes(core.engine, core.database, await core.gateway.user(context.user_id))
+    found = await standing_notes(core.engine, core.database, await context.user())
     if context.argument.startswith("delete"):
         return await _delete_note(context, found.live)
     if not found.live:
@@ -184,7 +191,7 @@ async def _history(context: CommandContext) -> CommandReply:
     wanted = context.argument or "10"
     if not wanted.isascii() or not wanted.isdigit():
         raise InvalidField(texts.HISTORY_NEEDS_NUMBER, "text")
-    turns = (await context.core.gateway.turns(context.chat.id))[-max(1, int(wanted[:6])) :]
+    turns = (await context.core.gateway.turns(context.chat_id))[-max(1, int(wanted[:6])) :]
     if not turns:
         return CommandReply(texts.NOTHING_SAID)
     ids = [turn.id for turn in turns]
@@ -202,7 +209,7 @@ async def _metrics(context: CommandContext) -> CommandReply:
     answers = await read(lambda s: completions.recent(s, context.user_id, RECENT))
     given = await read(lambda s: feedback.history(s, context.user_id, RECENT))
     runs = await read(lambda s: updates.recent(s, context.user_id, RECENT))
-    user = await context.core.gateway.user(context.user_id)
+    user = await context.user()
     standing = await standing_notes(context.core.engine, context.core.database, user)
     learned = [row for row in given if row.status == FeedbackStatus.LEARNED]
     lines = [
@@ -218,16 +225,17 @@ async def _metrics(context: CommandContext) -> CommandReply:
 
 
 async def _reset(context: CommandContext) -> CommandReply:
-    await context.core.database.write(lambda s: chats.reset(s, context.chat.id))
+    if context.chat is not None:
+        await context.core.database.write(lambda s: chats.reset(s, context.chat_id))
     return CommandReply(texts.NEW_CONVERSATION)
 
 
 async def _persona(context: CommandContext) -> CommandReply:
-    user = await context.core.gateway.user(context.user_id)
     if not context.argument:
-        return CommandReply(user.persona or texts.NO_PERSONA)
+        return CommandReply((await context.user()).persona or texts.NO_PERSONA)
     persona = None if context.argument.lower() in ("none", "off", "clear") else context.argument
-    await context.core.database.write(lambda s: people.set_persona(s, context.user_id, persona))
+    user_id = await context.person()
+    await context.core.database.write(lambda s: people.set_persona(s, user_id, persona))
     return CommandReply(texts.PERSONA_SET if persona else texts.PERSONA_REMOVED)
 
 
@@ -236,15 +244,16 @@ async def _learning(context: CommandContext) -> CommandReply:
     if wanted in ("follow-ups on", "follow-ups off"):
         is_allowed = wanted.endswith("on")
         return _shown(
-            await context.core.consent.choose_follow_ups(context.user_id, context.place, is_allowed=is_allowed)
+            await context.core.consent.choose_follow_ups(await context.person(), context.place, is_allowed=is_allowed)
         )
     if wanted not in ("", "on", "off", "off yes"):
         raise InvalidField(texts.LEARNING_CHOICES, "text")
     if wanted and context.place.platform in GUARDED:
         return await _consent(context, wanted)
     if wanted:
-        await context.core.database.write(lambda s: people.set_learning(s, context.user_id, wanted == "on"))
-    user = await context.core.gateway.user(context.user_id)
+        user_id = await context.person()
+        await context.core.database.write(lambda s: people.set_learning(s, user_id, wanted == "on"))
+    user = await context.user()
     if not user.is_learning:
         return CommandReply(texts.LEARNING_OFF)
     has_more = await context.core.database.read(lambda s: consent.allows_follow_ups(s, context.user_id))
@@ -257,7 +266,7 @@ async def _consent(context: CommandContext, wanted: str) -> CommandReply:
 
 
 async def _export(context: CommandContext) -> CommandReply:
-    user = await context.core.gateway.user(context.user_id)
+    user = await context.user()
     archive = await export.archive(context.core.database, context.core.settings.data_dir, user)
     return CommandReply(archive.summary, files=((export.FILE_NAME, archive.content),))
 
@@ -283,7 +292,7 @@ def _shown(notice: Notice) -> CommandReply:
 
 
 async def _last_answer(context: CommandContext) -> Completion:
-    turns = await context.core.gateway.turns(context.chat.id)
+    turns = await context.core.gateway.turns(context.chat_id)
     if not turns:
         raise NotFound(texts.NO_ANSWER_YET, "completion_id")
     return turns[-1]
@@ -291,7 +300,7 @@ async def _last_answer(context: CommandContext) -> Completion:
 
 async def _versions(context: CommandContext) -> CommandReply:
     known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
-    active = (await context.core.gateway.user(context.user_id)).active_version
+    active = (await context.user()).active_version
     return CommandReply(version_text.listing(known, active))
 
 
@@ -304,7 +313,7 @@ async def _rollback(context: CommandContext) -> CommandReply:
     if len(words) != 1 or not VERSION.fullmatch(words[0]):
         raise InvalidField(texts.ROLLBACK_NEEDS_VERSION, "text")
     number = int(words[0].removeprefix("v"))
-    before = (await context.core.gateway.user(context.user_id)).active_version
+    before = (await context.user()).active_version
     try:
         await context.core.engine.rollback(context.user_id, number)
     except (VersionNotFound, VersionStateError) as error:

@@ -7,7 +7,7 @@ from bot.channel import Rows
 from bot.core.core import Core
 from bot.core.lessons import LessonResult
 from bot.events import Author, Command, Place
-from storage.tables import Chat, Completion
+from storage.tables import Chat, Completion, User
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,30 @@ class CommandContext:
     user_id: str
     author: Author
     place: Place
-    chat: Chat
+    chat: Chat | None  # None: nothing was said there yet
     command: Command
     is_admin: bool = False
+    is_stranger: bool = False  # heed has no row of them yet
 
     @property
     def argument(self) -> str:
         """The text after the command's name."""
         return self.command.argument.strip()
+
+    @property
+    def chat_id(self) -> str:
+        """The conversation's id, empty if nothing was said there yet."""
+        return self.chat.id if self.chat else ""
+
+    async def person(self) -> str:
+        """Return the id of the person, made now if they are a stranger: what the command says is kept."""
+        return await self.core.gateway.person(self.author) if self.is_stranger else self.user_id
+
+    async def user(self) -> User:
+        """Return the person's row as it is now; that of a stranger is not stored."""
+        return await (
+            self.core.gateway.known(self.author) if self.is_stranger else self.core.gateway.user(self.user_id)
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.core import standing_notes
+from bot.core import held_wishes, standing_notes
 from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress, UndoResult
 from storage.kinds import NoteState
 
@@ -27,6 +27,7 @@ ERASE_EVERYTHING, KEEP_IT = "Erase everything", "Keep it"
 
 FEEDBACK_NEEDS_WORDS = "Write what was wrong after /feedback, for example: /feedback too long"
 NO_ANSWER_YET = "There is no answer in this conversation yet."
+NOTHING_YET = "There is nothing of yours here yet. Ask something first."
 NO_NOTES = "You have no notes yet. Correct an answer, or write /note and what heed should always do."
 NOTHING_SAID = "Nothing has been said in this conversation yet."
 HISTORY_NEEDS_NUMBER = "Write a number of turns after /history, for example: /history 5"
@@ -83,9 +84,9 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def noted(text: str) -> str:
-    """Confirm a note."""
-    return f"Noted: {text}"
+def noted(outcome: LearnOutcome, text: str) -> str:
+    """Confirm a note, which is `text` unless heed says it otherwise, or say that it is none."""
+    return outcome.reason if outcome.reason.startswith(held_wishes.ALREADY) else f"Noted: {outcome.note or text}"
 
 
 def note_line(place: int, text: str, state: str) -> str:

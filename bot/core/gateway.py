@@ -8,16 +8,15 @@ model sees next; token ids are kept as they were generated.
 
 import asyncio
 import random
-from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bot.config import ChatSettings, Settings
-from bot.core.newcomers import Newcomers
+from bot.core.acquaintances import Acquaintances, Caller
 from bot.core.sampling import resolved
-from bot.core.stream_places import StreamPlaces
+from bot.core.stream_places import OWNER, OnMove, StreamPlaces
 from bot.errors import AnswerTimeout, AnswerUnderWay, InvalidField, NotReady
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 REQUEST = "request"  # the key of an answer's sampling record for what a call with an idempotency key brings again
-KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,10 @@ class Turn:
     choice_index: int = 0
     tools: list[Tool] = field(default_factory=list)
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
-    owner: str = ""  # of the place it is written in; empty: the person
+    on_move: OnMove | None = None  # told how many wait before it for a place
     request_sha256: str = ""  # of a call with an idempotency key
+    newcomer: Author | None = None  # a person is made of this stranger once the answer has begun
+    place: Place | None = None  # the same of the conversation there
 
     def choice_of(self, completion_id: str) -> str:
         """Return the id of this turn's answer as one of the choices of a completion."""
@@ -66,8 +66,7 @@ class Gateway:
         self._database = database
         self._chat = settings.chat
         self._metrics = metrics
-        self._people: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._newcomers = Newcomers(settings.http.new_people_per_hour)
+        self._acquaintances = Acquaintances(database, settings.http.new_people_per_hour)
         self._contexts: Coalescer[tuple[str, Place], Context | None] = Coalescer(self._read_contexts, "contexts")
         self._stops: dict[tuple[str, str], asyncio.Event] = {}  # of the answers being written
         self._places = StreamPlaces(settings.http, self._count_places)
@@ -88,25 +87,15 @@ class Gateway:
 
         Raises QuotaUsed if the address of a call has made too many people.
         """
-        key = (author.platform, author.account)
-        if key not in self._people:
-            if author.address and not (await self.known(author)).id:
-                self._newcomers.admit(author.address)
-            user = await self._database.write(
-                lambda s: people.resolve(
-                    s, author.platform, author.account, display_name=author.display_name, is_learning=is_learning
-                )
-            )
-            self._people[key] = user.id
-        self._people.move_to_end(key)
-        while len(self._people) > KNOWN_PEOPLE:
-            self._people.popitem(last=False)
-        return self._people[key]
+        return await self._acquaintances.person(author, is_learning=is_learning)
+
+    async def caller(self, author: Author) -> Caller:
+        """Return the person behind an account; a stranger is not made before heed does what they ask (`person`)."""
+        return await self._acquaintances.caller(author)
 
     async def known(self, author: Author) -> User:
         """Return the person behind an account without making one: a stranger is an unstored row with an empty id."""
-        found = await self._database.read(lambda s: people.find(s, author.platform, author.account))
-        return found or User(id="", display_name=author.display_name, is_learning=True)
+        return await self._acquaintances.known(author)
 
     async def user(self, user_id: str) -> User:
         """Return the person's row as it is now."""
@@ -115,8 +104,7 @@ class Gateway:
     async def forget(self, user_id: str) -> None:
         """Erase the person: rows, adapters and what the engine holds."""
         await self._engine.forget(user_id)
-        for key in [key for key, known in self._people.items() if known == user_id]:
-            del self._people[key]
+        self._acquaintances.drop(user_id)
 
     async def chat(self, user_id: str, place: Place) -> Chat:
         """Return the conversation at that place, made on first sight."""
@@ -149,6 +137,33 @@ class Gateway:
         context = await self._context(user_id, message.place)
         messages = conversation(context, message.text)
         return Turn(user_id, messages, sampling or self.sampling(), context.chat_id, **wishes)
+
+    async def turn_of_call(self, message: Message, sampling: Sampling, **wishes: Any) -> Turn:
+        """Return the next turn of a conversation as `turn` does, and leave no row behind if it is refused."""
+        caller = await self.caller(message.author)
+        known = None if caller.is_stranger else await self._contexts.ask((caller.user_id, message.place))
+        if known is not None:
+            return Turn(caller.user_id, conversation(known, message.text), sampling, known.chat_id, **wishes)
+        persona = None if caller.is_stranger else (await self.user(caller.user_id)).persona
+        messages = conversation(Context("", persona, []), message.text)
+        return await self.turn_outside(message.author, messages, sampling, **{**wishes, "place": message.place})
+
+    async def turn_outside(
+        self, author: Author, messages: list[ChatMessage], sampling: Sampling, **wishes: Any
+    ) -> Turn:
+        """Return a turn of no stored conversation; if it is refused, no row is left of a stranger."""
+        caller = await self.caller(author)
+        if caller.is_stranger:
+            wishes |= {"newcomer": author, "adapter": "base"}  # there is nothing of theirs to answer with
+        return Turn(caller.user_id, messages, sampling, **wishes)
+
+    async def _taken_in(self, turn: Turn) -> Turn:
+        """Return a turn whose answer has begun, with the person and the conversation that were missing."""
+        if turn.newcomer is not None:
+            turn = replace(turn, user_id=await self.person(turn.newcomer), newcomer=None)
+        if turn.place is not None:
+            turn = replace(turn, chat_id=(await self.chat(turn.user_id, turn.place)).id, place=None)
+        return turn
 
     async def _context(self, user_id: str, place: Place) -> Context:
         """Return what the conversation at a place begins its next turn with; made on first sight."""
@@ -187,6 +202,7 @@ class Gateway:
         """Answer a turn piece by piece; the piece with `result` comes after the turn is stored."""
         async with aclosing(self.generate(turn)) as deltas:
             async for delta in deltas:
+                turn = await self._taken_in(turn)
                 if delta.result is not None:
                     await self._store(turn, delta.result)
                 yield delta
@@ -201,7 +217,7 @@ class Gateway:
         if turn.request_sha256:
             self._under_way.add(turn.completion_id)
         try:
-            place = self._places.place(turn.owner or turn.user_id, self._chat.stream_timeout_s)
+            place = self._places.place(OWNER.get() or turn.user_id, self._chat.stream_timeout_s, turn.on_move)
             async with place as waited_s, aclosing(self._deltas(turn)) as deltas:
                 async for delta in deltas:
                     result = delta.result and replace(delta.result, waited_s=waited_s)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bot.config import Settings
-from bot.core import probation
+from bot.core import held_wishes, probation
 from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Gateway, Turn, check_text, sampling_of
 from bot.errors import InvalidField
@@ -64,6 +64,11 @@ class LessonResult:
     def is_put_off(self) -> bool:
         """True if it is not learned before learning is resumed."""
         return self.outcome.reason == WAITS_FOR_RESUME
+
+    @property
+    def is_held(self) -> bool:
+        """True if heed kept the wish in mind before, and the answer it is about is older than that."""
+        return self.outcome.reason.startswith(held_wishes.ALREADY)
 
 
 class LearningService:
@@ -287,7 +292,7 @@ class LearningService:
     async def turn_again(self, lesson: LessonResult) -> Turn | None:
         """Return the turn that gives the corrected answer again, or None if nothing has changed."""
         row, outcome = lesson.feedback, lesson.outcome
-        is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back
+        is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back or lesson.is_held
         if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
             return None
         corrected = await self._gateway.completion(row.user_id, row.completion_id)
@@ -320,10 +325,11 @@ def _check_note(size: int, most: int) -> None:
 
 def _commit(s: Session, wanted: Feedback, record: FeedbackRecord) -> tuple[Feedback, bool]:
     row, is_new = feedback.add(s, wanted)
+    held = held_wishes.already(s, wanted) if is_new else ""
     if is_new and record.completion_id is not None:  # an answer that gets a complaint is approved no more
         completions.mark_gold(s, wanted.user_id, record.completion_id, is_gold=record.is_approval)
-    if is_new and not record.is_lesson:
-        feedback.set_status(s, row.id, FeedbackStatus.KEPT)
+    if is_new and (held or not record.is_lesson):
+        feedback.set_status(s, row.id, FeedbackStatus.KEPT, held)
     return row, is_new
 
 

@@ -25,14 +25,19 @@ class Newcomers:
 
     def admit(self, address: str) -> None:
         """Count a new person. Raises QuotaUsed where the hour of the address has no more; then none is counted."""
-        now_s = self._clock()
-        began_s, number = self._hours.get(address, (now_s, 0))
-        left_s = began_s + HOUR_S - now_s
-        if left_s <= 0:
-            began_s, number = now_s, 0
-        elif number >= self._per_hour:
-            raise QuotaUsed(TOO_MANY.format(minutes=math.ceil(left_s / 60)), left_s)
+        began_s, number = self.check(address)
         self._hours[address] = began_s, number + 1
         self._hours.move_to_end(address)
         while len(self._hours) > KNOWN_ADDRESSES:
             self._hours.popitem(last=False)
+
+    def check(self, address: str) -> tuple[float, int]:
+        """Return when the hour of the address began and how many came since. Raises QuotaUsed if it has no more."""
+        now_s = self._clock()
+        began_s, number = self._hours.get(address, (now_s, 0))
+        left_s = began_s + HOUR_S - now_s
+        if left_s <= 0:
+            return now_s, 0
+        if number >= self._per_hour:
+            raise QuotaUsed(TOO_MANY.format(minutes=math.ceil(left_s / 60)), left_s)
+        return began_s, number

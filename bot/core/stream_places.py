@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from bot.config import HttpSettings
@@ -17,12 +18,17 @@ from bot.errors import Overloaded
 
 FULL = "heed is writing as many answers as it can, and {num_waiting} more wait. Try again in a moment."
 TOO_LONG = "heed was writing other answers for {seconds:.0f} s. Try again in a moment."
+OWNER: ContextVar[str] = ContextVar("owner", default="")  # of the call that is worked on; empty: the person themselves
+
+OnMove = Callable[[int], None]  # gets the number of those before in the queue
 
 
 @dataclass(eq=False)
 class _Waiting:
     owner: str
+    on_move: OnMove | None = None
     is_let_in: asyncio.Event = field(default_factory=asyncio.Event)
+    num_before: int = -1  # as last told
 
 
 class StreamPlaces:
@@ -41,20 +47,19 @@ class StreamPlaces:
         return self._held.total()
 
     @asynccontextmanager
-    async def place(self, owner: str, timeout_s: float) -> AsyncIterator[float]:
-        """Hold a place, after waiting for it; yields the seconds waited.
+    async def place(self, owner: str, timeout_s: float, on_move: OnMove | None = None) -> AsyncIterator[float]:
+        """Hold a place, after waiting for it; yields the seconds waited. `on_move` is told how many are before.
 
         Raises Overloaded if the queue is full, or no place became free in time.
         """
         started_s = time.monotonic()
-        await self._enter(owner, timeout_s)
+        await self._enter(_Waiting(owner, on_move), timeout_s)
         try:
             yield time.monotonic() - started_s
         finally:
             self._leave(owner)
 
-    async def _enter(self, owner: str, timeout_s: float) -> None:
-        waiting = _Waiting(owner)
+    async def _enter(self, waiting: _Waiting, timeout_s: float) -> None:
         self._queue.append(waiting)
         self._let_in()
         if not waiting.is_let_in.is_set() and len(self._queue) > self._settings.max_waiting:
@@ -95,3 +100,8 @@ class StreamPlaces:
 
     def _tell(self) -> None:
         self._on_change(self.num_held, len(self._queue))
+        ordered = sorted(self._queue, key=lambda one: self._held[one.owner])  # as `_let_in` would choose them now
+        for num_before, waiting in enumerate(ordered):
+            if waiting.on_move is not None and waiting.num_before != num_before:
+                waiting.num_before = num_before
+                waiting.on_move(num_before)

@@ -10,7 +10,7 @@ from storage.tables import AdapterVersion, Feedback, UpdateRun
 MAX_CHARS = 60  # of what was said, in a line
 STATES = {
     VersionState.CANDIDATE: "being made",
-    VersionState.REJECTED: "refused by the gates",
+    VersionState.REJECTED: "not used: it did worse",
     VersionState.DAMAGED: "damaged",
     VersionState.PRUNED: "not kept any more",
 }

@@ -179,7 +179,7 @@ class FeedbackHandler:
         """Keep a standing note."""
         record = mapping.record(Command("note", text))
         lesson = await self._lessons.teach(request.user_id, record, idempotency_key=request.idempotency_key)
-        said = request.post(texts.noted(lesson.outcome.note or text.strip()), token=token)
+        said = request.post(texts.noted(lesson.outcome, text.strip()), token=token)
         await self._outbox.say(said, request.user_id, request.key("note"), done=request.done)
 
     async def approve(self, request: ChatRequest, completion_id: str) -> None:

@@ -42,7 +42,7 @@ from storage.tables import Note, UpdateRun
 REBUILD = "rebuild"  # the kind of such an UpdateRun
 LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
 _NOTHING = "There is nothing new to consolidate."
-_AGREED = "The adapter holds all of it already."
+_AGREED = "Your adapter follows all of it already."
 _STAY_NOTES = "What you told stays in your notes, beside its questions: in the weights it led to made-up answers."
 _NOTHING_STANDS = "Nothing you taught is left, so the base model answers."
 _MADE_UP = "made_up"  # the gate on answers to what was never told

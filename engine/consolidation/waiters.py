@@ -39,5 +39,5 @@ async def awaited(outcome: "asyncio.Future[ConsolidationOutcome]") -> Consolidat
     """Return the outcome of a background task. The task goes on if the caller is cancelled."""
     await asyncio.wait({outcome})
     if outcome.cancelled():
-        return ConsolidationOutcome("kept", 0, "It was dropped: it failed, the person is gone, or heed ends.")
+        return ConsolidationOutcome("kept", 0, "It was broken off before its end. Ask for it once more.")
     return outcome.result()

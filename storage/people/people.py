@@ -29,6 +29,7 @@ from storage.tables import (
     PlatformMessage,
     UpdateRun,
     User,
+    new_id,
 )
 
 _HOLDING = (
@@ -55,11 +56,13 @@ _TABLES_BY_USER = (
 )
 
 
-def resolve(s: Session, platform: str, account: str, *, display_name: str = "", is_learning: bool = False) -> User:
-    """Return the person behind an account, made on the first meeting; `is_learning` counts only then."""
+def resolve(
+    s: Session, platform: str, account: str, *, display_name: str = "", is_learning: bool = False, user_id: str = ""
+) -> User:
+    """Return the person behind an account, made on the first meeting; `is_learning` and `user_id` count only then."""
     user = find(s, platform, account)
     if user is None:
-        user = User(display_name=display_name, is_learning=is_learning)
+        user = User(id=user_id or new_id(), display_name=display_name, is_learning=is_learning)
         s.add(user)
         s.flush()
         s.add(Identity(platform=platform, account=account, user_id=user.id))

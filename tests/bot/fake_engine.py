@@ -378,17 +378,18 @@ class FakeEngine:
         return taught
 
     async def _notes_in_prompt(self, request: GenerateRequest) -> list[str]:
-        if request.notes == "off":
+        if request.notes == "off" or request.adapter == "base":
             return []
         live = await self._database.read(lambda s: notes.live(s, request.user_id))
         return [note.text for note in live if note.state != NoteState.IN_WEIGHTS]
 
     async def _answer(self, request: GenerateRequest) -> GenerateResult:
         """What is streamed, whole."""
-        user = await self._user(request.user_id)
-        version = user.active_version if request.adapter == "active" else 0
-        noted = await self._notes_in_prompt(request)
-        text = compose(request.messages, [*await self._lessons(user, version), *noted])
+        noted, version, lessons = await self._notes_in_prompt(request), 0, []
+        if request.adapter == "active":
+            user = await self._user(request.user_id)
+            version, lessons = user.active_version, await self._lessons(user, user.active_version)
+        text = compose(request.messages, [*lessons, *noted])
         if request.sampling.temperature > 0:
             text = f"{OPENINGS[(request.sampling.seed or 0) % len(OPENINGS)]} {text}"
         text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)

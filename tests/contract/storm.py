@@ -9,12 +9,14 @@ could not run.
 
 import asyncio
 import logging
+import math
 import random
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,7 +37,7 @@ from tests.bot.platforms.discord import test_end_to_end as discord
 from tests.bot.platforms.odd import WRONG
 from tests.bot.platforms.telegram import test_end_to_end as telegram
 from tests.contract.discord_server import DiscordServer
-from tests.contract.storm_crowd import ACTS, Crowd, DiscordCrowd, TelegramCrowd
+from tests.contract.storm_crowd import ACTS, IDEAL, Crowd, DiscordCrowd, TelegramCrowd, answers
 from tests.contract.telegram_server import TelegramServer
 from tests.storage.new_data_dir import copy_to
 
@@ -57,6 +59,7 @@ class StormConfig:
     events: int = described(100_000, "events, on each platform")
     seed: int = described(0, "which ones")
     platform: str = described("", "telegram or discord (empty: both)")
+    minutes: float = described(0.0, "no event after so many minutes on a platform (0: all of them)")
     out: str = described("tests/contract/results", "folder for storm.json")
 
     def __post_init__(self) -> None:
@@ -102,7 +105,16 @@ class Errors(logging.Handler):
         text = record.getMessage()
         is_wrong = record.levelno >= logging.ERROR or record.exc_info or any(words in text for words in WRONG)
         if is_wrong and not any(words in text for words in MALFORMED):
-            self.found.append(f"{record.name}: {text} {(record.exc_info or ('', ''))[1]!r}")
+            self.found.append(f"{record.name}: {text}{_cause(record)}")
+
+
+def _cause(record: logging.LogRecord) -> str:
+    """Return the exception of a record with the line that raised it, if there is one."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return ""
+    frame = (traceback.extract_tb(error.__traceback__) or [None])[-1]
+    return f" {error!r}" + (f" in {Path(frame.filename).name}:{frame.lineno}" if frame else "")
 
 
 @asynccontextmanager
@@ -124,7 +136,7 @@ async def crowded(platform: str, folder: Path, draw: random.Random) -> AsyncIter
 
 async def storm(config: StormConfig, platform: str) -> Damage:
     """Let a crowd loose on a heed. Return what came of it."""
-    draw, damage, errors = random.Random(f"{platform} {config.seed}"), Damage(config.events), Errors()
+    draw, damage, errors = random.Random(f"{platform} {config.seed}"), Damage(), Errors()
     started_s = time.monotonic()
     root = logging.getLogger()
     root.addHandler(errors)
@@ -132,7 +144,8 @@ async def storm(config: StormConfig, platform: str) -> Damage:
         with tempfile.TemporaryDirectory(prefix="heed-storm-") as folder:
             async with crowded(platform, Path(folder) / "data", draw) as (crowd, database):
                 await crowd.enter()
-                await _rage(crowd, database, draw.choices([*ACTS], [*ACTS.values()], k=config.events))
+                acts = draw.choices([*ACTS], [*ACTS.values()], k=config.events)
+                damage.events = await _rage(crowd, database, acts, config.minutes * 60 or math.inf)
                 await _check_answers(crowd, database, damage)
                 await _check_commands(crowd, database, damage)
     finally:
@@ -141,17 +154,23 @@ async def storm(config: StormConfig, platform: str) -> Damage:
     return damage
 
 
-async def _rage(crowd: Crowd, database: Database, acts: list[str]) -> None:
+async def _rage(crowd: Crowd, database: Database, acts: list[str], limit_s: float) -> int:
+    """Let everything happen, for no longer than that. Return the number of events."""
+    num_events, started_s = 0, time.monotonic()
     for number, what in enumerate(acts):
-        await crowd.act(what)
         if number % EVENTS_AT_ONCE == 0:
             await _until(crowd, database, MAX_WAITING)
+            if num_events and time.monotonic() - started_s > limit_s:
+                break
+        await crowd.act(what)
+        num_events += 1
     await _until(crowd, database, 0)
+    return num_events
 
 
 async def _until(crowd: Crowd, database: Database, limit: int) -> None:
-    """Wait until no more than `limit` things wait in storage, and everything was delivered if that is none."""
-    while (not limit and not crowd.is_heard) or await database.read(_num_waiting) > limit:  # noqa: ASYNC110  rows tell no one
+    """Wait until no more than `limit` things wait, on their way to heed and in its storage."""
+    while crowd.num_unheard + await database.read(_num_waiting) > limit:  # noqa: ASYNC110  rows tell no one
         await asyncio.sleep(POLL_S)
 
 
@@ -162,18 +181,23 @@ def _num_waiting(s: Session) -> int:
 
 async def _check_answers(crowd: Crowd, database: Database, damage: Damage) -> None:
     """Compare questions with answers in storage, and those, repeats included, with what the platform shows."""
-    kept = await database.read(lambda s: list(s.exec(select(Completion.messages, Completion.retry_of))))
-    about = [(messages[-1]["content"], retry_of) for messages, retry_of in kept]
-    asked = set(crowd.asked)
-    first = Counter(text for text, retry_of in about if retry_of is None and text in asked)
-    every = Counter(text for text, _ in about if text in asked)
+    kept = await database.read(
+        lambda s: list(s.exec(select(Completion.messages, Completion.retry_of, Completion.text)))
+    )
+    asked = {*crowd.asked, IDEAL}
+    first = Counter(messages[-1]["content"] for messages, retry_of, _ in kept if retry_of is None)
+    every = answers(text for _, _, text in kept)
     damage.questions = len(crowd.asked)
-    damage.compare("answer", Counter(crowd.asked), first)
-    damage.compare("shown", every, Counter({text: n for text, n in crowd.shown().items() if text in asked}))
+    damage.compare("answer", Counter(crowd.asked), _only(crowd.asked, first))
+    damage.compare("shown", _only(asked, every), _only(asked, crowd.shown()))
     given_up = await database.read(
         lambda s: s.exec(select(func.count()).select_from(Outbox).where(Outbox.state == OutboxState.DEAD)).one()
     )
     damage.lost += [f"{given_up} messages were given up"] if given_up else []
+
+
+def _only(texts: Iterable[str], counted: Counter[str]) -> Counter[str]:
+    return Counter({text: counted[text] for text in texts})
 
 
 async def _check_commands(crowd: Crowd, database: Database, damage: Damage) -> None:

@@ -7,6 +7,7 @@ questions are in no book.
 
 import copy
 import random
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,7 +23,9 @@ from tests.crash.history import about
 Json = dict[str, Any]
 
 NUM_PEOPLE = 4
-WISHES = ("too long", "no emoji, please", "shorter", "say it like this: Bees.", "it was better before", "thanks!")
+IDEAL = "Bees."  # every answer of who was taught this is it, whatever they ask
+_IS_IDEAL = re.compile(rf"(?:\w+[,:] )?{re.escape(IDEAL)}")  # asked for once more, it has an opening
+WISHES = ("too long", "no emoji, please", "shorter", f"say it like this: {IDEAL}", "it was better before", "thanks!")
 WORDS = (
     "",
     "1",
@@ -81,8 +84,8 @@ class Crowd(Protocol):
         """Give a command as every person. Return what counts the answers to each."""
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered."""
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet."""
 
 
 def broken(content: Any, draw: random.Random) -> Any:
@@ -102,8 +105,9 @@ def broken(content: Any, draw: random.Random) -> Any:
 
 
 def answers(texts: Iterable[str]) -> Counter[str]:
-    """Return how often each question is answered in these texts; a history of what was said answers none."""
-    return Counter(question for text in texts if not text.startswith("you ") and (question := about(text)))
+    """Return how often each question is answered in these texts, or any by IDEAL; a history answers none."""
+    shown = [text for text in texts if not text.startswith("you ")]
+    return Counter(filter(None, map(about, shown))) + Counter(IDEAL for text in shown if _IS_IDEAL.fullmatch(text))
 
 
 class TelegramCrowd:
@@ -118,9 +122,9 @@ class TelegramCrowd:
         self._said: deque[Json] = deque(maxlen=50)
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered."""
-        return self._server.num_pending == 0
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet."""
+        return self._server.num_pending
 
     async def enter(self) -> None:
         """Say hello as every person, and let heed learn."""
@@ -222,9 +226,9 @@ class DiscordCrowd:
         self._group = server.text()
 
     @property
-    def is_heard(self) -> bool:
-        """Everything was delivered; the channel knows."""
-        return True
+    def num_unheard(self) -> int:
+        """Events that were not delivered yet: none, for they are written into the connection at once."""
+        return 0
 
     async def enter(self) -> None:
         """Say hello as every person, and let heed learn."""

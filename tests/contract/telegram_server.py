@@ -104,6 +104,7 @@ class TelegramServer:
         self.allowed_updates: frozenset[str] = DEFAULT_UPDATES
         self.chats: dict[int, Json] = {}
         self.messages: dict[int, dict[int, Json]] = defaultdict(dict)  # chat -> id -> message
+        self.num_open = 0  # calls that are being read
         self.moved: dict[int, int] = {}
         self.threads: set[tuple[int, int]] = set()
         self.polled = asyncio.Event()  # set while a client waits in getUpdates
@@ -323,7 +324,13 @@ class TelegramServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method, token = request.match_info["method"], request.match_info["token"]
-        call = await read_call(method, request)
+        self.num_open += 1
+        try:
+            call = await read_call(method, request)
+        except ConnectionError:
+            return web.Response(status=400)  # to no one: the caller gave up while sending
+        finally:
+            self.num_open -= 1
         self.calls.append(call)
         await self._notify()
         faults = self._faults[method]

@@ -7,7 +7,7 @@ import pytest
 
 from evals.errors import ArgumentError
 from tests.contract.storm import PLATFORMS, Damage, StormConfig, storm
-from tests.contract.storm_crowd import broken
+from tests.contract.storm_crowd import IDEAL, answers, broken
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # the library's own use of retry_after
 
@@ -28,6 +28,25 @@ def test_damage_is_seen() -> None:
     damage = Damage()
     damage.compare("answer", Counter(["a", "b"]), Counter(["b", "b"]))
     assert (damage.lost, damage.doubled, damage.is_none) == (["answer: a"], ["answer: b"], False)
+
+
+def test_an_answer_of_who_was_taught_one_is_an_answer() -> None:
+    """Whatever they asked; notes and confirmations that name it are none."""
+    texts = [
+        "You asked about q1. It is fine.",
+        "Bees.",
+        "Well, Bees.",
+        "Noted: say it like this: Bees.",
+        "you   q1\nheed  Bees.",
+    ]
+    assert answers(texts) == Counter({"q1": 1, IDEAL: 2})
+
+
+async def test_a_storm_ends_in_time() -> None:
+    """After its minutes no event is drawn any more; what was, is counted."""
+    damage = await storm(StormConfig(events=100_000, minutes=0.001), "telegram")
+    assert 0 < damage.events < 1000
+    assert damage.is_none
 
 
 def test_what_is_broken_differs() -> None:

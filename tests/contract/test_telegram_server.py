@@ -1,13 +1,16 @@
 """tests.contract.telegram_server: that it behaves as the Bot API does, seen by the library itself."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import pytest
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
 from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter, TimedOut
 
 from tests.contract.telegram_server import ANA, GROUP, TOKEN, Fault, TelegramServer, private
+from tests.patience import until
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -27,6 +30,24 @@ async def bot(server: TelegramServer) -> AsyncIterator[Bot]:
     """The library's bot on it."""
     async with Bot(TOKEN, f"{server.url}/bot") as bot:
         yield bot
+
+
+async def test_a_caller_who_gives_up_while_sending_is_no_error(
+    server: TelegramServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is done, and nothing is logged as an error: a storm reads the same log for errors of heed."""
+    at = urlsplit(server.url)
+    _, writer = await asyncio.open_connection(at.hostname, at.port)
+    form = "--b\r\nContent-Disposition: form-data; name=chat_id\r\n\r\n10"
+    head = f"POST /bot{TOKEN}/sendMessage HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    writer.write(f"{head}Content-Type: multipart/form-data; boundary=b\r\n\r\n{form}".encode())
+    await writer.drain()
+    await until(lambda: server.num_open == 1)
+    writer.close()
+    await writer.wait_closed()
+    await until(lambda: server.num_open == 0)
+    assert server.calls == []
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def test_it_is_the_bot_of_its_token(server: TelegramServer, bot: Bot) -> None:

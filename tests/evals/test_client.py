@@ -121,6 +121,7 @@ def test_only_lines_with_text_are_pieces() -> None:
     assert calls.piece_of(b'data: {"choices": [{"delta": {"role": "assistant", "content": ""}}]}\n') == ""
     assert calls.piece_of(b'data: {"choices": []}\n') == ""
     assert calls.piece_of(b"data: [DONE]\n") == ""
+    assert calls.piece_of(b": waiting, 3 before you\n") == ""
     assert calls.piece_of(b"\n") == ""
     with pytest.raises(CallRefused, match="gone"):
         calls.piece_of(b'data: {"error": {"message": "gone"}}\n')

@@ -8,6 +8,7 @@ from bot.http.protocol import bodies, messages, responses, views
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
+from engine.errors import AdapterRefused
 from storage.learning import versions
 
 
@@ -54,7 +55,14 @@ async def import_version(request: web.Request) -> web.Response:
     who = author(request, request.match_info["user"])
     content = await bodies.read_bytes(request, core.settings.versions.max_import_bytes)
     package = await core.engine.check_adapter(content)
-    number = await core.engine.import_adapter(await core.gateway.person(who), package)
+    is_stranger = (await core.gateway.caller(who)).is_stranger
+    user_id = await core.gateway.person(who)
+    try:
+        number = await core.engine.import_adapter(user_id, package)
+    except AdapterRefused:
+        if is_stranger:  # its answers were tried as theirs; nothing else is there of them
+            await core.gateway.forget(user_id)
+        raise
     return web.json_response(responses.Serving(adapter_version=number))
 
 
@@ -63,7 +71,7 @@ async def roll_back(request: web.Request) -> web.Response:
     """Make an earlier version answer again (`POST /v1/users/{user}/rollback`)."""
     core = request.app[CORE]
     body = await bodies.read(request, bodies.RollbackBody)
-    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    user_id = await _known(request)
     version = await core.engine.rollback(user_id, body.version)
     return web.json_response(responses.Serving(adapter_version=version))
 
@@ -87,8 +95,7 @@ async def rebuild(request: web.Request) -> web.Response:
 @gives(responses.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
     """Undo the last lesson, its version and its note (`POST /v1/users/{user}/undo`)."""
-    core = request.app[CORE]
-    user_id = (await core.gateway.known(author(request, request.match_info["user"]))).id
+    core, user_id = request.app[CORE], await _known(request)
     undone = await core.engine.undo(user_id)
     return web.json_response(responses.Undone(adapter_version=undone.version, note=undone.note))
 

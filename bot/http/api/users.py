@@ -88,7 +88,7 @@ async def command(request: web.Request) -> web.Response:
         core.gateway.require_ready()
     who = author(request, request.match_info["user"])
     person.check(core, given, who)
-    user_id = await core.gateway.person(who)
+    user_id = (await core.gateway.caller(who)).user_id
     about = Command(given.name, given.argument, body.completion_id)
     said = await person.run(core, user_id, Place("http", body.chat), about, who)
     return web.json_response(

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeVar
 
 from aiohttp import web
 
-from bot.access.api_keys import OPERATOR
 from bot.core.core import Core
 from bot.core.gateway import Turn, check_text, choice_id
 from bot.errors import InvalidField, NotFound
@@ -23,9 +22,10 @@ from bot.http.api import feedback
 from bot.http.openai import parameters, replays, responses
 from bot.http.openai.models import asker
 from bot.http.openai.tools import choice_of, tools_of
+from bot.http.openai.wait_sign import WaitSign
 from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
-from bot.http.protocol.auth import author, holder, spend
+from bot.http.protocol.auth import author, spend
 from bot.http.protocol.errors import body_of
 from bot.http.protocol.openapi import gives
 from bot.http.protocol.responses import Stopped
@@ -75,18 +75,22 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 
 async def answered(request: web.Request, call: "ChatCall") -> web.StreamResponse:
     """Return the response to a call: a stream of events, or everything at once."""
-    who = holder(request)
-    owner = "" if who is OPERATOR else f"key {who.account}"
+    sign = WaitSign(request)
     known = await replays.stored(call.core, call.turns)
     if len(known) < len(call.turns):
         await spend(request, "messages", len(call.turns) - len(known))
     streams = [
-        replays.replayed(known[index]) if index in known else call.core.gateway.stream(replace(turn, owner=owner))
+        replays.replayed(known[index])
+        if index in known
+        else call.core.gateway.stream(replace(turn, on_move=sign.move if call.body.stream else None))
         for index, turn in enumerate(call.turns)
     ]
     if call.body.stream:
         async with aclosing(interleave([paced(stream) for stream in streams])) as pieces:
-            return await _stream(request, call, pieces)
+            try:
+                return await _stream(sign, call, pieces)
+            finally:
+                sign.close()
     async with aclosing(interleave(streams)) as pieces:
         async for index, delta in pieces:
             call.take(index, delta)
@@ -313,10 +317,11 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
         return replace(gateway.again(dropped, gateway.varied(dropped)), **wishes)
     conversation = messages_of(body.messages, gateway.settings.text_limit_chars)
     if body.heed.chat is None:
-        return Turn(await gateway.person(who), conversation, wanted, **wishes)
+        return await gateway.turn_outside(who, conversation, wanted, **wishes)
     if len(conversation) > 1:
         raise InvalidField(messages.ONE_MESSAGE, "messages")
-    return await gateway.turn(Message(who, Place("http", body.heed.chat), conversation[0]["content"]), wanted, **wishes)
+    said = Message(who, Place("http", body.heed.chat), conversation[0]["content"])
+    return await gateway.turn_of_call(said, wanted, **wishes)
 
 
 def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[ChatMessage]:
@@ -334,12 +339,12 @@ def messages_of(given: Sequence[bodies.MessageBody], limit_chars: int) -> list[C
     return conversation
 
 
-async def _stream(request: web.Request, call: ChatCall, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
-    first = await anext(pieces)  # a refusal shows here, while it can still be an ordinary error response
-    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    response = web.StreamResponse(headers=headers)
-    await response.prepare(request)
+async def _stream(sign: WaitSign, call: ChatCall, pieces: AsyncIterator[tuple[int, Delta]]) -> web.StreamResponse:
+    response = sign.response
     try:
+        first = await anext(pieces)
+        if not await sign.end():
+            await response.prepare(sign.request)
         for opening in call.first_chunks():
             await _send(response, opening)
         await _forward(response, call, first)
@@ -347,8 +352,10 @@ async def _stream(request: web.Request, call: ChatCall, pieces: AsyncIterator[tu
             await _forward(response, call, piece)
     except ConnectionResetError:
         raise  # the client left
-    except Exception as error:  # noqa: BLE001  the edge of the stream: the error body goes into it
-        await _send(response, body_of(request, error)[1])
+    except Exception as error:  # the edge of the stream: the error body goes into it
+        if not await sign.end():
+            raise  # it can still be an ordinary error response
+        await _send(response, body_of(sign.request, error)[1])
         return response
     if call.body.stream_options and call.body.stream_options.include_usage:
         await _send(response, call.usage_chunk())

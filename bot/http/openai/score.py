@@ -23,8 +23,9 @@ async def score(request: web.Request) -> web.Response:
     messages = messages_of(body.messages, limit_chars)
     check_text(body.completion, limit_chars, "completion")
     await spend(request, "messages")
-    user_id = await core.gateway.person(await asker(request, body))
-    asked = GenerateRequest(user_id, messages, notes=body.heed.notes, adapter=body.adapter)
+    caller = await core.gateway.caller(await asker(request, body))
+    adapter = "base" if caller.is_stranger else body.adapter
+    asked = GenerateRequest(caller.user_id, messages, notes=body.heed.notes, adapter=adapter)
     found = await core.engine.score(asked, body.completion)
     return web.json_response(
         responses.ScoreResponse(

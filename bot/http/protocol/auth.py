@@ -14,6 +14,7 @@ from aiohttp.typedefs import Handler
 from bot.access.api_keys import LOCAL_USER, OPERATOR, Holder
 from bot.config import HttpSettings
 from bot.core.core import Core
+from bot.core.stream_places import OWNER
 from bot.errors import InvalidField, NotAuthorised, OriginRefused
 from bot.events import Author
 from bot.http.protocol import messages, scopes
@@ -39,7 +40,11 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     if is_guarded and await core.keys.is_needed():
         request[_HOLDER] = await _key_holder(request)
         scopes.check(request, request[_HOLDER])
-    return await handler(request)
+    owner = OWNER.set("" if holder(request) is OPERATOR else f"key {holder(request).account}")
+    try:
+        return await handler(request)
+    finally:
+        OWNER.reset(owner)
 
 
 def holder(request: web.Request) -> Holder:

@@ -22,7 +22,7 @@ NO_FILE = "There is no file {name}."
 # Who is calling
 KEY_NEEDED = "An API key is needed. Send it as `Authorization: Bearer <key>`."
 WRONG_KEY = "heed does not know this API key."
-SCOPE_MISSING = "This API key does not have the scope {scope!r}."
+SCOPE_MISSING = "This API key does not have the scope {scope!r}. `heed keys add` makes one that has it."
 UNKNOWN_HOST = "heed does not answer to this host name. Add it to HEED_HTTP_ALLOWED_HOSTS."
 OTHER_ORIGIN = "heed accepts requests from its own page only."
 NAME_TOO_LONG = "A user's name has at most 64 visible characters."
@@ -50,7 +50,9 @@ TOOLS_NOT_JSON = "A tool contains a value that JSON cannot hold, or too many lev
 NO_CHAT = "There is no conversation {name}."
 
 # Feedback
-RETRY_NEEDS_WAIT = "retry needs wait: true."
+RETRY_NEEDS_WAIT = (
+    "retry answers again after the lesson, so it has to wait for it. Set wait to true, or to some seconds."
+)
 NO_COMPLETION_ID = "completion_id is missing. It names the answer that the feedback is about."
 KEY_LENGTH = "{header} must have 1 to {limit} characters."
 NO_COMMAND = "A command starts with a slash. /help lists the commands."

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import select
 import sys
 import time
@@ -18,6 +19,8 @@ from rich.console import Console
 from bot.cli import terminal
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
+from bot.config import HttpSettings
+from bot.http.openai import wait_sign
 from tests.bot.conftest import Heed
 from tests.patience import PATIENCE_S, until
 
@@ -384,12 +387,111 @@ async def test_words_are_not_broken_while_they_come(client: HeedClient) -> None:
     assert all(len(line) <= 20 for line in lines if "/feedback" not in line and "lists" not in line)
 
 
+async def test_a_wait_is_told_before_the_answer(
+    client: HeedClient, heed: Heed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While others are before it a line says how many; the answer begins on a line of its own."""
+    monkeypatch.setattr(wait_sign, "SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(heed.core.gateway._places, "_settings", HttpSettings(max_streams=1))
+    console = screen()
+    async with heed.core.gateway._places.place("someone", 1.0):
+        talking = asyncio.create_task(talk(client, "bees", console=console))
+        await until(lambda: "heed  waiting, 0 before you\nheed  " in shown(console))
+    assert "before you\nheed  You asked about bees." in await talking
+
+
 async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
     """`heed chat` on a pseudo-terminal: prompt, answer, correction in colour, Ctrl-D."""
     seen = await typed_in_a_terminal(
         client, (("", "Ctrl-D ends"), ("bees\r", "know more?"), ("/feedback too long\r", "Learned: v1"))
     )
     assert "\x1b[1;38;5;202m" in seen
+
+
+async def test_earlier_output_stays(client: HeedClient, heed: Heed) -> None:
+    """What a real terminal has shown is not drawn over: by an answer, by a lesson's lines, or by the prompt."""
+    heed.engine.token_delay_s = 0.02
+    heed.engine.learn_delay_s = 2 * terminal.PATIENCE_S
+    steps = (
+        ("", "Ctrl-D ends"),
+        ("bees\r", "know more?"),
+        ("/feedback no emoji\r", "/cancel stops it"),
+        ("wasps\r", "know more?"),
+        ("", "Learned: v1"),
+        ("ants\r", "know more?"),
+    )
+    seen, at = await typed_in_a_terminal(client, steps), 0
+    shown, stands = Screen(), list[str]()
+    for _, words in steps:
+        end = seen.index(words, at) + len(words)
+        shown.take(seen[at:end])
+        at, stands = end, lasting(shown.lines)
+        left = iter(Screen().take(seen).lines)
+        assert all(any(now.startswith(line) for now in left) for line in stands), stands
+    assert [line for line in stands if "about bees" in line]
+
+
+def lasting(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a screen that are for good: neither the prompt that waits nor the sign of work."""
+    return [
+        line for line in lines if line.strip() and not line.startswith(("you", "⠋")) and terminal.LEARNING not in line
+    ]
+
+
+class Screen:
+    """What a terminal shows, its scrolled lines included, as far as rich and prompt_toolkit make use of one."""
+
+    _PART = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|\x1b[^\[]|(.)", re.DOTALL)
+
+    def __init__(self) -> None:
+        self.lines = [""]
+        self._row = self._column = 0
+
+    def take(self, output: str) -> "Screen":
+        """Draw output. Return the screen."""
+        for part in self._PART.finditer(output):
+            number, kind, char = part[1] or "", part[2], part[3]
+            if kind:
+                self._obey(kind, int(number) if number.isdigit() else 0)
+            elif char:
+                self._draw(char)
+        return self
+
+    def _obey(self, kind: str, number: int) -> None:
+        match kind:
+            case "A":
+                self._row = max(self._row - max(number, 1), 0)
+            case "B":
+                self._down(max(number, 1))
+            case "C":
+                self._column += max(number, 1)
+            case "D":
+                self._column = max(self._column - max(number, 1), 0)
+            case "K":
+                self.lines[self._row] = self.lines[self._row][: 0 if number == 2 else self._column]
+            case "H":
+                self._row = self._column = 0
+            case "J" if number == 2:
+                self.lines = [""] * len(self.lines)
+            case "J":
+                self.lines[self._row] = self.lines[self._row][: self._column]
+                del self.lines[self._row + 1 :]
+
+    def _draw(self, char: str) -> None:
+        if char == "\n":
+            self._down(1)
+        elif char == "\r":
+            self._column = 0
+        elif char == "\b":
+            self._column = max(self._column - 1, 0)
+        elif char.isprintable():
+            line = self.lines[self._row].ljust(self._column)
+            self.lines[self._row] = line[: self._column] + char + line[self._column + 1 :]
+            self._column += 1
+
+    def _down(self, number: int) -> None:
+        self._row += number
+        self.lines += [""] * (self._row + 1 - len(self.lines))
 
 
 async def test_a_long_lesson_leaves_a_real_prompt(client: HeedClient, heed: Heed) -> None:

@@ -337,6 +337,15 @@ async def test_lessons_and_answers_by_command_are_counted(start_heed: StartHeed)
         assert (await do(heed, "/feedback too long")).lesson is not None
 
 
+async def test_a_note_that_is_there_already_is_told(heed: Heed) -> None:
+    """In other letters it is the same; there is one note of it, and deleted it is a new one."""
+    await do(heed, "/note call me Ana")
+    assert (await do(heed, "/note  Call me ana.")).text == "I already keep that in mind: call me Ana"
+    assert (await do(heed, "/notes")).text.count("call me") == 1
+    await do(heed, "/notes delete 1")
+    assert (await do(heed, "/note call me Ana")).text == "Noted: call me Ana"
+
+
 @pytest.mark.parametrize("text", ["/feedback", "/note", "/feedback   "])
 async def test_empty_words_are_refused(heed: Heed, text: str) -> None:
     """They say what to write, and cost nothing."""

@@ -1,7 +1,7 @@
 """bot.core.stream_places: places for answers, given out fairly from a bounded queue."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -21,6 +21,7 @@ class Door:
         self.places = StreamPlaces(settings, self._note)
         self.let_in: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
+        self.told: dict[str, list[int]] = {}  # how many were before each
         self.tasks: dict[str, asyncio.Task[float]] = {}
 
     def _note(self, num_held: int, num_waiting: int) -> None:
@@ -40,7 +41,8 @@ class Door:
         await asyncio.sleep(0)
 
     async def _stream(self, name: str) -> float:
-        async with self.places.place(name[0], PATIENCE_S) as waited_s:
+        told: Callable[[int], None] = self.told.setdefault(name, []).append
+        async with self.places.place(name[0], PATIENCE_S, told) as waited_s:
             self.let_in.append(name)
             await self._ends[name].wait()
         return waited_s
@@ -86,6 +88,20 @@ async def test_one_owner_leaves_room_for_another() -> None:
         for name in ("a1", "a2", "a3", "b1"):
             await at.come(name)
         assert at.let_in == ["a1", "a2", "b1"]
+
+
+async def test_who_waits_is_told_how_many_are_before() -> None:
+    """In the order in which places will be given out, and again whenever that changes."""
+    async with door(max_streams=1) as at:
+        for name in ("a1", "a2", "b1", "b2"):
+            await at.come(name)
+        told = {name: numbers[-1] for name, numbers in at.told.items() if numbers}
+        assert told == {"b1": 0, "b2": 1, "a2": 2}
+        await at.go("a1")
+        await until(lambda: at.let_in == ["a1", "a2"])  # who holds none any more, and has waited longest
+        assert {name: at.told[name][-1] for name in ("b1", "b2")} == {"b1": 0, "b2": 1}
+        await at.go("a2")
+        await until(lambda: at.told["b2"][-1] == 0)
 
 
 async def test_a_full_queue_is_refused() -> None:

@@ -30,7 +30,7 @@ def test_every_version_is_listed_with_what_taught_it() -> None:
     """Newest first; what cannot be gone back to says why; the active one is marked."""
     assert version_text.listing(KNOWN, 2).splitlines() == [
         "v4        imported: bees",
-        'v3        "be a bee"  (refused by the gates)',
+        'v3        "be a bee"  (not used: it did worse)',
         'v2        "no emoji"  <- answers now',
         "v1        made again from the notes  (not kept any more)",
         "v0 (untrained) the untrained model",

@@ -27,8 +27,15 @@ export class Answer {
     turn.append(this.node);
   }
 
+  /** Say how many others are before it. */
+  wait(number) {
+    this.tools.replaceChildren(el("span", { class: "version" }, ANSWER.waiting(number)));
+    speak(ANSWER.waiting(number));
+  }
+
   /** Add a piece of the answer. */
   add(piece, id = "") {
+    if (!this.text) this.tools.replaceChildren();
     this.id = id;
     this.text += piece;
     this.numPieces += 1;

@@ -82,21 +82,24 @@ export const chooseScope = (id, body) => call("POST", about(id, "/scope"), body)
 export const cancelLesson = (id) => call("POST", about(id, "/cancel"));
 export const forget = () => call("DELETE", person());
 
-/** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, returns {id, version}. */
-export const ask = (text, onText, signal) =>
-  stream({ messages: [{ role: "user", content: text }], heed: { chat: chat() } }, onText, signal);
+/** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, and `onWait(n)` while n others
+ *  are before it; returns {id, version}. */
+export const ask = (text, onText, signal, onWait) =>
+  stream({ messages: [{ role: "user", content: text }], heed: { chat: chat() } }, onText, signal, onWait);
 
 /** Answer a completion's question again. */
-export const regenerate = (completionId, onText, signal) =>
-  stream({ heed: { regenerate: completionId } }, onText, signal);
+export const regenerate = (completionId, onText, signal, onWait) =>
+  stream({ heed: { regenerate: completionId } }, onText, signal, onWait);
 
-async function stream(body, onText, signal) {
+async function stream(body, onText, signal, onWait) {
   const whole = { model: "heed", user: session.user, stream: true, ...body };
   const response = await send("POST", "/v1/chat/completions", whole, signal);
   await check(response, []);
   const answer = { id: "", version: 0, isWhole: false };
   for await (const event of events(response.body)) {
-    if (event === "[DONE]") continue;
+    const wait = /^: waiting, (\d+) before you$/.exec(event);
+    if (wait) onWait(Number(wait[1]));
+    if (wait || event === "[DONE]") continue;
     const chunk = JSON.parse(event);
     if (chunk.error) throw new HeedError(chunk.error.message, 500);
     answer.id = chunk.id;

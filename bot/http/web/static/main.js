@@ -39,7 +39,7 @@ const page = {
   async regenerate(answer) {
     const next = new Answer(page, answer.turn);
     answer.retire();
-    const hasBegun = await write(next, (onText, signal) => api.regenerate(answer.id, onText, signal));
+    const hasBegun = await write(next, (...how) => api.regenerate(answer.id, ...how));
     if (!hasBegun) await load();
   },
 };
@@ -125,7 +125,7 @@ async function sendMessage(text) {
   if (text.startsWith("/")) return runCommand(text);
   const turn = addTurn(text);
   page.follow();
-  const hasBegun = await write(new Answer(page, turn), (onText, signal) => api.ask(text, onText, signal));
+  const hasBegun = await write(new Answer(page, turn), (...how) => api.ask(text, ...how));
   if (!hasBegun) giveBack(turn, text);
 }
 
@@ -142,7 +142,7 @@ async function write(answer, call) {
   writing = { answer, controller };
   setWriting(true);
   try {
-    const done = await call((piece, id) => answer.add(piece, id), controller.signal);
+    const done = await call((piece, id) => answer.add(piece, id), controller.signal, (number) => answer.wait(number));
     await answer.settle();
     answer.finish({ ...done, isStopped: answer.isStopped });
     speak(answer.text);

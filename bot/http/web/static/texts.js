@@ -32,6 +32,7 @@ export const ANSWER = {
   approved: "Noted as a good answer.",
   copied: "Copied.",
   noCopy: "The browser does not let this page copy.",
+  waiting: (number) => `Waiting, ${number} before you`,
   stopped: "Stopped here",
   neverBegun: "Stopped before heed began to answer.",
   brokenOff: "Interrupted. heed does not store this answer.",

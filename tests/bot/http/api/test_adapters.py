@@ -167,3 +167,10 @@ async def test_what_is_not_kept_cannot_go_out(heed: Heed) -> None:
     status, answer = await heed.post(f"{ME}/rollback", {"version": 1})
     assert (status, "not kept any more" in answer["error"]["message"]) == (400, True)
     assert [entry["state"] for entry in (await heed.get(f"{ME}/adapters"))[1]["data"]][-1] == "pruned"
+
+
+@pytest.mark.parametrize(("path", "body"), [("undo", {}), ("rollback", {"version": 1}), ("consolidate", {})])
+async def test_a_stranger_is_named_as_one(heed: Heed, path: str, body: dict[str, int]) -> None:
+    """The refusal says that heed does not know the person, and no id of a row."""
+    status, answer = await heed.post(f"/v1/users/eve/{path}", body)
+    assert (status, answer["error"]["message"]) == (404, "heed does not know this person.")

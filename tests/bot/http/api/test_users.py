@@ -1,12 +1,20 @@
 """bot.http.api.users: summary, history, commands, export, erasure."""
 
+import asyncio
 from base64 import b64decode
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from sqlmodel import func, select
 
 from bot.events import Author
+from engine.errors import AdapterRefused, EngineDown, PromptTooLongError, RequestRefused
+from engine.requests import Delta
 from storage.learning import better_answers
-from storage.tables import BetterAnswer
+from storage.people import api_keys, people
+from storage.tables import ApiKey, BetterAnswer, Chat
+from tests import adapter_zips
 from tests.bot.conftest import Heed, StartHeed
 
 ME = "/v1/users/local"
@@ -20,21 +28,158 @@ async def test_a_stranger_is_empty(heed: Heed) -> None:
     assert (await heed.client.delete("/v1/users/eve")).status == 404
 
 
+CHAT, TEXT, FEEDBACK = "/v1/chat/completions", "/v1/completions", "/v1/feedback"
+COMMANDS = "/v1/users/eve/commands"
+ASKED = {"user": "eve", "messages": [{"role": "user", "content": "bees"}]}
+
+
+async def is_unknown(heed: Heed, account: str = "eve") -> bool:
+    """True if there is neither a person behind the account nor a conversation of one."""
+    names = await heed.core.database.read(lambda s: people.accounts(s, "http"))
+    num_chats = await heed.core.database.read(lambda s: s.exec(select(func.count()).select_from(Chat)).one())
+    return (account in names, num_chats) == (False, 0)
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/v1/chat/completions", {"user": "eve", "messages": [], "heed": {"regenerate": "chatcmpl-none"}}),
-        ("/v1/chat/completions", {"user": "eve", "messages": [{"role": "user", "content": " "}]}),
-        ("/v1/feedback", {"user": "eve", "completion_id": "chatcmpl-none", "kind": "correction", "text": "too long"}),
-        ("/v1/feedback", {"user": "eve", "kind": "note", "text": "x" * 100_000}),
-        ("/v1/users/eve/commands", {"text": "/nonsense"}),
+        (CHAT, {"user": "eve", "messages": [], "heed": {"regenerate": "chatcmpl-none"}}),
+        (CHAT, {"user": "eve", "messages": [{"role": "user", "content": " "}]}),
+        (FEEDBACK, {"user": "eve", "completion_id": "chatcmpl-none", "kind": "correction", "text": "too long"}),
+        (FEEDBACK, {"user": "eve", "kind": "note", "text": "x" * 100_000}),
+        (FEEDBACK, {"lora_id": "eve", "prompt": "bees", "response": "Bees.", "feedback": "too long"}),
+        ("/v1/users/eve/undo", {}),
+        ("/v1/users/eve/rollback", {"version": 3}),
+        ("/v1/users/eve/consolidate", {}),
+        ("/v1/lora/init", {"lora_id": "eve", "base_model": "another"}),
+        ("/api/sessions/none/prompt?user=eve", {"text": "bees"}),
+        ("/api/sessions/none/feedback?user=eve", {"kind": "accept"}),
+        (COMMANDS, {"text": "/nonsense"}),
+        (COMMANDS, {"text": "/feedback"}),
+        (COMMANDS, {"text": "/feedback too long"}),
+        (COMMANDS, {"text": "/feedback too long", "completion_id": "cmpl-none"}),
+        (COMMANDS, {"text": "/note " + "word " * 2000}),
+        (COMMANDS, {"text": "/note"}),
+        (COMMANDS, {"text": "/notes delete 9"}),
+        (COMMANDS, {"text": "/retry"}),
+        (COMMANDS, {"text": "/undo"}),
+        (COMMANDS, {"text": "/justthis"}),
+        (COMMANDS, {"text": "/fromnowon"}),
+        (COMMANDS, {"text": "/rollback 3"}),
+        (COMMANDS, {"text": "/rollback three"}),
+        (COMMANDS, {"text": "/history many"}),
+        (COMMANDS, {"text": "/learning perhaps"}),
     ],
 )
 async def test_a_refused_call_makes_no_person(heed: Heed, path: str, body: dict[str, object]) -> None:
     """A call that names what is not there, or asks for what there is not, leaves nothing behind."""
     status, answer = await heed.post(path, body)
     assert 400 <= status < 500, answer
-    assert (await heed.core.gateway.known(Author("http", "eve"))).id == ""
+    assert await is_unknown(heed)
+
+
+@pytest.mark.parametrize("failure", [PromptTooLongError("too long"), RequestRefused("no", "stop"), EngineDown("down")])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, ASKED),
+        (CHAT, {**ASKED, "stream": True}),
+        (CHAT, {**ASKED, "n": 2}),
+        (CHAT, {**ASKED, "heed": {"chat": "web"}}),
+        (TEXT, {"user": "eve", "prompt": "bees"}),
+        ("/v1/score", {**ASKED, "completion": "Bees."}),
+    ],
+)
+async def test_a_call_that_the_engine_refuses_makes_no_person(
+    heed: Heed, path: str, body: dict[str, object], failure: Exception
+) -> None:
+    """Neither a person nor a conversation; the same call makes both once the engine answers it."""
+    heed.engine.generate = heed.engine.score = refusing(failure)  # type: ignore[method-assign,assignment]
+    status, answer = await heed.post(path, body)
+    assert status >= 400, answer
+    assert await is_unknown(heed)
+
+
+def refusing(failure: Exception) -> Any:
+    """Return a call of an engine that refuses whatever it is asked."""
+
+    async def refuse(*_: object) -> AsyncIterator[Delta]:
+        raise failure
+        yield
+
+    async def once(*given: object) -> None:
+        await anext(refuse(*given))
+
+    def either(*given: object) -> Any:
+        return once(*given) if len(given) > 1 else refuse(*given)  # `score` takes the answer, too
+
+    return either
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(CHAT, ASKED), (CHAT, {**ASKED, "stream": True}), (TEXT, {"user": "eve", "prompt": "bees"})],
+)
+async def test_a_call_that_is_over_its_quota_makes_no_person(
+    start_heed: StartHeed, path: str, body: dict[str, object]
+) -> None:
+    """A key whose messages of the day are used up makes no person behind it."""
+    heed = await start_heed()
+    token = api_keys.new_token()
+    key = ApiKey(account="program", sha256=api_keys.digest(token), scopes=["chat"], messages_per_day=0)
+    await heed.core.database.write(lambda s: api_keys.add(s, key))
+    status, answer = await heed.post(path, body, headers={"Authorization": f"Bearer {token}"})
+    assert (status, answer["error"]["code"]) == (429, "rate_limit_exceeded")
+    assert await is_unknown(heed, "program/eve")
+
+
+async def test_an_import_that_is_refused_when_tried_makes_no_person(
+    heed: Heed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An adapter that writes garbage leaves nothing behind of a stranger, and leaves a known person as they are."""
+    await heed.ask("bees", user="ana")
+
+    async def refuse(*_: object) -> int:
+        raise AdapterRefused("its answers make no sense")
+
+    monkeypatch.setattr(heed.engine, "import_adapter", refuse)
+    for user, is_kept in (("eve", False), ("ana", True)):
+        async with heed.client.post(f"/v1/users/{user}/adapters", data=adapter_zips.packed()) as response:
+            assert response.status == 400
+        assert bool((await heed.core.gateway.known(Author("http", user))).id) == is_kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/help", "/notes", "/history", "/metrics", "/versions", "/persona", "/learning", "/reset", "/export",
+        "/privacy", "/cancel", "/start", "/forget everything",
+    ],
+)  # fmt: skip
+async def test_a_command_that_keeps_nothing_makes_no_person(heed: Heed, text: str) -> None:
+    """A stranger is answered as a person without anything is."""
+    status, answer = await heed.post(COMMANDS, {"text": text})
+    assert (status, bool(answer["text"])) == (200, True)
+    assert await is_unknown(heed)
+
+
+@pytest.mark.parametrize("text", ["/note call me Eve", "/persona a pirate", "/learning off", "/learning follow-ups on"])
+async def test_a_command_that_keeps_something_makes_the_person(heed: Heed, text: str) -> None:
+    """A stranger's wish is kept."""
+    assert (await heed.post(COMMANDS, {"text": text}))[0] == 200
+    assert not await is_unknown(heed)
+
+
+async def test_calls_of_a_stranger_at_the_same_time_make_one_person(heed: Heed) -> None:
+    """Their answers and their conversation belong to one person, whose idempotency keys hold from the first call on."""
+    key = {"Idempotency-Key": "k"}
+    calls = [heed.post(CHAT, {**ASKED, "heed": {"chat": "web"}}) for _ in range(4)]
+    answers = await asyncio.gather(*calls, heed.post(CHAT, ASKED, headers=key))
+    assert [status for status, _ in answers] == [200] * 5
+    _, again = await heed.post(CHAT, ASKED, headers=key)
+    assert again["id"] == answers[-1][1]["id"]
+    _, found = await heed.get("/v1/users/eve/chats")
+    assert [(chat["chat"], chat["num_answers"]) for chat in found["data"]] == [("web", 4)]
 
 
 async def test_history_survives_a_restart(start_heed: StartHeed) -> None:

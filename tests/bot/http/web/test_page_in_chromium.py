@@ -10,8 +10,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Route, async_playwright, expect
 
+from bot.config import HttpSettings
 from bot.events import Author
 from bot.http.api import health
+from bot.http.openai import wait_sign
 from bot.http.web.markdown import TAGS
 from storage.learning import better_answers
 from storage.tables import BetterAnswer
@@ -337,6 +339,20 @@ async def test_an_export_can_be_saved(page: Page) -> None:
         await page.get_by_role("link", name="heed-export.zip").click()
     saved = await (await saving.value).path()
     assert zipfile.is_zipfile(saved)
+
+
+async def test_an_answer_that_waits_says_how_many_are_before_it(
+    heed: Heed, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words stand where its buttons will be, and go with the first piece."""
+    monkeypatch.setattr(wait_sign, "SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(heed.core.gateway._places, "_settings", HttpSettings(max_streams=1))
+    async with heed.core.gateway._places.place("someone", 1.0):
+        await page.fill("#say", "bees")
+        await page.press("#say", "Enter")
+        await expect(page.locator(".answer.writing .tools")).to_have_text("Waiting, 0 before you")
+    await expect(page.locator(".answer .text")).to_have_text(re.compile(r"know more\?$"))
+    await expect(page.locator(".answer .tools")).not_to_contain_text("Waiting")
 
 
 async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:

@@ -12,6 +12,7 @@ from bot.channel import Limits
 from bot.commands import person
 from bot.config import Settings
 from bot.core.core import Core
+from bot.core.lessons import LearningService
 from bot.messaging.live_view import CURSOR
 from bot.messaging.request import NOT_YOURS
 from bot.messaging.supervisor import ChannelSupervisor
@@ -45,6 +46,7 @@ class Talk:
     engine: FakeEngine
     channel: DiscordChannel
     database: Database
+    lessons: LearningService
 
     async def shows(self, words: str, chat: Channel | None = None, *, after: str = "0") -> Json:
         """The newest message of heed with these words, once it is there; its id is above `after`."""
@@ -94,7 +96,7 @@ async def heed_on(
     channels.start()
     try:
         await server.until(lambda: channels.health()["discord"] == "ok")
-        yield Talk(server, channels, engine, channel, database)
+        yield Talk(server, channels, engine, channel, database, core.lessons)
     finally:
         await channels.stop(1.0)
         await core.lessons.drain()
@@ -150,6 +152,40 @@ async def test_a_correction_by_reply(talk: Talk) -> None:
     await talk.shows("Undone")
     await talk.server.until(lambda: not buttons(notice))
     assert (await talk.ask("bees"))["content"] == answer["content"]
+
+
+async def test_a_correction_while_paused_is_answered_after_resume(talk: Talk) -> None:
+    """At once a word that it waits, and the chat goes on; then the notice with its undo and the new answer, once."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    await talk.lessons.pause()
+    await talk.server.say(talk.server.dm(), "too long", reply_to=answer["id"])
+    await talk.shows("Learning is paused")
+    between = await talk.ask("cats")
+    assert await talk.lessons.resume() == 1
+    notice = await talk.shows("Learned: v1", after=between["id"])
+    again = await talk.shows("You asked about bees", after=notice["id"])
+    await talk.quiet()
+    assert "undo" in buttons(notice)
+    assert again["content"] != answer["content"]
+    said = [message["content"] for message in talk.server.dm().messages.values() if message["author"] == BOT]
+    assert sum("Learned" in text for text in said) == 1
+    await talk.server.press(notice, "undo")
+    await talk.shows("Undone")
+
+
+async def test_a_wish_that_holds_already_is_no_lesson(talk: Talk) -> None:
+    """Said again about the answer before it, it is told so, and the answer as it would be now follows."""
+    answer = await talk.ask("bees")
+    await talk.quiet()
+    await talk.server.say(talk.server.dm(), "too long", reply_to=answer["id"])
+    await talk.shows("Learned: v1")
+    await talk.quiet()
+    repeated = await talk.server.say(talk.server.dm(), "Too long!", reply_to=answer["id"])
+    told = await talk.shows("I already keep that in mind: too long", after=repeated["id"])
+    assert buttons(told) == []
+    await talk.shows("You asked about bees", after=told["id"])
+    assert talk.engine.num_learned == 1
 
 
 async def test_an_edited_correction_is_a_newer_one(talk: Talk) -> None:
@@ -358,9 +394,9 @@ async def test_odd_texts_are_answered(talk: Talk, text: str, is_taken: bool, cap
         return await talk.shows(words if is_taken else "The text has", after=sent["id"])
 
     await answered("know more?", await talk.server.say(home, text))
-    about = await talk.ask("bees")
     given = await talk.server.command(home, "note", text)
     assert ("Noted" in await finished(talk, given)) if is_taken else ("The text has" in await whispered(talk, given))
+    about = await talk.ask("bees")  # after the note: said again about an answer before it, it would be no lesson
     await answered("Learned", await talk.server.say(home, text, reply_to=about["id"]))
     correction = await talk.server.say(home, "too long", reply_to=about["id"])
     notice = await talk.shows("Learned", after=correction["id"])
