@@ -128,8 +128,9 @@ class _Batch:
     async def _taught(self, place: int, user_id: str, answer: Completion, training: Json | None) -> LessonResult:
         key = feedback.key_of(self.request)
         record = mapping.record(Reply(answer.id, self.items[place].feedback))
+        settings = training or {}  # given in any case: a program that says something twice wants it taught twice
         return await self.core.lessons.teach(
-            user_id, record, idempotency_key=f"{key}#{place}" if key else None, training=training
+            user_id, record, idempotency_key=f"{key}#{place}" if key else None, training=settings
         )
 
     def _answer(
