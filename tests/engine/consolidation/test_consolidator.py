@@ -387,6 +387,7 @@ async def test_at_night_it_begins_by_itself_once_nobody_talks(
     """It waits while an answer is recent; then the person with enough signals is found and consolidated."""
     for number in range(6):
         await react(live, pupil, f"Tell me about {number} owls", "approval", "+1")
+    await live.alone()  # the probe behind an earlier test's lesson writes answers, too
     sleep = live.engine._schedule
     monkeypatch.setattr(sleep, "_config", ConsolidationConfig(min_new=NUM_SIGNALS + 6, window="00:00-24:00"))
     assert await sleep.due() is None

@@ -87,7 +87,7 @@ def test_only_a_candidate_is_decided_on(store: Store, ana: str, state: str, move
         "reject": lambda s: versions.reject(s, ana, number),
     }
     store.write(decide[state])
-    with pytest.raises(VersionStateError, match=f"version {number} is {state}"):
+    with pytest.raises(VersionStateError, match=f"Version {number} is {state}"):
         store.write(decide[move])
     assert store.read(lambda s: versions.get(s, ana, number)).state == state
 
@@ -267,7 +267,7 @@ def test_a_pruned_version_cannot_be_gone_back_to(store: Store, ana: str) -> None
     """It is said that its files are gone, nothing changes, and damage to what is gone is none."""
     _chain(store, ana, 3)
     _prune(store, ana, 2)
-    with pytest.raises(VersionPruned, match=r"version 1 is not kept any more.*/versions lists them"):
+    with pytest.raises(VersionPruned, match=r"Version 1 is not kept any more.*/versions lists them"):
         store.write(lambda s: versions.activate(s, ana, 1))
     assert store.write(lambda s: versions.mark_damaged(s, ana, 1)) == 3
     assert store.read(lambda s: versions.get(s, ana, 1)).state == VersionState.PRUNED
