@@ -27,7 +27,7 @@ async def test_it_is_done_at_once_and_every_so_often(caplog: pytest.LogCaptureFi
                 assert times == [number]
                 sleeps.next.set()
             await until(lambda: len(sleeps.asked) == 4)
-    assert [message[:23] for message in caplog.messages] == ["dusting failed: no room", "dusting failed"]
+    assert [message[:23] for message in caplog.messages] == ["dusting failed: No room", "dusting failed"]
     assert sleeps.asked == [DAY_S] * 4
     assert [task for task in asyncio.all_tasks() if task.get_name() == "dusting"] == []
 
