@@ -95,7 +95,7 @@ async def test_a_database_that_is_away_at_the_start_is_waited_for(
         assert fake.take is not None
         assert await fake.take(fake.update(MessageReceived(ANA, HOME, "1", "bees"), "1"))
         await until(lambda: any("You asked about bees" in text for text in fake.shown.texts()))
-    assert "waits for storage: gone" in caplog.text
+    assert "waits for storage: Gone" in caplog.text
 
 
 async def test_a_refused_token_ends_its_platform_only(core: Core) -> None:
