@@ -5,6 +5,7 @@ where a figure misses its target; 2 where it could not measure.
 """
 
 import asyncio
+import os
 import secrets
 import shutil
 import tempfile
@@ -49,7 +50,8 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
         samples = await measure(config, command.Bar(progress, _units(config)))
     rows = rows_of(config, samples)
     path = Path(config.out) / "summary.json"
-    made = provenance.made("heed bench", config, samples.get("model", config.model), before)
+    model = samples.get("model") or config.model or os.environ.get("HEED_MODEL") or provenance.POCKET
+    made = provenance.made("heed bench", config, model, before)
     of_start = samples.get("start", {}).get(start.WEIGHTS)
     made["heed"] = samples.pop("heed", made["heed"])
     made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_start

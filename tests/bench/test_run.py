@@ -40,6 +40,22 @@ async def test_a_missed_target_is_an_exit_code_only_when_asked_for(
             assert await run.run_bench(config, Console(width=150)) == code
 
 
+async def test_parts_that_no_heed_answers_for_name_the_pockets_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crowd's heed is asked for nothing but answers: its model is the one that heed starts with."""
+
+    async def measured(*_: object) -> dict[str, Any]:
+        return {}
+
+    monkeypatch.delenv("HEED_MODEL", raising=False)
+    monkeypatch.setattr(run, "measure", measured)
+    assert await run.run_bench(BenchConfig(only=("crowd",), out=str(tmp_path)), Console(width=150)) == 0
+    written = json.loads((tmp_path / "summary.json").read_text())
+    assert written["model"] == "pocket"
+    assert len(written["weights_sha256"]) == 64
+
+
 def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
     """Named with what there is."""
     assert run.main(["only=speed"]) == 2
