@@ -11,11 +11,14 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 from bench.config import BenchConfig
 from bench.figures import Row
 from bench.wire import Wire
+from bot.housekeeping import periodic
+from bot.housekeeping.periodic import PeriodicTask
 from bot.http.port import raise_file_limit
 from evals import cases
 from evals.client import chat_body
@@ -88,30 +91,23 @@ async def _one(config: BenchConfig, url: str, user: str, seconds: float) -> list
 @asynccontextmanager
 async def _crowd(config: BenchConfig, url: str) -> AsyncIterator[None]:
     """Keep the crowd connected for the length of the block."""
-    slow = itertools.cycle((HEAD, BODY))
-    clients = [_client(url, HEAD, is_slow=False) for _ in range(config.idle_clients)]
-    clients += [_client(url, next(slow), is_slow=True) for _ in range(config.slow_clients)]
-    tasks = [asyncio.create_task(client, name="bench-crowd") for client in clients]
-    try:
+    slow = itertools.islice(itertools.cycle((HEAD, BODY)), config.slow_clients)
+    calls = [partial(_connect, url, HEAD, is_slow=False) for _ in range(config.idle_clients)]
+    calls += [partial(_connect, url, begun, is_slow=True) for begun in slow]
+    async with periodic.running(PeriodicTask("bench-crowd", call, EACH_S) for call in calls):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _client(url: str, begun: bytes, *, is_slow: bool) -> None:
-    """Connect and hold the connection for as long as heed lets it; then do so again."""
+async def _connect(url: str, begun: bytes, *, is_slow: bool) -> None:
+    """Connect and hold the connection for as long as heed lets it."""
     address = urlsplit(url)
-    while True:
-        with contextlib.suppress(OSError):
-            reader, writer = await asyncio.open_connection(address.hostname, address.port)
-            try:
-                writer.write(begun)
-                await (_dribble(reader, writer) if is_slow else reader.read())
-            finally:
-                writer.close()
-        await asyncio.sleep(EACH_S)
+    with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        try:
+            writer.write(begun)
+            await (_dribble(reader, writer) if is_slow else reader.read())
+        finally:
+            writer.close()
 
 
 async def _dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -25,7 +25,6 @@ that does not wait is always shown.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -38,6 +37,7 @@ from engine.requests import ChatMessage
 from engine.sample import Sample, Score
 from engine.samples import pairs
 from engine.samples.pairs import Views
+from engine.samples.questions import unshared
 from engine.samples.rollouts import Rollout
 from storage.kinds import NoteState
 from storage.tables import Note
@@ -45,7 +45,6 @@ from storage.tables import Note
 _PLACEBO = "ok, go on "  # asks for nothing
 _NUM_TURNS = 2  # of the person, the newest: "and what is he called?" goes on with the one before
 _MIN_LETTERS = 3  # of a word that says something, but in scripts without blanks, where each letter is looked at
-_SHARED = 2  # other notes with a word, from which on it is the way such notes are written
 
 
 @dataclass(frozen=True)
@@ -125,9 +124,8 @@ def concerns(note: Note, live: Sequence[Note], messages: Sequence[ChatMessage]) 
 
 def _own_words(note: Note, live: Sequence[Note]) -> set[str]:
     """Return the words of a note that fewer than two others have; all, if it has none."""
-    uses = Counter(word for other in live if other.id != note.id for word in _telling_words(other.text))
-    words = _telling_words(note.text)
-    return {word for word in words if uses[word] < _SHARED} or words
+    others = [_telling_words(other.text) for other in live if other.id != note.id]
+    return set(unshared(_telling_words(note.text), others))
 
 
 def _telling_words(text: str) -> set[str]:

@@ -12,7 +12,7 @@ Invariant: one question has one answer; if two notes give one, it is the newest 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.config import FactConfig
@@ -69,8 +69,13 @@ def words_of(note: str) -> list[str]:
 
 def own_words(note: str, others: Sequence[str] = ()) -> list[str]:
     """Return the words that a question may be about, without those that two `others` share; all, if it has no own."""
-    uses = Counter(word for other in others for word in words_of(other))
-    return [word for word in words_of(note) if uses[word] < _SHARED] or words_of(note)
+    return unshared(words_of(note), map(words_of, others))
+
+
+def unshared(words: Collection[str], others: Iterable[Collection[str]]) -> list[str]:
+    """Return the words that fewer than two `others` have, each given by its words; all, if there are none."""
+    uses = Counter(word for other in others for word in other)
+    return [word for word in words if uses[word] < _SHARED] or list(words)
 
 
 def framed(note: str, frames: Sequence[str], others: Sequence[str] = ()) -> list[str]:
