@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+import aiohttp
 import psutil
 
 from evals.server import HeedServer
@@ -68,7 +69,7 @@ class LiveHeed:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def start(self) -> None:
-        """Start it unless it runs, and wait until it says that it is ready."""
+        """Start it unless it runs, and wait until it says that it is ready and hears both platforms."""
         if self._server.pid is None:
             self.run(self._start())
 
@@ -97,6 +98,9 @@ class LiveHeed:
         async with asyncio.timeout(PATIENCE_S):
             while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file sends no notice
                 await asyncio.sleep(0.01)
+            async with aiohttp.ClientSession(self.url) as session:
+                while not await hears_platforms(session):
+                    await asyncio.sleep(0.01)
 
     async def _close(self) -> None:
         await self._server.stop()
@@ -117,3 +121,10 @@ class LiveHeed:
             "HEED_DISCORD_API_BASE": self.discord.api_base,
             "HEED_DISCORD_TRAINING_PERMISSION": "a letter of 2026-01-01",
         }
+
+
+async def hears_platforms(session: aiohttp.ClientSession) -> bool:
+    """Is heed connected to both: what is said on Discord before that reaches nobody."""
+    async with session.get("/readyz") as response:
+        parts: dict[str, str] = (await response.json())["parts"]
+    return parts["telegram"] == parts["discord"] == "ok"

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -232,10 +232,16 @@ async def is_corrected(chat: Chat) -> None:
 
 @pytest.fixture(scope="module")
 def stories(one_heed: LiveHeed) -> dict[str, Future[None]]:
-    """The same on every platform, at the same time: platforms pace what heed says."""
+    """The same on every platform, at the same time: platforms pace what heed says.
+
+    Both have ended before any other test goes on: one of them puts heed back to a backup, which knows nothing of what
+    was said after it.
+    """
     one_heed.start()
     chats = {"telegram": TelegramChat(one_heed.telegram), "discord": DiscordChat(one_heed.discord)}
-    return {platform: one_heed.begin(is_corrected(chat)) for platform, chat in chats.items()}
+    told = {platform: one_heed.begin(is_corrected(chat)) for platform, chat in chats.items()}
+    wait(told.values())
+    return told
 
 
 @pytest.mark.parametrize("platform", ["telegram", "discord"])
