@@ -99,7 +99,7 @@ class LiveHeed:
             while not any("ready in" in line for line in self.lines):  # noqa: ASYNC110  a file sends no notice
                 await asyncio.sleep(0.01)
             async with aiohttp.ClientSession(self.url) as session:
-                while not await hears_platforms(session):
+                while not await hears_platforms(session):  # noqa: ASYNC110  heed sends no notice
                     await asyncio.sleep(0.01)
 
     async def _close(self) -> None:
