@@ -25,6 +25,7 @@ from bot.monitoring.logs import Sparing
 logger = logging.getLogger(__name__)
 
 BACKLOG = 512  # connections that may wait to be accepted
+ACCEPTED_AT_ONCE = 16  # of those, before what else is due has its turn
 KEEP_ALIVE_S = 75.0  # between two requests: longer than the 60 s for which proxies keep a connection
 WANTED_FILES = 65_536  # descriptors; more make old programs that try every number slow
 ACCEPT_FAILED = "socket.accept() out of system resource"  # asyncio's words
@@ -52,7 +53,8 @@ async def serve(
     loop.set_exception_handler(LoopErrors())
     limits = ConnectionLimits.of(app[CORE].settings.http, raise_file_limit())
     connections = Connections(runner.server, limits)
-    server = await loop.create_server(connections, sock=listener, backlog=BACKLOG)
+    server = await loop.create_server(connections, sock=listener, backlog=ACCEPTED_AT_ONCE)
+    listener.listen(BACKLOG)  # asyncio has cut the queue to as many as it accepts at once
     stack.callback(server.close)
     return connections
 

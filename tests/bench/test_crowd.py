@@ -1,11 +1,8 @@
 """The part crowd."""
 
-import asyncio
-
 from bench import crowd
 from bench.config import BenchConfig
 from tests.evals.fake_heed import FakeHeed, serving
-from tests.patience import until
 
 
 def test_the_rows_compare_the_percentiles() -> None:
@@ -21,22 +18,3 @@ async def test_people_ask_for_as_long_as_they_are_asked_to() -> None:
         found = await crowd._asking(BenchConfig(questions=2), url, "before", 0.01)
     assert len(found) >= crowd.PEOPLE
     assert all(value > 0 for value in found)
-
-
-async def test_the_crowd_holds_connections_and_comes_back() -> None:
-    """Idle and slow clients connect, send half a request, and connect again where they are let go."""
-    heads, connected = list[bytes](), list[asyncio.StreamWriter]()
-
-    async def listening(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connected.append(writer)
-        heads.append(await reader.read(10))
-        if len(connected) <= 3:
-            writer.close()
-
-    async with await asyncio.start_server(listening, "127.0.0.1", 0) as server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with crowd._crowd(BenchConfig(idle_clients=1, slow_clients=2), url):
-            await until(lambda: len(heads) >= 6)
-        for writer in connected:
-            writer.close()
-    assert {head.split()[0] for head in heads} == {b"GET", b"POST"}

@@ -27,7 +27,7 @@ from rich.table import Table
 from sqlmodel import col, func, select
 
 from bot.commands.person import COMMANDS
-from evals import command
+from evals import command, provenance
 from evals.arguments import described
 from evals.errors import ArgumentError
 from storage.database import Database, Session
@@ -47,9 +47,17 @@ ACCESS = {"mode": "open", "messages_per_hour": ENDLESS, "updates_per_hour": ENDL
 EVENTS_AT_ONCE = 100  # then heed may catch up, so that what waits stays bounded
 MAX_WAITING = 200
 MALFORMED = ("cannot be read", "from Discord could not be read")  # what heed says of what no platform sends
+TELL_EVERY = 5000  # events
 POLL_S = 0.01
 MAX_IDLE = 500  # polls that find nothing waiting: what is not answered by then never is
 TEACHING = ("justthis", "fromnowon")  # said with a new answer if the lesson is taught otherwise
+
+
+Tell = Callable[[str], None]
+
+
+def no_one(_: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class StormConfig:
     seed: int = described(0, "which ones")
     platform: str = described("", "telegram or discord (empty: both)")
     minutes: float = described(0.0, "no event after so many minutes on a platform (0: all of them)")
-    out: str = described("tests/contract/results", "folder for storm.json")
+    out: str = described("tests/contract/results", "folder for storm-<platform>.json")
 
     def __post_init__(self) -> None:
         """Raises ArgumentError where there would be no storm."""
@@ -134,8 +142,8 @@ async def crowded(platform: str, folder: Path, draw: random.Random) -> AsyncIter
         await discord_server.stop()
 
 
-async def storm(config: StormConfig, platform: str) -> Damage:
-    """Let a crowd loose on a heed. Return what came of it."""
+async def storm(config: StormConfig, platform: str, tell: Tell = no_one) -> Damage:
+    """Let a crowd loose on a heed, and tell how far it is now and then. Return what came of it."""
     draw, damage, errors = random.Random(f"{platform} {config.seed}"), Damage(), Errors()
     started_s = time.monotonic()
     root = logging.getLogger()
@@ -145,7 +153,7 @@ async def storm(config: StormConfig, platform: str) -> Damage:
             async with crowded(platform, Path(folder) / "data", draw) as (crowd, database):
                 await crowd.enter()
                 acts = draw.choices([*ACTS], [*ACTS.values()], k=config.events)
-                damage.events = await _rage(crowd, database, acts, config.minutes * 60 or math.inf)
+                damage.events = await _rage(crowd, database, acts, config.minutes * 60 or math.inf, tell)
                 await _check_answers(crowd, database, damage)
                 await _check_commands(crowd, database, damage)
     finally:
@@ -154,14 +162,17 @@ async def storm(config: StormConfig, platform: str) -> Damage:
     return damage
 
 
-async def _rage(crowd: Crowd, database: Database, acts: list[str], limit_s: float) -> int:
+async def _rage(crowd: Crowd, database: Database, acts: list[str], limit_s: float, tell: Tell) -> int:
     """Let everything happen, for no longer than that. Return the number of events."""
     num_events, started_s = 0, time.monotonic()
     for number, what in enumerate(acts):
         if number % EVENTS_AT_ONCE == 0:
             await _until(crowd, database, MAX_WAITING)
-            if num_events and time.monotonic() - started_s > limit_s:
+            passed_s = time.monotonic() - started_s
+            if num_events and passed_s > limit_s:
                 break
+            if num_events and num_events % TELL_EVERY == 0:
+                tell(f"{num_events} events in {passed_s:.0f} s")
         await crowd.act(what)
         num_events += 1
     await _until(crowd, database, 0)
@@ -220,13 +231,15 @@ async def _until_idle(crowd: Crowd, database: Database, counters: list[Callable[
     await _until(crowd, database, 0)
 
 
-def summary(config: StormConfig, found: dict[str, Damage]) -> dict[str, Any]:
-    """Return the figures that are written."""
+def summary(config: StormConfig, code: dict[str, Any], platform: str, damage: Damage) -> dict[str, Any]:
+    """Return the figures that are written of a platform; `code` is the commit that was run."""
     return {
         "command": "python -m tests.contract.storm",
-        "config": asdict(config),
+        "config": asdict(config) | {"platform": platform},
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "platforms": {platform: asdict(damage) for platform, damage in found.items()},
+        **code,
+        "machine": provenance.machine(),
+        **asdict(damage),
     }
 
 
@@ -245,15 +258,16 @@ def table(found: dict[str, Damage]) -> Table:
 async def run(config: StormConfig, console: Console) -> int:
     """Storms, writes and prints; returns the exit code."""
     logging.getLogger().setLevel(logging.INFO)
-    names = [config.platform] if config.platform else list(PLATFORMS)
-    found = {platform: await storm(config, platform) for platform in names}
-    path = Path(config.out) / "storm.json"
-    command.write_json(path, summary(config, found))
+    code, found = provenance.commit(), dict[str, Damage]()
+    for platform in [config.platform] if config.platform else PLATFORMS:
+        found[platform] = await storm(config, platform, lambda text, name=platform: console.print(f"{name}: {text}"))
+        path = Path(config.out) / f"storm-{platform}.json"
+        command.write_json(path, summary(config, code, platform, found[platform]))
+        console.print(f"written to {path}")
     console.print(table(found))
     for platform, damage in found.items():
         for line in [*damage.lost, *damage.doubled, *damage.errors][:40]:
             console.print(f"{platform}: {line}", markup=False)
-    console.print(f"written to {path}")
     return 0 if all(damage.is_none for damage in found.values()) else 1
 
 

@@ -6,6 +6,7 @@ questions are in no book.
 """
 
 import copy
+import itertools
 import random
 import re
 from collections import Counter, deque
@@ -59,6 +60,7 @@ ACTIONS = (
 EMOJI = ("👎", "👍", "🤔", "❤")
 JUNK: tuple[Any, ...] = (None, "x", [], {}, 1.5)
 EMPTY_POLL = Fault(200, body=b'{"ok":true,"result":[]}')
+SEEN = 20  # of heed's messages in a chat, the newest: what people correct, press and react to
 KEPT = 200  # of what was delivered, the newest: more is not delivered again
 ACTS = {
     "ask": 30, "ask in a group": 15, "correct": 8, "press": 12, "press anything": 5, "react": 8, "edit": 5,
@@ -110,6 +112,11 @@ def answers(texts: Iterable[str]) -> Counter[str]:
     return Counter(filter(None, map(about, shown))) + Counter(IDEAL for text in shown if _IS_IDEAL.fullmatch(text))
 
 
+def newest(messages: dict[Any, Json], is_heeds: Callable[[Json], bool]) -> list[Json]:
+    """Return heed's newest messages of a chat, the newest last, without a look at all the others."""
+    return [*itertools.islice(filter(is_heeds, reversed(messages.values())), SEEN)][::-1]
+
+
 class TelegramCrowd:
     """See `Crowd`."""
 
@@ -140,7 +147,7 @@ class TelegramCrowd:
     async def act(self, what: str) -> None:  # noqa: C901  one line for each act
         """Do one thing."""
         person, chat = self._draw.choice(self._people), self._draw.choice([GROUP, *map(private, self._people)])
-        shown = self._server.shown(self._server.meet(chat))[-20:]
+        shown = newest(self._server.messages[self._server.meet(chat)["id"]], lambda m: m["from"] == self._server.me)
         match what:
             case "ask":
                 self._said.append(self._server.say(self._question(), sender=person))
@@ -243,7 +250,7 @@ class DiscordCrowd:
         """Do one thing."""
         user, home = self._draw.choice(self._people)
         channel = self._draw.choice([self._group, *(channel for _, channel in self._people)])
-        shown = _mine(channel)[-20:]
+        shown = newest(channel.messages, _is_mine)
         match what:
             case "ask":
                 await self._ask(home, user, self._question())
@@ -321,4 +328,8 @@ def _presses(message: Json) -> list[str]:
 
 
 def _mine(channel: Channel) -> list[Json]:
-    return [m for m in channel.messages.values() if m["author"]["id"] == BOT["id"]]
+    return [*filter(_is_mine, channel.messages.values())]
+
+
+def _is_mine(message: Json) -> bool:
+    return bool(message["author"]["id"] == BOT["id"])

@@ -1,11 +1,13 @@
 """bot.http.port: the port, what strangers can write into the log, and the number of open files."""
 
 import asyncio
+import itertools
 import logging
 import resource
 import socket
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -75,6 +77,19 @@ async def test_used_up_descriptors_stop_nothing_for_good(
             client.setblocking(True)
         assert await (await heed.connect(GET)).whole_answer() == 200
     assert caplog.text.count("could not be accepted") == 1
+
+
+async def test_a_crowd_at_the_door_holds_up_nobody(start_heed: StartHeed) -> None:
+    """All who connect in one moment are let in, a few in each turn of the event loop."""
+    async with served(start_heed) as heed, AsyncExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", heed.number)))
+        numbers = [0]
+        async with asyncio.timeout(PATIENCE_S):
+            while numbers[-1] < 100:
+                await asyncio.sleep(0)
+                numbers.append(heed.connections._all.number)
+    assert max(later - earlier for earlier, later in itertools.pairwise(numbers)) <= port.ACCEPTED_AT_ONCE
 
 
 def test_as_many_files_as_wanted_can_be_open() -> None:
