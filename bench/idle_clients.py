@@ -1,13 +1,16 @@
 """Clients that hold connections and say nothing, or next to nothing, in a process of their own.
 
 Some have sent half a request's head; slow ones send a byte of a head or of a body every second. One that is let go
-comes back. Their process is not the one that measures: its own work is not taken for heed's.
+comes back. Clients have machines of their own: here their process gives way to all others, so that their own work is
+not taken for heed's, and they come within a second, not in one moment.
 """
 
 import asyncio
 import contextlib
 import itertools
 import multiprocessing
+import os
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,6 +21,7 @@ from bot.housekeeping import periodic
 from bot.housekeeping.periodic import PeriodicTask
 from bot.http.port import raise_file_limit
 
+LAST = 19  # in the processor's order
 EACH_S = 1.0  # between two bytes of a slow client, and before a client that was let go connects again
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
 BODY = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
@@ -40,6 +44,7 @@ async def connected(url: str, num_idle: int, num_slow: int) -> AsyncIterator[Non
 
 def hold(url: str, num_idle: int, num_slow: int, have_begun: Event) -> None:
     """Be those clients until the process ends."""
+    os.nice(LAST)
     raise_file_limit()
     asyncio.run(_all(url, num_idle, num_slow, have_begun))
 
@@ -54,7 +59,8 @@ async def _all(url: str, num_idle: int, num_slow: int, have_begun: Event) -> Non
 
 
 async def _connect(url: str, begun: bytes, *, is_slow: bool) -> None:
-    """Connect and hold the connection for as long as heed lets it."""
+    """Connect, within a second, and hold the connection for as long as heed lets it."""
+    await asyncio.sleep(random.uniform(0, EACH_S))
     address = urlsplit(url)
     with contextlib.suppress(OSError):
         reader, writer = await asyncio.open_connection(address.hostname, address.port)

@@ -25,7 +25,7 @@ from bot.monitoring.logs import Sparing
 logger = logging.getLogger(__name__)
 
 BACKLOG = 512  # connections that may wait to be accepted
-ACCEPTED_AT_ONCE = 16  # of those, before what else is due has its turn
+ACCEPTED_AT_ONCE = 4  # of those, before what else is due has its turn
 KEEP_ALIVE_S = 75.0  # between two requests: longer than the 60 s for which proxies keep a connection
 WANTED_FILES = 65_536  # descriptors; more make old programs that try every number slow
 ACCEPT_FAILED = "socket.accept() out of system resource"  # asyncio's words
@@ -55,6 +55,7 @@ async def serve(
     connections = Connections(runner.server, limits)
     server = await loop.create_server(connections, sock=listener, backlog=ACCEPTED_AT_ONCE)
     listener.listen(BACKLOG)  # asyncio has cut the queue to as many as it accepts at once
+    stack.callback(connections.end_waiting)
     stack.callback(server.close)
     return connections
 

@@ -2,12 +2,14 @@
 
 Owns the bounds (in all and from one address) and the deadlines: for the head of a request, for its body, and for taking
 an answer. Invariants: where a bound is reached, a connection without a request makes room for a new one, first the
-oldest that never sent any; a request under way is never ended for another connection; heed's own files have descriptors
-left when every connection is taken.
+oldest that never sent any; a request under way is never ended for another connection; heed's own files have
+descriptors left when every connection is taken; aiohttp hears of a connection once the head of a request is there, so
+that a client who says nothing costs next to nothing.
 """
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -26,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 LEAST_BYTES_PER_S = 64 * 1024  # of a body: a large file has more time
 MAX_BODY_S = 1800.0
+HELD_BYTES = 1024  # of a head that is not there yet; longer ones are read as they come
+SPREAD = 0.2  # of a deadline: a crowd that came at one moment is not let go at one
 OWN_FILES = 256  # descriptors left to the database, adapters, platforms and the model's processes
 
 
@@ -72,7 +76,12 @@ class Connections:
 
     def __call__(self) -> "Connection":
         """Return the protocol of a new connection."""
-        return Connection(self, self._make_handler())
+        return Connection(self, self._make_handler)
+
+    def end_waiting(self) -> None:
+        """Close every connection without a request: at heed's end, aiohttp does not know all of them."""
+        for connection in [*self._all.new, *self._all.kept]:
+            connection.end()
 
     @property
     def num_busy(self) -> int:
@@ -120,12 +129,13 @@ class Connections:
 class Connection(asyncio.Protocol):
     """One connection: aiohttp's protocol, with the bounds and deadlines around it."""
 
-    def __init__(self, connections: Connections, handler: asyncio.Protocol) -> None:
+    def __init__(self, connections: Connections, make_handler: Callable[[], asyncio.Protocol]) -> None:
         self.address = ""
         self.is_proxy = False
         self._connections = connections
-        self._handler = handler
-        self._is_admitted = False
+        self._make_handler = make_handler
+        self._handler: asyncio.Protocol | None = None  # none before a head is there
+        self._head = b""  # what came before
         self._transport: asyncio.Transport | None = None  # none while it is not counted
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -152,37 +162,43 @@ class Connection(asyncio.Protocol):
         """Admit the connection, or close it."""
         assert isinstance(transport, asyncio.Transport)
         self._note_peer(str((transport.get_extra_info("peername") or ("",))[0]))
-        self._is_admitted = self._connections.admit(self)
-        if not self._is_admitted:
+        if not self._connections.admit(self):
             transport.abort()
             return
         self._transport = transport
         self._wait()
-        self._handler.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._leave()
-        if self._is_admitted:
+        if self._handler is not None:
             self._handler.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what came."""
+        """Hand on what came, a request's head in one piece."""
+        if self._handler is None:
+            self._head += data
+            if self._transport is None or not is_for_handler(self._head):
+                return
+            self._handler, data, self._head = self._make_handler(), self._head, b""
+            self._handler.connection_made(self._transport)
         self._handler.data_received(data)
 
     def eof_received(self) -> bool | None:
         """Hand on that no more comes."""
-        return self._handler.eof_received()
+        return None if self._handler is None else self._handler.eof_received()
 
     def pause_writing(self) -> None:
         """Begin to wait for a client that does not read."""
         self._wait()
-        self._handler.pause_writing()
+        if self._handler is not None:
+            self._handler.pause_writing()
 
     def resume_writing(self) -> None:
         """Go on: the client reads again."""
         self._wait_no_more()
-        self._handler.resume_writing()
+        if self._handler is not None:
+            self._handler.resume_writing()
 
     def _note_peer(self, peer: str) -> None:
         address = parsed(peer)
@@ -192,8 +208,8 @@ class Connection(asyncio.Protocol):
     def _wait(self) -> None:
         """Give the client its time, from now on."""
         self._wait_no_more()
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.call_later(self._connections.limits.timeout_s, self.end)
+        loop, timeout_s = asyncio.get_running_loop(), self._connections.limits.timeout_s
+        self._deadline = loop.call_later(timeout_s * random.uniform(1, 1 + SPREAD), self.end)  # noqa: S311  no secret
 
     def _wait_no_more(self) -> None:
         if self._deadline is not None:
@@ -205,6 +221,11 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport = None
             self._connections.forget(self)
+
+
+def is_for_handler(head: bytes) -> bool:
+    """Return True if aiohttp can begin with these first bytes: a whole head, a long one, or no request at all."""
+    return b"\r\n\r\n" in head or len(head) > HELD_BYTES or not head[:1].isupper()
 
 
 @web.middleware

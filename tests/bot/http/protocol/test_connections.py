@@ -7,7 +7,7 @@ import pytest
 
 from bot.config import HttpSettings
 from bot.http.protocol import connections
-from bot.http.protocol.connections import OWN_FILES, ConnectionLimits
+from bot.http.protocol.connections import HELD_BYTES, OWN_FILES, ConnectionLimits
 from tests.bot.conftest import StartHeed
 from tests.bot.http.served import GET, HALF, Raw, served
 from tests.patience import until
@@ -20,6 +20,46 @@ async def test_a_half_sent_head_is_not_waited_for(start_heed: StartHeed) -> None
     async with served(start_heed, client_timeout_s=0.1) as heed:
         for raw in [await heed.connect(HALF), await heed.connect()]:
             assert await raw.ended()
+
+
+async def test_aiohttp_hears_of_whole_heads_only(start_heed: StartHeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that dribbles a head makes no handler before its end, and is answered then."""
+    async with served(start_heed) as heed:
+        made, make = list[object](), heed.connections._make_handler
+        monkeypatch.setattr(heed.connections, "_make_handler", lambda: made.append(make()) or made[-1])
+        raw = await heed.connect(GET[:1])
+        await until(lambda: heed.connections._all.number == 1)
+        for place in range(1, len(GET)):
+            assert made == []
+            await raw.send(GET[place : place + 1])
+            await asyncio.sleep(0)
+        assert await raw.whole_answer() == 200
+        assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "is_begun"),
+    [
+        (HALF, False),
+        (GET, True),
+        (GET + HALF, True),
+        (HALF + b"a" * HELD_BYTES, True),
+        (b"\x16\x03\x01", True),
+        (b"\r\n", True),
+    ],
+)
+def test_what_aiohttp_begins_with(head: bytes, is_begun: bool) -> None:
+    """A whole head, one too long to be held, and bytes that begin no request."""
+    assert connections.is_for_handler(head) == is_begun
+
+
+async def test_clients_that_wait_do_not_keep_heed_from_ending(start_heed: StartHeed) -> None:
+    """At heed's end their connections are closed, whatever of a request they have sent."""
+    async with served(start_heed) as heed:
+        raws = [await heed.connect(HALF), await heed.connect(), await heed.connect(GET)]
+        assert await raws[-1].whole_answer() == 200
+        heed.connections.end_waiting()
+        assert [await raw.ended() for raw in raws] == [True] * 3
 
 
 async def test_a_body_that_does_not_come_is_refused(start_heed: StartHeed) -> None:
