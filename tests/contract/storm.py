@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rich.table import Table
 from sqlmodel import col, func, select
 
 from bot.commands.person import COMMANDS
+from bot.platforms.discord.channel import DiscordChannel
 from evals import command, provenance
 from evals.arguments import described
 from evals.errors import ArgumentError
@@ -66,6 +68,7 @@ class StormConfig:
 
     events: int = described(100_000, "events, on each platform")
     seed: int = described(0, "which ones")
+    people: int = described(4, "on each platform")
     platform: str = described("", "telegram or discord (empty: both)")
     minutes: float = described(0.0, "no event after so many minutes on a platform (0: all of them)")
     out: str = described("tests/contract/results", "folder for storm-<platform>.json")
@@ -74,6 +77,8 @@ class StormConfig:
         """Raises ArgumentError where there would be no storm."""
         if not 1 <= self.events <= 10_000_000:
             raise ArgumentError(f"events wants a number from 1 to 10000000, not {self.events}")
+        if not 1 <= self.people <= 1000:
+            raise ArgumentError(f"people wants a number from 1 to 1000, not {self.people}")
         if self.platform not in ("", *PLATFORMS):
             raise ArgumentError(f"platform wants {' or '.join(PLATFORMS)}, not {self.platform!r}")
 
@@ -126,20 +131,29 @@ def _cause(record: logging.LogRecord) -> str:
 
 
 @asynccontextmanager
-async def crowded(platform: str, folder: Path, draw: random.Random) -> AsyncIterator[tuple[Crowd, Database]]:
+async def crowded(
+    platform: str, folder: Path, draw: random.Random, num_people: int
+) -> AsyncIterator[tuple[Crowd, Database]]:
     """Provide a heed on a platform, and its people."""
     copy_to(folder)
     if platform == "telegram":
         async with TelegramServer() as server, telegram.heed_on(server, folder, access=ACCESS) as talk:
-            yield TelegramCrowd(server, draw), talk.core.database
+            yield TelegramCrowd(server, draw, num_people), talk.core.database
         return
     discord_server = DiscordServer()
     await discord_server.start()
     try:
         async with discord.heed_on(discord_server, folder, access=ACCESS) as heed:
-            yield DiscordCrowd(discord_server, draw), heed.database
+            num_unheard = partial(_num_unheard, discord_server, heed.channel)
+            yield DiscordCrowd(discord_server, draw, num_people, num_unheard), heed.database
     finally:
         await discord_server.stop()
+
+
+def _num_unheard(server: DiscordServer, channel: DiscordChannel) -> int:
+    """Count events that were sent to a connected heed, and those on their way to its inbox."""
+    unread = server.last_sequence - channel._gateway._here().sequence if server.last_sequence else 0
+    return max(0, unread) + channel._intake._chat_queues._num_open
 
 
 async def storm(config: StormConfig, platform: str, tell: Tell = no_one) -> Damage:
@@ -150,7 +164,7 @@ async def storm(config: StormConfig, platform: str, tell: Tell = no_one) -> Dama
     root.addHandler(errors)
     try:
         with tempfile.TemporaryDirectory(prefix="heed-storm-") as folder:
-            async with crowded(platform, Path(folder) / "data", draw) as (crowd, database):
+            async with crowded(platform, Path(folder) / "data", draw, config.people) as (crowd, database):
                 await crowd.enter()
                 acts = draw.choices([*ACTS], [*ACTS.values()], k=config.events)
                 damage.events = await _rage(crowd, database, acts, config.minutes * 60 or math.inf, tell)

@@ -23,7 +23,6 @@ from tests.crash.history import about
 
 Json = dict[str, Any]
 
-NUM_PEOPLE = 4
 IDEAL = "Bees."  # every answer of who was taught this is it, whatever they ask
 _IS_IDEAL = re.compile(rf"(?:\w+[,:] )?{re.escape(IDEAL)}")  # asked for once more, it has an opening
 WISHES = ("too long", "no emoji, please", "shorter", f"say it like this: {IDEAL}", "it was better before", "thanks!")
@@ -87,7 +86,7 @@ class Crowd(Protocol):
 
     @property
     def num_unheard(self) -> int:
-        """Events that were not delivered yet."""
+        """Events that heed has not taken yet."""
 
 
 def broken(content: Any, draw: random.Random) -> Any:
@@ -120,17 +119,17 @@ def newest(messages: dict[Any, Json], is_heeds: Callable[[Json], bool]) -> list[
 class TelegramCrowd:
     """See `Crowd`."""
 
-    def __init__(self, server: TelegramServer, draw: random.Random) -> None:
+    def __init__(self, server: TelegramServer, draw: random.Random, num_people: int) -> None:
         self.asked: list[str] = []
         self._server = server
         self._draw = draw
-        self._people: list[Json] = [{"id": 1000 + n, "is_bot": False, "first_name": f"P{n}"} for n in range(NUM_PEOPLE)]
+        self._people: list[Json] = [{"id": 1000 + n, "is_bot": False, "first_name": f"P{n}"} for n in range(num_people)]
         self._forgetful: Json = {"id": 2000, "is_bot": False, "first_name": "F"}
         self._said: deque[Json] = deque(maxlen=50)
 
     @property
     def num_unheard(self) -> int:
-        """Events that were not delivered yet."""
+        """Events that heed has not taken yet."""
         return self._server.num_pending
 
     async def enter(self) -> None:
@@ -222,11 +221,15 @@ class TelegramCrowd:
 class DiscordCrowd:
     """See `Crowd`."""
 
-    def __init__(self, server: DiscordServer, draw: random.Random) -> None:
+    def __init__(
+        self, server: DiscordServer, draw: random.Random, num_people: int, num_unheard: Callable[[], int]
+    ) -> None:
+        """`num_unheard` counts what was sent and is not in heed's inbox yet."""
         self.asked: list[str] = []
+        self._num_unheard = num_unheard
         self._server = server
         self._draw = draw
-        self._people = [(_user(3000 + n), server.dm(f"{500 + n}")) for n in range(NUM_PEOPLE)]
+        self._people = [(_user(3000 + n), server.dm(f"{5000 + n}")) for n in range(num_people)]
         self._forgetful = (_user(4000), server.dm("590"))
         self._said: deque[Json] = deque(maxlen=50)
         self._sent: deque[tuple[str, Json]] = deque(maxlen=KEPT)
@@ -234,8 +237,8 @@ class DiscordCrowd:
 
     @property
     def num_unheard(self) -> int:
-        """Events that were not delivered yet: none, for they are written into the connection at once."""
-        return 0
+        """Events that heed has not taken yet."""
+        return self._num_unheard()
 
     async def enter(self) -> None:
         """Say hello as every person, and let heed learn."""

@@ -56,7 +56,7 @@ def test_what_is_broken_differs() -> None:
     assert whole == {"id": 1, "from": {"id": 2}, "text": "junk"}
 
 
-@pytest.mark.parametrize("wrong", [{"events": 0}, {"platform": "matrix"}])
+@pytest.mark.parametrize("wrong", [{"events": 0}, {"people": 0}, {"platform": "matrix"}])
 def test_nothing_to_do_is_no_result(wrong: dict[str, int | str]) -> None:
     """events=0 and unknown platforms are refused."""
     with pytest.raises(ArgumentError):

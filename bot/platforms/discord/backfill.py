@@ -67,13 +67,13 @@ class DiscordBackfill:
         self._looked = set()
         self._watermarks = asyncio.create_task(self._taken.watermarks(bot_id), name="discord watermarks")
 
-    async def sweep(self, chat_queues: ChatQueues, servers: dict[str, int]) -> None:
-        """Look through every chat heed knows, and every one in `servers` with a newer last message."""
+    async def sweep(self, chat_queues: ChatQueues, servers: dict[str, int], missed: Iterable[str] = ()) -> None:
+        """Look through every chat heed knows, those in `missed`, and those in `servers` with a newer last message."""
         if self._watermarks is None:
             return
         watermarks = await self._watermarks
         news = [chat for chat, last in servers.items() if last > watermarks.known(chat)]
-        chats = list(dict.fromkeys([*news, *watermarks.by_chat, *watermarks.places]))
+        chats = list(dict.fromkeys([*news, *missed, *watermarks.by_chat, *watermarks.places]))
         for start in range(0, len(chats), AT_ONCE):
             begun = [chat_queues.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
             looks = [look for look in begun if look is not None]

@@ -2,12 +2,13 @@
 
 Commands, presses and forms get their first answer before they are committed, since Discord waits three seconds; where
 that failed the person sees it and nothing is taken. A commit that fails for lack of room is tried again; more than
-`MAX_OPEN` events at once are left to the history.
+`MAX_OPEN` events at once are left to the history, and so is what comes after them until nothing is open: a newer
+message that was taken would stand for all before it.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from bot.channel import ChannelError, Take
@@ -54,7 +55,7 @@ class DiscordIntake:
         self._take: Take | None = None
         self._chat_queues = ChatQueues(MAX_OPEN, self._on_idle)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._has_missed = False
+        self._missed: set[str] = set()  # chats with events that are left to the history
         self._swept: asyncio.Future[None] | None = None
         self._is_open = True
 
@@ -181,9 +182,9 @@ class DiscordIntake:
         await (self.commit(item) if done is None else done)
 
     def _submit(self, chat: str, work: Work) -> None:
-        done = self._chat_queues.submit(chat, work)
+        done = None if self._missed else self._chat_queues.submit(chat, work)
         if done is None:
-            self._has_missed = True
+            self._missed.add(chat)
         else:
             self._resume_point.hold(done)
 
@@ -194,14 +195,14 @@ class DiscordIntake:
         self._resume_point.hold(self._swept)
 
     def _on_idle(self) -> None:
-        if self._has_missed and self._is_open:
-            self._has_missed = False
+        if self._missed and self._is_open:
+            missed, self._missed = self._missed, set()
             self._begin(self._gateway.bot_id)
-            self._spawn(self._sweep())
+            self._spawn(self._sweep(missed))
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, missed: Iterable[str] = ()) -> None:
         swept = self._swept
-        await self._backfill.sweep(self._chat_queues, self._servers())
+        await self._backfill.sweep(self._chat_queues, self._servers(), missed)
         if swept is not None and not swept.done():
             swept.set_result(None)
 

@@ -12,6 +12,9 @@ from bot.platforms.discord import intake
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
 from tests.bot.platforms.discord_bench import Bench, bench
+from tests.contract.discord_world import BOT
+
+MENTION = f"<@{BOT['id']}>"
 
 
 class Gate:
@@ -76,10 +79,54 @@ async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkey
         held.is_open.clear()
         for number in range(20):
             await table.server.say(table.server.dm(), f"{number}")
-        await table.until(lambda: table.channel._intake._has_missed)
+        await table.until(lambda: table.channel._intake._missed)
         held.is_open.set()
         await table.until(lambda: len(table.keys) == 20)
         assert [said.text for said in table.said if isinstance(said, MessageReceived)] == [f"{n}" for n in range(20)]
+
+
+async def test_what_comes_after_the_missed_waits_for_them(quick_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for one chat while another is held up takes nothing newer than what was left: it would be lost for good."""
+    monkeypatch.setattr(intake, "MAX_OPEN", 3)
+    async with bench(quick_dir, is_started=False) as table:
+        group, private = Gate(table), Gate(table)
+        dm, text = table.server.dm(), table.server.text()
+        table.channel = table.new_channel()
+        await table.channel.start(lambda row: (group if row.chat_key == text.id else private).take(row))
+        await table.server.say(dm, "hello")
+        await table.until(lambda: table.keys and table.channel._intake.is_idle)  # this chat is looked into
+        group.is_open.clear(), private.is_open.clear()
+        for number in range(2):
+            await table.server.say(text, f"{MENTION} {number}")
+        for number in range(2):
+            await table.server.say(dm, f"{number}")
+        await table.until(lambda: table.channel._intake._missed)
+        private.is_open.set()
+        await table.until(lambda: len(table.keys) == 2)
+        await table.server.say(dm, "2")
+        await table.until(lambda: table.channel._intake._gateway._here().sequence == table.server.last_sequence)
+        group.is_open.set()
+        await table.until(lambda: len(table.keys) == 6)
+        said = [it.text for it in table.said if isinstance(it, MessageReceived) and it.place.external_id == dm.id]
+        assert said == ["hello", "0", "1", "2"]
+
+
+async def test_the_first_words_of_a_chat_are_missed_no_more_than_others(
+    quick_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chat that nothing was ever taken from is looked into where something of it was left."""
+    monkeypatch.setattr(intake, "MAX_OPEN", 1)
+    async with bench(quick_dir, is_started=False) as table:
+        held = Gate(table)
+        table.channel = table.new_channel()
+        await table.channel.start(held.take)
+        await table.settled()
+        held.is_open.clear()
+        await table.server.say(table.server.dm(), "one")
+        await table.server.say(table.server.dm("501"), "another")
+        await table.until(lambda: table.channel._intake._missed)
+        held.is_open.set()
+        await table.until(lambda: len(table.keys) == 2)
 
 
 async def test_an_interaction_is_answered_before_it_is_stored(gate: Gate) -> None:
