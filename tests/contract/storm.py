@@ -18,7 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from tests.storage.new_data_dir import copy_to
 PLATFORMS = ("telegram", "discord")
 ENDLESS = 1_000_000
 ACCESS = {"mode": "open", "messages_per_hour": ENDLESS, "updates_per_hour": ENDLESS}
+UNPACED = replace(telegram.QUICK, calls_per_s=1000.0)
 EVENTS_AT_ONCE = 100  # then heed may catch up, so that what waits stays bounded
 MAX_WAITING = 200
 MALFORMED = ("cannot be read", "from Discord could not be read")  # what heed says of what no platform sends
@@ -137,7 +138,7 @@ async def crowded(
     """Provide a heed on a platform, and its people."""
     copy_to(folder)
     if platform == "telegram":
-        async with TelegramServer() as server, telegram.heed_on(server, folder, access=ACCESS) as talk:
+        async with TelegramServer() as server, telegram.heed_on(server, folder, limits=UNPACED, access=ACCESS) as talk:
             yield TelegramCrowd(server, draw, num_people), talk.core.database
         return
     discord_server = DiscordServer()

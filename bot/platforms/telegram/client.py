@@ -13,8 +13,9 @@ from telegram.error import ChatMigrated, TelegramError
 
 from bot.channel import Gone
 from bot.config import TelegramSettings
-from bot.platforms.telegram.errors import Request, is_unparsed, translate
+from bot.platforms.telegram.errors import is_unparsed, translate
 from bot.platforms.telegram.markup import as_html, plain
+from bot.platforms.telegram.request import Request
 
 POLL_TIMEOUT_S = 30  # how long Telegram holds a poll that finds nothing
 CONNECTIONS = 64

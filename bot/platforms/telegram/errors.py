@@ -1,18 +1,13 @@
-"""Telegram's refusals and silences as the errors of `bot.channel`; and requests that fail without noise.
+"""Telegram's refusals and silences as the errors of `bot.channel`.
 
 Invariant: `is_ambiguous` is False only if the request certainly never reached the server.
 """
 
 import datetime
-import json
 import re
-import ssl
-from functools import cache
-from typing import Any
 
 import httpx
 from telegram import error as telegram_error
-from telegram.request import HTTPXRequest
 
 from bot.channel import ChannelError, Gone, NotOffered, Refused, SlowDown, Unreachable
 from bot.monitoring.redaction import redact
@@ -38,30 +33,6 @@ _GONE = (
 _UNPARSED = ("can't parse entities", "message text is empty", "text must be non-empty", "entity_")
 _LATE = ("query is too old", "query_id_invalid", "query id is invalid")
 _RETRY_AFTER = re.compile(r"retry after (\d+)", re.IGNORECASE)
-
-
-class Request(HTTPXRequest):
-    """PTB's requests; an answer that is no answer raises, and nothing of it is logged."""
-
-    def __init__(self, **options: Any) -> None:
-        """PTB's own options. All requests trust the same certificates: reading them takes a processor 30 ms."""
-        super().__init__(httpx_kwargs={"verify": _trusted()}, **options)
-
-    @staticmethod
-    def parse_json_payload(payload: bytes) -> dict[str, Any]:
-        """Return the answer. Raises TelegramError if it is not one of the Bot API's."""
-        try:
-            answer = json.loads(payload.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            raise telegram_error.TelegramError("the answer is not JSON") from None
-        if not isinstance(answer, dict) or ("result" not in answer and answer.get("ok") is not False):
-            raise telegram_error.TelegramError("the answer is not one of the Bot API")
-        return answer
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
 
 
 def translate(error: telegram_error.TelegramError) -> ChannelError:

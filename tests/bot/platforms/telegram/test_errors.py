@@ -1,13 +1,11 @@
 """bot.platforms.telegram.errors: what refusals and silences mean."""
 
-import logging
-
 import httpx
 import pytest
 from telegram import error as telegram_error
 
 from bot.channel import ChannelError, Gone, NotOffered, Refused, SlowDown, Unreachable
-from bot.platforms.telegram.errors import Request, is_late, is_revoked, is_unchanged, is_unparsed, translate
+from bot.platforms.telegram.errors import is_late, is_revoked, is_unchanged, is_unparsed, translate
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -108,16 +106,3 @@ def test_a_revoked_token() -> None:
         caused(telegram_error.InvalidToken("Unauthorized"), telegram_error.EndPointNotFound("getUpdates"))
     )
     assert not is_revoked(telegram_error.InvalidToken("Not Found"))
-
-
-@pytest.mark.parametrize("payload", [b'{"ok": true, "resu', b"<html>", b"[]", b'{"ok": true}', b"[" * 100_000, b"\xff"])
-def test_an_answer_that_is_none_makes_no_noise(payload: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """The library would log all of it, people's words included."""
-    with caplog.at_level(logging.DEBUG), pytest.raises(telegram_error.TelegramError):
-        Request.parse_json_payload(payload)
-    assert caplog.records == []
-
-
-def test_a_refusal_is_an_answer() -> None:
-    """It has no result."""
-    assert Request.parse_json_payload(b'{"ok": false, "description": "no"}')["description"] == "no"
