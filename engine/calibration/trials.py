@@ -18,6 +18,7 @@ from engine.requests import ChatMessage
 from engine.sample import Kind, Sample, Score
 from engine.samples import lessons
 from engine.samples.context import LearningContext
+from engine.samples.teacher_answers import TeacherAnswers
 
 WISHES = (
     "Too long. Please answer in one short sentence.",
@@ -79,6 +80,7 @@ class Trials:
         self._trainer = context.trainer
         self._rollouts = context.rollouts
         self._prompts = context.prompts
+        self._teacher = TeacherAnswers(context)
         self._candidates = candidates
         self._drawn: dict[tuple[str, LearnConfig], _Material] = {}
 
@@ -132,12 +134,15 @@ class Trials:
             lessons.sample(kind, rollout, notes, hindsight, self._prompts)
             for kind, rollout in zip(["correction", *others], rollouts, strict=False)
         ]
-        return [*own, *await self._shown(lesson, notes, hindsight)], await self._shown(held_out, notes, hindsight)
+        shown = await self._shown(lesson, notes, hindsight, learn)
+        return [*own, *shown], await self._shown(held_out, notes, hindsight, learn)
 
-    async def _shown(self, asked: list[list[ChatMessage]], notes: list[str], hindsight: Hindsight) -> list[Sample]:
+    async def _shown(
+        self, asked: list[list[ChatMessage]], notes: list[str], hindsight: Hindsight, learn: LearnConfig
+    ) -> list[Sample]:
         """Return the teacher's answers to conversations."""
         seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
-        responses = await self._rollouts.by_teacher(ZERO_ADAPTER, seen)
+        responses = await self._teacher.to(ZERO_ADAPTER, asked, seen, learn)
         return lessons.teacher_samples(asked, seen, responses, self._prompts)
 
 

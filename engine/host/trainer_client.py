@@ -129,6 +129,20 @@ class TrainerClient:
         """Score samples in one call, or one by one while a stream is being read."""
         return await self.score(samples, ref, 1 if self._host.num_running else max(1, len(samples)))
 
+    async def first_tokens(
+        self, prompts: Sequence[tuple[list[int], list[int]]], learn: LearnConfig, at_once: int = 8
+    ) -> list[int]:
+        """Return the first token of the guided teacher's answer to each pair of prompts, its own and the student's.
+
+        In calls of `at_once` pairs: decoding goes on in between.
+        """
+        settings = learn.guidance_scale, learn.teacher_temperature
+        tokens: list[int] = []
+        while len(tokens) < len(prompts):
+            part = list(prompts[len(tokens) : len(tokens) + at_once])
+            tokens += (await self._call("heed_first_tokens", part, *settings, learn.seed + len(tokens)))["tokens"]
+        return tokens
+
     async def states(self, passages: Sequence[Passage], depths: Sequence[float], at_once: int = 16) -> States:
         """Return the base model's pooled states, axes [N, depths, 2 H], in calls of `at_once`: decoding goes on."""
         parts: list[States] = []

@@ -142,14 +142,21 @@ class RolloutStore:
         return self._bank.is_foreign_to([messages[-1]["content"] for messages in conversations])
 
     async def by_teacher(
-        self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int | None = None
+        self,
+        ref: AdapterRef,
+        conversations: Sequence[list[ChatMessage]],
+        longest: int | None = None,
+        begun: Sequence[list[int]] = (),
     ) -> list[list[int]]:
         """Return response token ids of the teacher, one for each of the conversations as the teacher sees them.
 
-        Each has at most `longest` tokens (`length_for`); None: `max_rollout_tokens`.
+        Each has at most `longest` tokens (`length_for`; None: `max_rollout_tokens`), and goes on from what is `begun`.
         """
         temperature = self._config.teacher_temperature
-        found = await asyncio.gather(*(self._one(ref, c, temperature, _IN_AN_UPDATE, longest) for c in conversations))
+        asked = zip(conversations, begun or [[] for _ in conversations], strict=True)
+        found = await asyncio.gather(
+            *(self._one(ref, c, temperature, _IN_AN_UPDATE, longest, first) for c, first in asked)
+        )
         return [r.response_token_ids for r in found]
 
     async def greedy_answers(
@@ -191,17 +198,30 @@ class RolloutStore:
         temperature: float,
         priority: int,
         longest: int | None = None,
+        begun: Sequence[int] = (),
     ) -> Rollout:
         longest = min(longest or self._config.max_rollout_tokens, self._prompts.max_training_tokens // 2)
         prompts = self._prompts.training_prompts([messages], longest)
         if not prompts:
             return Rollout(messages, [], [], [])
         (prompt,) = prompts
+        if begun:
+            return await self._continued(ref, Rollout(messages, prompt, [*begun], []), temperature, priority, longest)
         sampling = Sampling(temperature=temperature, max_tokens=longest)
         whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
         if whole.finish_reason == "length" and self._is_all_thoughts(prompt, whole.token_ids):
             whole = await self._closed(prompt, whole, sampling, ref, priority)
         return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
+
+    async def _continued(
+        self, ref: AdapterRef, begun: Rollout, temperature: float, priority: int, longest: int
+    ) -> Rollout:
+        """Return an answer that goes on from what is there; without log-probabilities, since it was not sampled so."""
+        first = begun.response_token_ids
+        sampling = Sampling(temperature=temperature, max_tokens=max(1, longest - len(first)))
+        read = [*begun.prompt_token_ids, *first]
+        rest = await self._host.complete(read, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        return replace(begun, response_token_ids=[*first, *rest.token_ids])
 
     def _is_all_thoughts(self, prompt: list[int], token_ids: list[int]) -> bool:
         is_open = self._prompts.opens_thoughts(prompt)

@@ -31,10 +31,11 @@ def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterT
     `teacher` is "current".
     """
     slot = _slot(model, adapter)
-    student = _hidden(model, samples, "student", range(len(samples)), slot)
+    student = hidden_states(model, samples, "student", range(len(samples)), slot)
     current = [i for i, s in enumerate(samples) if s.teacher == "current"]
     base = [i for i, s in enumerate(samples) if s.teacher != "current"]
-    teacher = _hidden(model, samples, "teacher", base, None) | _hidden(model, samples, "teacher", current, slot)
+    teacher = hidden_states(model, samples, "teacher", base, None)
+    teacher |= hidden_states(model, samples, "teacher", current, slot)
     return [_record(model, samples[i], student[i], teacher[i]) for i in range(len(samples))]
 
 
@@ -46,7 +47,7 @@ def _slot(model: TrainingModel, adapter: AdapterTensors | None) -> LoraSlot | No
     return slot
 
 
-def _hidden(
+def hidden_states(
     model: TrainingModel, samples: list[Sample], context: Context, indices: Any, slot: LoraSlot | None
 ) -> dict[int, Tensor]:
     """Return the last hidden states at the response positions of each sample, axes [R, H]."""

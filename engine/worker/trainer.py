@@ -29,6 +29,7 @@ from engine.training.adapter_tensors import AdapterTensors, require_fitting, req
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
+from engine.training.openings import first_tokens
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
@@ -258,6 +259,14 @@ class TrainerExtension:
         parsed = [Sample.from_dict(values) for values in samples]
         with trainer.cores():
             return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+
+    @_guarded
+    def heed_first_tokens(self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int) -> Record:
+        """Return how the guided teacher's answers begin (`engine.training.openings`), one token each."""
+        trainer = self.heed_require()
+        pairs = [(seen, asked) for seen, asked in prompts]
+        with trainer.cores():
+            return {"tokens": first_tokens(trainer.model, pairs, scale, temperature, seed)}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:

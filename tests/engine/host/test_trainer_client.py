@@ -101,3 +101,11 @@ async def test_states_come_in_calls_of_a_few_passages() -> None:
     assert found.tolist() == [[[0.0, 1.0]], [[2.0, 3.0]], [[4.0, 5.0]]]
     assert [len(args[0]) for _, args in host.calls] == [2, 1]
     assert host.calls[0][1] == ([{"token_ids": [1, 2], "first": 0, "end": 1}] * 2, [0.5])
+
+
+async def test_first_tokens_come_in_calls_of_a_few_prompts() -> None:
+    """In the order of the prompts; every call draws anew."""
+    host = Host({"tokens": [5, 6]}, {"tokens": [7]})
+    pair, learn = ([1, 2], [2]), LearnConfig(guidance_scale=1.5, teacher_temperature=0.3, seed=4)
+    assert await client(host).first_tokens([pair] * 3, learn, at_once=2) == [5, 6, 7]
+    assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4), ([pair], 1.5, 0.3, 6)]

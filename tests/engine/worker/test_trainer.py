@@ -258,3 +258,12 @@ def test_states_cross_as_bytes_with_their_axes(worker: Worker) -> None:
     assert (num, depths) == (3, 2)
     assert len(record["states"]) == 4 * num * depths * width
     assert worker.heed_states([{"token_ids": [1], "first": 1, "end": 1}], [0.5])["ok"] is False
+
+
+def test_first_tokens_are_the_models(worker: Worker) -> None:
+    """One for each pair of prompts."""
+    pairs = [[token_ids(6, n), token_ids(4, n)] for n in range(3)]
+    record = worker.heed_first_tokens(pairs, 1.5, 0.0, 0)
+    assert record["ok"], record
+    assert len(record["tokens"]) == 3
+    assert worker.heed_first_tokens([[[], [1]]], 1.5, 0.0, 0)["ok"] is False
