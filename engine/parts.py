@@ -62,7 +62,7 @@ class Parts:
             host,
             trainer,
             prompts,
-            RolloutStore(host, prompts, bank, config.learn),
+            RolloutStore(host, trainer, prompts, bank, config.learn),
             bank,
             ActiveAdapters(base_model, database, adapters, host),
             ReactionReader(trainer, prompts, store.find(base_model, config.data_dir)),

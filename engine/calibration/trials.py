@@ -18,7 +18,6 @@ from engine.requests import ChatMessage
 from engine.sample import Kind, Sample, Score
 from engine.samples import lessons
 from engine.samples.context import LearningContext
-from engine.samples.teacher_answers import TeacherAnswers
 
 WISHES = (
     "Too long. Please answer in one short sentence.",
@@ -80,7 +79,6 @@ class Trials:
         self._trainer = context.trainer
         self._rollouts = context.rollouts
         self._prompts = context.prompts
-        self._teacher = TeacherAnswers(context)
         self._candidates = candidates
         self._drawn: dict[tuple[str, LearnConfig], _Material] = {}
 
@@ -142,7 +140,7 @@ class Trials:
     ) -> list[Sample]:
         """Return the teacher's answers to conversations."""
         seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
-        responses = await self._teacher.to(ZERO_ADAPTER, asked, seen, learn)
+        responses = await self._rollouts.as_taught(ZERO_ADAPTER, asked, seen, learn)
         return lessons.teacher_samples(asked, seen, responses, self._prompts)
 
 

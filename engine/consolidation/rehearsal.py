@@ -20,7 +20,6 @@ from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.pairs import usable
 from engine.samples.regression import regression_samples
-from engine.samples.teacher_answers import TeacherAnswers
 from storage.tables import Completion, Note
 
 Weighed = Sequence[tuple[Signal, float]]
@@ -67,7 +66,6 @@ class Rehearsals:
         self._trainer = context.trainer
         self._prompts = context.prompts
         self._rollouts = context.rollouts
-        self._teacher = TeacherAnswers(context)
         self._facts = facts
 
     async def samples(self, snapshot: Snapshot, view: View, weak: Weighed) -> Rehearsed:
@@ -134,6 +132,8 @@ class Rehearsals:
     async def _by_teacher(
         self, start: AdapterRef, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]], longest: int
     ) -> list[Sample]:
-        ref = ZERO_ADAPTER if self._config.learn.is_teacher_bare else start
-        answers = zip(asked, seen, await self._teacher.to(ref, asked, seen, self._config.learn, longest), strict=True)
+        learn = self._config.learn
+        ref = ZERO_ADAPTER if learn.is_teacher_bare else start
+        responses = await self._rollouts.as_taught(ref, asked, seen, learn, longest)
+        answers = zip(asked, seen, responses, strict=True)
         return [lessons.teacher_sample(a, t, response, self._prompts) for a, t, response in answers]

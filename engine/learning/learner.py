@@ -28,7 +28,6 @@ from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
-from engine.samples.teacher_answers import TeacherAnswers
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import FeedbackStatus, Meaning, NoteState
@@ -107,7 +106,6 @@ class Learner:
         self._active = context.active
         self._candidates = candidates
         self._facts = facts
-        self._teacher = TeacherAnswers(context)
         self._intents = IntentReader(context)
         self.progress = ProgressEstimate(lambda: self._trainer.trained_share)
 
@@ -214,7 +212,7 @@ class Learner:
         seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
         ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
         longest = self._rollouts.length_for(await self._recent(update.run.user_id))
-        responses = await self._teacher.to(ref, asked, seen, update.learn, longest)
+        responses = await self._rollouts.as_taught(ref, asked, seen, update.learn, longest)
         return lessons.teacher_samples(asked, seen, responses, self._prompts_of(update))
 
     async def _lesson(self, row: Feedback) -> Lesson:

@@ -17,6 +17,7 @@ from typing import Any
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
+from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.prompts.bank import Bank
@@ -73,9 +74,12 @@ class Rollout:
 class RolloutStore:
     """Rollouts ready for the next update of each person."""
 
-    def __init__(self, host: VllmHost, prompts: PromptBuilder, bank: Bank, config: LearnConfig) -> None:
+    def __init__(
+        self, host: VllmHost, trainer: TrainerClient, prompts: PromptBuilder, bank: Bank, config: LearnConfig
+    ) -> None:
         """`config` says how many counterfactual rollouts and anchors an update uses, and how they are sampled."""
         self._host = host
+        self._trainer = trainer
         self._prompts = prompts
         self._bank = bank
         self._config = config
@@ -159,6 +163,24 @@ class RolloutStore:
         )
         return [r.response_token_ids for r in found]
 
+    async def as_taught(
+        self,
+        ref: AdapterRef,
+        asked: Sequence[list[ChatMessage]],
+        seen: Sequence[list[ChatMessage]],
+        learn: LearnConfig,
+        longest: int | None = None,
+    ) -> list[list[int]]:
+        """Return response token ids of the teacher as the student is meant to answer.
+
+        Where the teacher is guided they begin as the guided one does (`engine.training.openings`); what follows is as
+        the model says it. `asked`: the conversations as the student sees them; else as `by_teacher`.
+        """
+        begun: Sequence[list[int]] = ()
+        if learn.guidance_scale != 1 and learn.teacher == "base":
+            begun = await self._begun(asked, seen, learn, longest or learn.max_rollout_tokens)
+        return await self.by_teacher(ref, seen, longest, begun)
+
     async def greedy_answers(
         self, ref: AdapterRef, conversations: Sequence[list[ChatMessage]], longest: int
     ) -> list[list[int]]:
@@ -212,6 +234,20 @@ class RolloutStore:
         if whole.finish_reason == "length" and self._is_all_thoughts(prompt, whole.token_ids):
             whole = await self._closed(prompt, whole, sampling, ref, priority)
         return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
+
+    async def _begun(
+        self, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]], learn: LearnConfig, longest: int
+    ) -> list[list[int]]:
+        """Return the tokens that each answer of the guided teacher begins with.
+
+        Where that would be the answer's end, or a conversation is too long to be read, there are none.
+        """
+        views = [self._prompts.training_prompts([*pair], longest) for pair in zip(seen, asked, strict=True)]
+        fitting = {place: (view[0], view[1]) for place, view in enumerate(views) if view}
+        tokens = await self._trainer.first_tokens([*fitting.values()], learn)
+        first = dict(zip(fitting, tokens, strict=True))
+        end = self._prompts.end_token_id
+        return [[first[place]] if first.get(place, end) != end else [] for place in range(len(views))]
 
     async def _continued(
         self, ref: AdapterRef, begun: Rollout, temperature: float, priority: int, longest: int

@@ -28,7 +28,9 @@ def asked(question: str, version: int = 1, **fields: object) -> Completion:
 
 def store_of(live: Live, **learn: object) -> RolloutStore:
     """A store with this module's bank."""
-    return RolloutStore(live.host, live.parts.context.prompts, BANK, LearnConfig().merged(dict(learn)))
+    return RolloutStore(
+        live.host, live.parts.context.trainer, live.parts.context.prompts, BANK, LearnConfig().merged(dict(learn))
+    )
 
 
 async def test_a_persons_answers_of_the_version_are_rollouts_as_they_are() -> None:
@@ -168,7 +170,7 @@ async def test_thoughts_of_a_rollout_come_to_an_end(live: Live, pocket_tokenizer
     tokenizer = copy.deepcopy(pocket_tokenizer)
     tokenizer.chat_template += "{{ '<think>\\n' }}"
     prompts = PromptBuilder(tokenizer, live.host.max_model_len)
-    store = RolloutStore(live.host, prompts, BANK, LearnConfig(max_rollout_tokens=4))
+    store = RolloutStore(live.host, live.parts.context.trainer, prompts, BANK, LearnConfig(max_rollout_tokens=4))
     for rollout in await store.prepare(ZERO_ADAPTER, [], 2):
         assert prompts.opens_thoughts(rollout.prompt_token_ids)
         count = prompts.num_thought_tokens(rollout.response_token_ids, is_open=True)
@@ -218,3 +220,69 @@ async def test_to_a_person_of_another_language_their_own_prompts_are_topics(
     found = [messages[-1]["content"] for messages in store.with_topics(given, 4, recent)]
     assert (len(found), found[0]) == (4, "Und jetzt?")
     assert (question in found) is is_own
+
+
+ASKED = [[{"role": "user", "content": f"Tell me about the {animal}"}] for animal in ("koala", "panda")]
+SEEN = [[{"role": "system", "content": "keep it short"}, *messages] for messages in ASKED]
+GUIDED = LearnConfig(guidance_scale=1.5, teacher_temperature=0.0)
+LONGEST = 12
+
+
+def begin_with(monkeypatch: pytest.MonkeyPatch, live: Live, *tokens: int) -> None:
+    """Let the guided teacher's answers begin with these tokens."""
+
+    async def first_tokens(prompts: list[object], _learn: LearnConfig) -> list[int]:
+        return list(tokens)[: len(prompts)]
+
+    monkeypatch.setattr(live.parts.context.trainer, "first_tokens", first_tokens)
+
+
+async def test_a_guided_teachers_answers_begin_as_it_does(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest goes on from there, within the same length."""
+    hello, well = (live.host.tokenizer(word)["input_ids"][0] for word in ("Hello", "Well"))
+    begin_with(monkeypatch, live, hello, well)
+    answers = await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, GUIDED, LONGEST)
+    assert [answer[0] for answer in answers] == [hello, well]
+    assert all(1 < len(answer) <= LONGEST for answer in answers)
+
+
+async def test_an_answer_does_not_begin_with_its_end(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the guided teacher would say nothing at all, the model's own answer is what it teaches."""
+    end = live.parts.context.prompts.end_token_id
+    begin_with(monkeypatch, live, end, end)
+    answers = await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, GUIDED, LONGEST)
+    assert all(answer[0] != end for answer in answers)
+
+
+async def test_first_tokens_of_the_real_trainer(live: Live) -> None:
+    """Asked of the worker; with a guide that goes no further the teacher says what it says by itself."""
+    plain = await live.parts.context.rollouts.greedy_answers(ZERO_ADAPTER, SEEN, LONGEST)
+    nearly = LearnConfig(guidance_scale=1.000001, teacher_temperature=0.0)
+    answers = await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, nearly, LONGEST)
+    assert [answer[0] for answer in answers] == [answer[0] for answer in plain]
+
+
+@pytest.mark.parametrize("learn", [LearnConfig(), LearnConfig(guidance_scale=1.5, teacher="current")])
+async def test_a_teacher_that_is_not_guided_is_not_asked_how_it_begins(
+    live: Live, monkeypatch: pytest.MonkeyPatch, learn: LearnConfig
+) -> None:
+    """Its answers are the model's from the first token on."""
+    monkeypatch.delattr(live.parts.context.trainer.__class__, "first_tokens")
+    assert all(await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, learn, LONGEST))
+
+
+async def test_a_conversation_that_cannot_be_read_has_no_answer(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its place stays, so that answers and conversations go together."""
+    prompts, unread = live.parts.context.prompts, [ASKED[0], SEEN[0]]
+    real = prompts.training_prompts
+    monkeypatch.setattr(
+        prompts, "training_prompts", lambda views, *words: [] if views[0] in unread else real(views, *words)
+    )
+    answers = await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, GUIDED, LONGEST)
+    assert answers[0] == []
+    assert answers[1]
+
+
+async def test_nothing_asked_is_nothing_answered(live: Live) -> None:
+    """A lesson asks about further topics where answers taught nothing, and often there are none."""
+    assert await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, [], [], GUIDED, LONGEST) == []
