@@ -227,10 +227,10 @@ class RolloutStore:
         if not prompts:
             return Rollout(messages, [], [], [])
         (prompt,) = prompts
-        if begun:
-            return await self._continued(ref, Rollout(messages, prompt, [*begun], []), temperature, priority, longest)
-        sampling = Sampling(temperature=temperature, max_tokens=longest)
-        whole = await self._host.complete(prompt, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        sampling = Sampling(temperature=temperature, max_tokens=max(1, longest - len(begun)))
+        rest = await self._host.complete([*prompt, *begun], sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
+        unread = [0.0] * len(begun)  # what an answer goes on from was not sampled
+        whole = replace(rest, token_ids=[*begun, *rest.token_ids], logprobs=[*unread, *rest.logprobs])
         if whole.finish_reason == "length" and self._is_all_thoughts(prompt, whole.token_ids):
             whole = await self._closed(prompt, whole, sampling, ref, priority)
         return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
@@ -248,16 +248,6 @@ class RolloutStore:
         first = dict(zip(fitting, tokens, strict=True))
         end = self._prompts.end_token_id
         return [[first[place]] if first.get(place, end) != end else [] for place in range(len(views))]
-
-    async def _continued(
-        self, ref: AdapterRef, begun: Rollout, temperature: float, priority: int, longest: int
-    ) -> Rollout:
-        """Return an answer that goes on from what is there; without log-probabilities, since it was not sampled so."""
-        first = begun.response_token_ids
-        sampling = Sampling(temperature=temperature, max_tokens=max(1, longest - len(first)))
-        read = [*begun.prompt_token_ids, *first]
-        rest = await self._host.complete(read, sampling, ref, f"rollout-{uuid.uuid4().hex}", priority)
-        return replace(begun, response_token_ids=[*first, *rest.token_ids])
 
     def _is_all_thoughts(self, prompt: list[int], token_ids: list[int]) -> bool:
         is_open = self._prompts.opens_thoughts(prompt)
