@@ -225,7 +225,8 @@ class Connection(asyncio.Protocol):
 
 def is_for_handler(head: bytes) -> bool:
     """Return True if aiohttp can begin with these first bytes: a whole head, a long one, or no request at all."""
-    return b"\r\n\r\n" in head or len(head) > HELD_BYTES or not head[:1].isupper()
+    is_whole = b"\r\n\r\n" in head or b"\n\n" in head
+    return is_whole or len(head) > HELD_BYTES or not head[:1].isupper()
 
 
 @web.middleware

@@ -43,6 +43,7 @@ async def test_aiohttp_hears_of_whole_heads_only(start_heed: StartHeed, monkeypa
         (HALF, False),
         (GET, True),
         (GET + HALF, True),
+        (GET.replace(b"\r", b""), True),
         (HALF + b"a" * HELD_BYTES, True),
         (b"\x16\x03\x01", True),
         (b"\r\n", True),
