@@ -127,6 +127,7 @@ class FeedbackHandler:
         if lesson.outcome.status == "queued" and self._lessons.is_under_way(lesson.feedback.id):
             request.done.let_go()
             lesson = await LessonLine(self._outbox, self._lessons, notice).follow(lesson)
+        lesson = await self._lessons.ended(lesson)  # it may have ended while the notice was looked for
         await self._tell_all(request, lesson, notice)
 
     async def _is_put_off(self, request: ChatRequest, lesson: LessonResult, *, token: str) -> bool:

@@ -11,8 +11,10 @@ from bot.channel import Gone, SlowDown
 from bot.events import ButtonPressed, CommandReceived, MessageReceived
 from bot.messaging import lesson_line
 from bot.messaging.dispatcher import Dispatcher
+from bot.messaging.feedback_handler import FeedbackHandler
 from bot.messaging.inbox import InboxWorker
-from bot.messaging.request import NOT_YOURS
+from bot.messaging.outbox_item import OutboxItem
+from bot.messaging.request import NOT_YOURS, ChatRequest
 from storage.kinds import FeedbackStatus
 from storage.learning import feedback
 from tests.bot.fake_channel import ANA, BEN, HOME, FakeChannel, FakePlatform, Shown
@@ -199,6 +201,22 @@ async def test_what_the_platform_refuses_costs_the_line_only(chat: Chat, refusal
     await chat.quiet()
     assert "Learned: v1 in" in "\n".join(chat.platform.texts())
     assert line in chat.platform.messages
+
+
+async def test_a_lesson_that_ends_before_its_line_is_told_as_ended(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too late to be waited for and too soon for a line: the notice says what was learned, not that it will be."""
+    looked_for, lessons = FeedbackHandler._notice, chat.heed.core.lessons
+
+    async def slowly(handler: FeedbackHandler, request: ChatRequest, token: str) -> OutboxItem:
+        chat.heed.engine.finish_lessons()
+        await until(lambda: not lessons._tasks)
+        return await looked_for(handler, request, token)
+
+    monkeypatch.setattr(FeedbackHandler, "_notice", slowly)
+    chat.heed.engine.learn_delay_s = 2 * PATIENCE_S
+    number = len(chat.platform.messages)
+    await chat.say("too long", chat.platform.messages[-1].message_id)
+    assert (await chat.shown(number)).text.startswith("Learned: v1 in")
 
 
 async def test_the_next_heed_goes_on_with_the_line(tmp_path: Path) -> None:
