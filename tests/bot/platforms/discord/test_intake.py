@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,10 @@ class Gate:
         return await self.table.take(row)
 
 
-@pytest_asyncio.fixture
-async def gate(quick_dir: Path) -> AsyncIterator[Gate]:
+@asynccontextmanager
+async def gated(data_dir: Path) -> AsyncIterator[Gate]:
     """A connected channel behind a gate."""
-    async with bench(quick_dir, is_started=False) as table:
+    async with bench(data_dir, is_started=False) as table:
         made = Gate(table)
         table.server.dm()
         table.channel = table.new_channel()
@@ -47,6 +48,13 @@ async def gate(quick_dir: Path) -> AsyncIterator[Gate]:
         await table.settled()
         yield made
         made.is_open.set()
+
+
+@pytest_asyncio.fixture
+async def gate(quick_dir: Path) -> AsyncIterator[Gate]:
+    """The same, with room for as much as there is."""
+    async with gated(quick_dir) as made:
+        yield made
 
 
 async def test_a_full_disk_is_waited_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,11 +79,8 @@ async def test_what_can_never_be_stored_is_left_out(gate: Gate) -> None:
 async def test_too_many_at_once_are_found_in_the_history(quick_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond what may wait in memory events are left, and taken from the history once there is room."""
     monkeypatch.setattr(intake, "MAX_OPEN", 3)
-    async with bench(quick_dir, is_started=False) as table:
-        held = Gate(table)
-        table.channel = table.new_channel()
-        await table.channel.start(held.take)
-        await table.settled()
+    async with gated(quick_dir) as held:
+        table = held.table
         held.is_open.clear()
         for number in range(20):
             await table.server.say(table.server.dm(), f"{number}")
@@ -116,17 +121,15 @@ async def test_the_first_words_of_a_chat_are_missed_no_more_than_others(
 ) -> None:
     """A chat that nothing was ever taken from is looked into where something of it was left."""
     monkeypatch.setattr(intake, "MAX_OPEN", 1)
-    async with bench(quick_dir, is_started=False) as table:
-        held = Gate(table)
-        table.channel = table.new_channel()
-        await table.channel.start(held.take)
-        await table.settled()
+    async with gated(quick_dir) as held:
+        table = held.table
         held.is_open.clear()
         await table.server.say(table.server.dm(), "one")
         await table.server.say(table.server.dm("501"), "another")
         await table.until(lambda: table.channel._intake._missed)
         held.is_open.set()
         await table.until(lambda: len(table.keys) == 2)
+        assert [said.text for said in table.said if isinstance(said, MessageReceived)] == ["one", "another"]
 
 
 async def test_an_interaction_is_answered_before_it_is_stored(gate: Gate) -> None:
