@@ -10,7 +10,7 @@ from typing import Any, Literal
 from engine.config import LearnConfig, Teacher
 
 Context = Literal["student", "teacher", "behaviour"]
-Kind = Literal["correction", "counterfactual", "anchor", "earlier", "gold"]
+Kind = Literal["correction", "counterfactual", "opening", "anchor", "earlier", "gold"]
 _RECORD_ORDER = (  # of the fields in kept batches
     "kind", "student_ids", "teacher_ids", "response_ids", "behaviour_logprobs", "behaviour_ids",
     "weight", "temperature", "teacher",
@@ -20,6 +20,8 @@ _RECORD_ORDER = (  # of the fields in kept batches
 @dataclass(frozen=True)
 class Sample:
     """One response with its contexts. An "earlier" correction and a "gold" answer are measured, never trained on.
+
+    An "opening" is the beginning of an answer: trained on, and no answer to a figure of whole ones.
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
     reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.

@@ -21,6 +21,10 @@ _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "steps": 20,
+    "mini_batch_samples": 10,
+    "num_teacher_rollouts": 8,
+    "max_teacher_rollouts": 20,
+    "num_openings": 24,
     "teacher_temperature": 0.3,
     "guidance_scale": 1.5,
     "reads_hindsight": False,
@@ -29,7 +33,7 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "closing_weight": 6.0,
     "max_rollout_tokens": 64,
     "num_anchors": 8,
-    "anchor_weight": 3.0,
+    "anchor_weight": 4.0,
     "micro_batch_tokens": 512,
 }
 

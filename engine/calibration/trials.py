@@ -14,10 +14,10 @@ from engine.config import LearnConfig
 from engine.config.learning import OPENING_TOKENS
 from engine.learning.candidates import Candidates
 from engine.prompts.hindsight import Hindsight, teacher_messages
-from engine.requests import ChatMessage
 from engine.sample import Kind, Sample, Score
 from engine.samples import lessons
 from engine.samples.context import LearningContext
+from engine.samples.demonstrations import Demonstrations
 
 WISHES = (
     "Too long. Please answer in one short sentence.",
@@ -132,16 +132,14 @@ class Trials:
             lessons.sample(kind, rollout, notes, hindsight, self._prompts)
             for kind, rollout in zip(["correction", *others], rollouts, strict=False)
         ]
-        shown = await self._shown(lesson, notes, hindsight, learn)
-        return [*own, *shown], await self._shown(held_out, notes, hindsight, learn)
-
-    async def _shown(
-        self, asked: list[list[ChatMessage]], notes: list[str], hindsight: Hindsight, learn: LearnConfig
-    ) -> list[Sample]:
-        """Return the teacher's answers to conversations."""
-        seen = [teacher_messages(messages, notes, hindsight) for messages in asked]
-        responses = await self._rollouts.as_taught(ZERO_ADAPTER, asked, seen, learn)
-        return lessons.teacher_samples(asked, seen, responses, self._prompts)
+        teacher = Demonstrations(
+            self._rollouts,
+            self._prompts,
+            learn,
+            ZERO_ADAPTER,
+            lambda messages: teacher_messages(messages, notes, hindsight),
+        )
+        return [*own, *await teacher.whole(lesson), *await teacher.openings()], await teacher.to(held_out)
 
 
 def _mean(samples: Sequence[Sample], scores: Sequence[Score]) -> float:

@@ -16,6 +16,7 @@ Wording = Literal["heed", "sdpo", "claas", "user_interactions"]  # of hindsight,
 Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
+_COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -80,6 +81,8 @@ class LearnConfig:
     lesson_rollout_tokens: int = 4096  # that all rollouts of a lesson may grow to together: what bounds its time
     num_counterfactuals: int = 1  # K: the person's recent prompts answered again; the teacher's do the rest (ADR 5)
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
+    max_teacher_rollouts: int = 0  # up to as many if they are short, for as much work as max_rollout_tokens each
+    num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -120,7 +123,7 @@ class LearnConfig:
             require_range(f"learn.{name}", getattr(self, name), 1, 1 << 20)
         require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
         require_range("learn.teacher_temperature", self.teacher_temperature, 0, 2)
-        for name in ("num_counterfactuals", "num_teacher_rollouts", "num_anchors"):
+        for name in _COUNTS:
             require_range(f"learn.{name}", getattr(self, name), 0, 1000)
         require(0 <= self.seed < 1 << 63, "learn.seed does not fit into 63 bits")
 

@@ -21,10 +21,11 @@ from engine.learning.progress import ProgressEstimate
 from engine.learning.update_log import PhaseTimer, Status
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
-from engine.requests import ChatMessage, LearnOutcome
+from engine.requests import LearnOutcome
 from engine.sample import Sample
 from engine.samples import lessons, notes, regression
 from engine.samples.context import LearningContext
+from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout
@@ -134,7 +135,9 @@ class Learner:
         if update.intent.has_note:
             await self._take_note(lesson, update)
         lesson = update.as_read(lesson)
-        shown = await self._teacher_rollouts(update, [lesson.corrected, *others], lesson.general)
+        teacher = self._demonstrations(update, lesson.general)
+        shown = await teacher.whole([r.messages for r in (lesson.corrected, *others)])
+        shown += await teacher.openings()
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
@@ -143,9 +146,10 @@ class Learner:
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
+        update.recent = await self._recent(lesson.user_id)
         others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.completion.messages)
         update.lap("rollouts")
-        shown = await self._shown(update, [lesson.corrected.messages], lesson.hindsight)
+        shown = await self._demonstrations(update, lesson.hindsight).to([lesson.corrected.messages])
         update.lap("teacher rollouts")
         prompts = self._prompts_of(update)
         taught = lessons.samples(lesson, update.notes, [], prompts)
@@ -195,25 +199,16 @@ class Learner:
         )
         return regression.regression_samples(found, update.notes, lesson.general, self._prompts_of(update))
 
-    async def _teacher_rollouts(
-        self, update: _Update, rollouts: Sequence[Rollout], hindsight: Hindsight
-    ) -> list[Sample]:
-        """Return the same prompts and some of the bank, answered by the teacher as the student is meant to answer.
-
-        In place of answers that teach nothing it is asked about as many further topics, once.
-        """
-        given, count = [r.messages for r in rollouts], update.learn.num_teacher_rollouts
-        asked = self._rollouts.with_topics(given, count, update.recent)
-        samples = await self._shown(update, asked, hindsight)
-        further = self._rollouts.with_topics(asked, 2 * count - len(samples), update.recent)[count:]
-        return [*samples, *await self._shown(update, [m for m in further if m not in asked], hindsight)]
-
-    async def _shown(self, update: _Update, asked: list[list[ChatMessage]], hindsight: Hindsight) -> list[Sample]:
-        seen = [teacher_messages(messages, update.read, hindsight) for messages in asked]
-        ref = ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent
-        longest = self._rollouts.length_for(await self._recent(update.run.user_id))
-        responses = await self._rollouts.as_taught(ref, asked, seen, update.learn, longest)
-        return lessons.teacher_samples(asked, seen, responses, self._prompts_of(update))
+    def _demonstrations(self, update: _Update, hindsight: Hindsight) -> Demonstrations:
+        """Return the teacher of a lesson, which reads the notes and what was said of an answer."""
+        return Demonstrations(
+            self._rollouts,
+            self._prompts_of(update),
+            update.learn,
+            ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent,
+            lambda messages: teacher_messages(messages, update.read, hindsight),
+            update.recent,
+        )
 
     async def _lesson(self, row: Feedback) -> Lesson:
         if row.completion_id is None:

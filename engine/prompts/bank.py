@@ -1,7 +1,8 @@
 """Neutral prompts: topics for people with few prompts of their own, and anchors that an update must not change.
 
-Owns five lists. `topics` are questions whose answers show a person's style (counterfactual rollouts), kind by kind, and
-`foreign` are more of them in other languages: what is taught on everyday questions alone does not reach code or German.
+Owns six lists. `topics` are questions whose answers show a person's style (counterfactual rollouts), kind by kind,
+`threads` are more of them behind earlier turns, and `foreign` in other languages: what is taught on everyday questions
+alone does not reach the middle of a chat, code or German.
 `anchors` are questions with one right answer (the student is held to the base on them). All are disjoint from every
 evaluation. `frames` are questions with a place {x} for a word of a note, `things` are common things to tell of
 (`engine.samples.questions`). A model folder may bring its own list (`heed_bank.json`); any other model uses the shipped
@@ -21,6 +22,7 @@ from engine.requests import ChatMessage
 FILE_NAME = "heed_bank.json"
 _LEAST_KNOWN = 0.5  # of a text's trigrams; English ones have .6 to .95 of the shipped bank's, others 0 to .5
 _TELLING = 20  # prompts that show the trigrams of a language
+_ROLES = ("user", "assistant")
 _SHIPPED = Path(__file__).parent / "bank.json"
 
 
@@ -32,6 +34,7 @@ class Bank:
     anchors: tuple[str, ...]
     frames: tuple[str, ...] = ()
     things: tuple[str, ...] = ()
+    threads: tuple[tuple[str, ...], ...] = ()  # turns of a person and the model, the last one a person's
     foreign: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -41,11 +44,10 @@ class Bank:
 
     def sample_topics(self, count: int, rng: random.Random) -> list[list[ChatMessage]]:
         """Draw `count` different topics, one from each stretch of the list, so that every kind is among them."""
-        topics = (*self.topics, *self.foreign)
+        topics = [*map(_asked, self.topics), *map(_conversation, self.threads), *map(_asked, self.foreign)]
         count = min(count, len(topics))
         bounds = [i * len(topics) // count for i in range(count + 1)] if count else []
-        drawn = [rng.choice(topics[low:high]) for low, high in pairwise(bounds)]
-        return [_asked(t) for t in rng.sample(drawn, count)]
+        return rng.sample([rng.choice(topics[low:high]) for low, high in pairwise(bounds)], count)
 
     def is_foreign_to(self, prompts: Sequence[str]) -> bool:
         """Return True if a person's prompts seem to be in another language: few of their trigrams are the bank's.
@@ -72,12 +74,17 @@ def _trigrams(texts: Iterable[str]) -> set[str]:
 
 
 def _asked(text: str) -> list[ChatMessage]:
-    return [{"role": "user", "content": text}]
+    return _conversation([text])
+
+
+def _conversation(turns: Sequence[str]) -> list[ChatMessage]:
+    return [{"role": _ROLES[place % 2], "content": text} for place, text in enumerate(turns)]
 
 
 def load_bank(folder: Path) -> Bank:
     """Read the bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
     own = folder / FILE_NAME
     values = json.loads((own if own.is_file() else _SHIPPED).read_text())
-    more = (tuple(values.get(name, ())) for name in ("frames", "things", "foreign"))
-    return Bank(tuple(values["topics"]), tuple(values["anchors"]), *more)
+    threads = tuple(map(tuple, values.get("threads", ())))
+    more = {name: tuple(values.get(name, ())) for name in ("frames", "things", "foreign")}
+    return Bank(tuple(values["topics"]), tuple(values["anchors"]), threads=threads, **more)

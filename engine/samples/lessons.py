@@ -20,6 +20,7 @@ from storage.kinds import FeedbackKind
 from storage.tables import Completion, Feedback
 
 _HOLLOW = 0.5  # of an answer's trigrams
+_CIRCLE = 20  # trigrams
 
 
 @dataclass(frozen=True)
@@ -144,10 +145,26 @@ def teacher_samples(
     responses: Sequence[list[int]],
     prompts: PromptBuilder,
 ) -> list[Sample]:
-    """Return the teacher's answers to several conversations; empty and hollow ones are left out."""
-    answers = zip(asked, seen, responses, strict=True)
+    """Return the teacher's answers to several conversations, each as far as it goes before it goes round in circles.
+
+    Empty and hollow ones are left out.
+    """
+    answers = zip(asked, seen, map(before_circles, responses), strict=True)
     found = pairs.usable([teacher_sample(*answer, prompts) for answer in answers])
     return [sample for sample in found if not is_hollow(sample.response_ids, sample.prompt("teacher"))]
+
+
+def before_circles(response_ids: list[int]) -> list[int]:
+    """Return an answer up to where it begins to go round in circles; all of it if it does not.
+
+    A small model's lists and long answers often end so, and a student goes round sooner than its teacher. A circle
+    begins where the most of `_CIRCLE` trigrams of tokens in a row were there before.
+    """
+    is_old = repeated(response_ids)
+    for start in range(len(is_old) - _CIRCLE + 1):
+        if sum(is_old[start : start + _CIRCLE]) >= _HOLLOW * _CIRCLE:
+            return response_ids[: is_old.index(True, start)]
+    return response_ids
 
 
 def is_hollow(response_ids: Sequence[int], prompt_ids: Sequence[int]) -> bool:
@@ -156,9 +173,15 @@ def is_hollow(response_ids: Sequence[int], prompt_ids: Sequence[int]) -> bool:
     Small models do either now and then, and a student who is taught it does it always. Judged by trigrams of tokens.
     """
     trigrams, said = _trigrams(response_ids), set(_trigrams(prompt_ids))
-    repeated = len(trigrams) - len(set(trigrams))
     echoed = sum(trigram in said for trigram in trigrams)
-    return max(repeated, echoed) > _HOLLOW * len(trigrams)
+    return max(sum(repeated(response_ids)), echoed) > _HOLLOW * len(trigrams)
+
+
+def repeated(response_ids: Sequence[int]) -> list[bool]:
+    """Return for each trigram of an answer's tokens if it was there before."""
+    trigrams = _trigrams(response_ids)
+    first = {trigram: place for place, trigram in reversed(list(enumerate(trigrams)))}
+    return [first[trigram] < place for place, trigram in enumerate(trigrams)]
 
 
 def _trigrams(token_ids: Sequence[int]) -> list[tuple[int, ...]]:

@@ -144,9 +144,10 @@ class _Figures:
         return self._worst("gold", ~self._differs, self._b["logp_token"] - self._a["logp_token"])
 
     def unasked(self) -> tuple[float, float]:
-        """Return mean_t max(0, KL(q || p1) - KL(q || p0)) over all trained answers, and in the worst of them."""
+        """Return mean_t max(0, KL(q || p1) - KL(q || p0)) over all whole trained answers, and in the worst of them."""
         rise_N = (self._a["divergence"] - self._b["divergence"]).clamp(min=0)
-        trained = [self._b["owners"] == i for i, s in enumerate(self._samples) if not s.is_held_out]
+        whole = [i for i, s in enumerate(self._samples) if not s.is_held_out and s.kind != "opening"]
+        trained = [self._b["owners"] == i for i in whole]
         everywhere = torch.stack(trained).any(0)
         return float(rise_N[everywhere].mean()), max(float(rise_N[at].mean()) for at in trained)
 

@@ -51,6 +51,7 @@ def test_only_a_different_stored_prompt_needs_a_pass_of_its_own() -> None:
     [
         ("correction", True, False, "ema"),
         ("counterfactual", True, False, "ema"),
+        ("opening", True, False, "ema"),
         ("anchor", False, False, "base"),
         ("earlier", False, True, "base"),
         ("gold", False, True, "base"),

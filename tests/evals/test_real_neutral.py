@@ -17,7 +17,7 @@ from tests.evals.brief_heed import BriefHeed, served
 def test_neutral_prompts_and_probes_are_none_that_a_lesson_trains_on() -> None:
     """Neither the bank's anchors nor its topics; at least 24 of them."""
     bank = load_bank(Path("no such model"))
-    trained = {*bank.anchors, *bank.topics}
+    trained = {*bank.anchors, *bank.topics, *bank.foreign, *(turn for turns in bank.threads for turn in turns)}
     assert len(set(NEUTRAL)) >= 24
     assert not set(NEUTRAL) & trained
     assert not {p.turns[-1] for p in PROMPTS if p.split != "train"} & trained

@@ -7,6 +7,7 @@ import pytest
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.calibration.trials import _TRIAL, Trials
 from engine.samples import lessons
+from engine.samples.demonstrations import OPENING_LENGTH
 from tests.engine.live import Live
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -36,3 +37,13 @@ async def test_a_wish_is_tried_on_the_same_answers_at_every_rate(live: Live) -> 
     other = await trials._material("shorter, please", learn)
     assert other.held_out != first.held_out
     assert not [sample for sample in first.neutral if sample in first.trained_on]
+
+
+async def test_a_trial_shows_as_many_openings_as_a_lesson(live: Live) -> None:
+    """A rate that is chosen without them would be chosen for another lesson."""
+    await live.alone()
+    learn = replace(live.engine.config.learn, num_openings=3)
+    material = await Trials(live.parts.context, live.parts.candidates)._material("please use no emoji", learn)
+    begun = [s for s in material.trained_on if s.kind == "opening"]
+    assert 1 <= len(begun) <= 3
+    assert all(len(s.response_ids) <= OPENING_LENGTH for s in begun)

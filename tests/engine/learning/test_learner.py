@@ -14,6 +14,7 @@ from engine.errors import ConversationRefused
 from engine.prompts.builder import PromptBuilder
 from engine.sample import Sample
 from engine.samples import lessons
+from engine.samples.demonstrations import OPENING_LENGTH
 from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, VersionState
 from storage.learning import feedback, updates, versions
@@ -146,6 +147,27 @@ async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monke
     await live.teach(answer, ideal, kind="ideal", training={"reads_own_note": True, "reads_hindsight": False})
     assert seen
     assert all(ideal in text for text in seen)
+
+
+async def test_a_lesson_shows_how_answers_to_many_topics_begin(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many openings as are asked for, short and of different prompts; whole answers are as many as before."""
+    trained: list[list[Sample]] = []
+    train = live.parts.learner._candidates.train
+
+    async def noted(run_id: str, parent: Any, samples: list[Sample], learn: Any) -> Any:
+        trained.append(samples)
+        return await train(run_id, parent, samples, learn)
+
+    monkeypatch.setattr(live.parts.learner._candidates, "train", noted)
+    for count in (0, 6):
+        answer = await live.ask(await live.person(), QUESTION)
+        await live.teach(answer, "no emoji please", training={"num_openings": count})
+    without, begun = ([s for s in samples if s.kind == "opening"] for samples in trained)
+    assert without == []
+    assert len({tuple(s.student_ids) for s in begun}) == len(begun) <= 6
+    assert begun
+    assert all(0 < len(s.response_ids) <= OPENING_LENGTH for s in begun)
+    assert all(len(s.teacher_ids) > len(s.student_ids) for s in begun)
 
 
 BROKEN_NUMBERS = {"kl_to_base_weight": 1e300}  # beyond float32: the first loss is no number

@@ -91,6 +91,17 @@ def test_topics_of_every_kind_are_drawn() -> None:
     assert len({c[0]["content"] for c in bank.sample_topics(99, random.Random(0))}) == 20
 
 
+def test_topics_behind_earlier_turns_are_drawn(tmp_path: Path) -> None:
+    """Every draw has a chat that is under way: turns of the person and the model, the person's last."""
+    bank = load_bank(tmp_path)
+    assert all(len(turns) % 2 == 1 and len(turns) > 1 for turns in bank.threads)
+    drawn = bank.sample_topics(11, random.Random(0))
+    threads = [tuple(message["content"] for message in c) for c in drawn if len(c) > 1]
+    assert 1 <= len(threads) <= 3
+    assert set(threads) <= {*bank.threads}
+    assert all([m["role"] for m in c] == ["user", "assistant", "user"] for c in drawn if len(c) > 1)
+
+
 def test_topics_of_other_languages_are_drawn_and_tell_no_language() -> None:
     """Every draw has a foreign topic, and a person who writes in that language is still seen to."""
     bank = load_bank(Path("nowhere"))

@@ -212,6 +212,29 @@ def test_an_answer_that_goes_in_circles_or_repeats_its_prompt_is_hollow(response
     assert lessons.is_hollow(response, [49, 50, 51, 52, 53, 54]) is is_hollow
 
 
+@pytest.mark.parametrize(
+    ("response", "kept"),
+    [
+        ([*range(40)], 40),
+        ([*range(8)] * 2, 16),
+        ([*range(30), *[7, 8, 9, 10] * 8], 30),
+        ([*range(12), *[n for item in range(90, 99) for n in (50, item, 51, 52, 53, 54)]], 20),
+        ([1, 2, 3], 3),
+        ([], 0),
+    ],
+    ids=["an answer", "said twice", "a circle at its end", "a list that counts on", "a few words", "nothing"],
+)
+def test_an_answer_is_kept_up_to_where_it_goes_round_in_circles(response: list[int], kept: int) -> None:
+    """Half of twenty trigrams in a row were there before; a short answer has no room for a circle."""
+    assert lessons.before_circles(response) == response[:kept]
+
+
+def test_what_was_said_before_is_marked() -> None:
+    """Trigram by trigram, from its second time on."""
+    assert lessons.repeated([1, 2, 3, 4, 1, 2, 3, 4]) == [False] * 4 + [True] * 2
+    assert lessons.repeated([9]) == []
+
+
 def test_hollow_answers_of_the_teacher_teach_nothing(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
     """What the teacher says beside them stays."""
     seen = [*CHAT[:1], {"role": "user", "content": "what is a koala? [keep it short, please, and say no more]"}]

@@ -64,6 +64,13 @@ def test_a_step_away_from_the_teacher_is_unasked_and_found_in_its_answer() -> No
     assert found["unasked_worst"] == pytest.approx(rise / 2, rel=1e-3)
 
 
+def test_an_answer_that_is_only_begun_has_no_mean_of_its_own() -> None:
+    """A few first tokens swing more than any whole answer: they are taught, and count for nothing that is asked."""
+    samples = [sample("counterfactual", [A, A]), sample("opening", [A])]
+    found = figures(samples, says(A, A, A), says(A, A, A), says(A, A, C))
+    assert (found["unasked"], found["unasked_worst"]) == (pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6))
+
+
 def test_an_earlier_correction_that_is_lost_drops() -> None:
     """A candidate that undoes an earlier correction loses the whole range of the cut margin."""
     samples = [sample("correction", [C]), sample("earlier", [A]), sample("earlier", [A])]
