@@ -39,7 +39,7 @@ async def test_a_wish_is_tried_on_the_same_answers_at_every_rate(live: Live) -> 
     assert not [sample for sample in first.neutral if sample in first.trained_on]
 
 
-async def test_a_trial_shows_as_many_openings_as_a_lesson(live: Live) -> None:
+async def test_a_trial_shows_openings_as_a_lesson_does(live: Live) -> None:
     """A rate that is chosen without them would be chosen for another lesson."""
     await live.alone()
     learn = replace(live.engine.config.learn, num_openings=3)

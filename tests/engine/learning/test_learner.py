@@ -150,7 +150,7 @@ async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monke
 
 
 async def test_a_lesson_shows_how_answers_to_many_topics_begin(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many openings as are asked for, short and of different prompts; whole answers are as many as before."""
+    """None unless asked for; at most as many as are asked for, short and of different prompts."""
     trained: list[list[Sample]] = []
     train = live.parts.learner._candidates.train
 
