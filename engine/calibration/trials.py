@@ -148,9 +148,12 @@ def _mean(samples: Sequence[Sample], scores: Sequence[Score]) -> float:
 
 
 def _opened(before: Sequence[Score], after: Sequence[Score]) -> float:
-    """Return the share closed of log p(y | teacher) - log p(y | student), over the first tokens of each answer."""
+    """Return the share closed of log p(y | teacher) - log p(y | student), over the first tokens of each answer.
+
+    At least -1: where both begin alike ("in one sentence") a share of next to nothing would outweigh all else.
+    """
     gap_before, gap_after = (sum(map(_opening_gap, scores)) for scores in (before, after))
-    return 1 - gap_after / gap_before if gap_before > 0 else 0.0
+    return max(-1.0, 1 - gap_after / gap_before) if gap_before > 0 else 0.0
 
 
 def _opening_gap(score: Score) -> float:

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
-from engine.calibration.trials import _TRIAL, Trials
+from engine.calibration.trials import _TRIAL, Trials, _opened
+from engine.sample import Score
 from engine.samples import lessons
 from engine.samples.demonstrations import OPENING_LENGTH
 from tests.engine.live import Live
@@ -47,3 +48,16 @@ async def test_a_trial_shows_openings_as_a_lesson_does(live: Live) -> None:
     begun = [s for s in material.trained_on if s.kind == "opening"]
     assert 1 <= len(begun) <= 3
     assert all(len(s.response_ids) <= OPENING_LENGTH for s in begun)
+
+
+def opening(teacher: float, student: float) -> Score:
+    """An answer of one token with these log-probabilities."""
+    return Score([student], [teacher], 0.0, 0.0, 0.0, [], [])
+
+
+async def test_the_share_of_openings_is_bounded_where_there_is_nothing_to_close() -> None:
+    """Where both begin alike any small change is many times what lay between; that would outweigh all other wishes."""
+    apart, alike = opening(-0.1, -2.1), opening(-0.1, -0.2)
+    assert _opened([apart], [opening(-0.1, -0.6)]) == pytest.approx(0.75)
+    assert _opened([alike], [opening(-0.1, -0.7)]) == -1.0
+    assert _opened([opening(-0.1, -0.1)], [alike]) == 0.0
