@@ -145,7 +145,12 @@ def _accepted(lessons: Sequence[Record], rows: Sequence[Record]) -> dict[str, An
     """Return the share of lessons that were accepted, of all and of those the model itself can follow."""
     can = {row["wish"] for row in rows if row["ratio"] is not None}
     good = [r["is_accepted"] for r in lessons if r["wish"] in can]
-    return {"all": _share([r["is_accepted"] for r in lessons]), "followable": _share(good), "lessons": len(lessons)}
+    return {
+        "all": _share([r["is_accepted"] for r in lessons]),
+        "followable": _share(good),
+        "lessons": len(lessons),
+        "was_asked": sum(r.get("was_asked", False) for r in lessons),  # how far the correction reaches: "from now on"
+    }
 
 
 def _closed(answers: Sequence[Record]) -> dict[str, Any] | None:

@@ -112,14 +112,22 @@ class RealStudy:
     async def ended(
         self, person: str, wish: RealWish, answer: Answer, outcome: dict[str, Any], started_s: float
     ) -> None:
-        """Wait for the end of a lesson, then for the probes behind it; record its time and its result."""
+        """Wait for the end of a lesson, then for the probes behind it; record its time and its result.
+
+        If heed asks how far the correction reaches, the person says "from now on" (`was_asked`).
+        """
         outcome = await self.outcome(person, outcome)
+        was_asked = bool(outcome.get("is_unsure"))
+        if was_asked:
+            chosen = await self.client.choose_always(person, outcome["feedback_id"])
+            outcome = await self.outcome(person, chosen)
         seconds = time.perf_counter() - started_s
         await self.settled(person)
         update = {key: value for key, value in (outcome.get("update") or {}).items() if key != "heat"}
         self.journal.record({
             "event": "lesson", "person": person, "wish": wish.name, "status": outcome["status"],
             "reason": outcome.get("reason", ""), "seconds": round(seconds, 2), "reading": outcome.get("reading", ""),
+            "was_asked": was_asked,
             "is_accepted": outcome["adapter_version"] != answer.adapter_version,
             "version": outcome["adapter_version"], "update": update,
         })  # fmt: skip

@@ -33,6 +33,8 @@ class BriefHeed:
         self.logprob = -0.5
         self.tops = [{"token": word, "logprob": -1.0} for word in ("one", "two")]  # at every place of an answer
         self.queues = False  # a lesson takes longer than its call waits
+        self.is_unsure = False  # it asks how far a correction reaches, and teaches nothing until then
+        self.chosen: list[str] = []  # pieces of feedback that reach further than it thought
 
     def text(self, body: dict[str, Any]) -> str:
         """Return the answer: a fact that was noted or consolidated, else in the length that was taught."""
@@ -67,6 +69,10 @@ class BriefHeed:
             self.noted.setdefault(user, []).append(text)
             return web.json_response({"status": "kept", "adapter_version": 0})
         self.corrected.append((user, text))
+        if self.is_unsure:
+            return web.json_response(
+                self._outcome(user, is_learned=False) | {"feedback_id": f"fb-{user}", "is_unsure": True}
+            )
         learned = text if body["kind"] == "ideal" else taught_by(text) or (SHORT if self.leaks else None)
         if learned and self.learns:
             self.versions.setdefault(user, [PLAIN]).append(learned)
@@ -78,6 +84,13 @@ class BriefHeed:
     async def became(self, request: web.Request) -> web.Response:
         """What became of a lesson that was queued."""
         return web.json_response(self._outcome(request.query["user"], is_learned=self.learns))
+
+    async def choose(self, request: web.Request) -> web.Response:
+        """A correction is from now on, and is taught again."""
+        body = await request.json()
+        self.chosen.append(f"{request.match_info['id']} {body['scope']}")
+        self.versions[body["user"]], self.active[body["user"]] = [PLAIN, SHORT], 1
+        return web.json_response(self._outcome(body["user"], is_learned=True))
 
     def _outcome(self, user: str, is_learned: bool) -> dict[str, Any]:
         status = "learned" if is_learned else "kept"
@@ -121,6 +134,7 @@ class BriefHeed:
         app.add_routes([
             web.get("/readyz", self.ready), web.post("/v1/chat/completions", self.chat),
             web.post("/v1/feedback", self.feedback), web.get("/v1/feedback/{id}", self.became),
+            web.post("/v1/feedback/{id}/scope", self.choose),
             web.post("/v1/score", self.score), web.get("/v1/users/{user}/notes", self.notes),
             web.post("/v1/users/{user}/consolidate", self.consolidate),
             web.post("/v1/users/{user}/rollback", self.rollback), web.delete("/v1/users/{user}", self.forget),

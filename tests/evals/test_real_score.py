@@ -29,7 +29,7 @@ def test_a_summary_counts_answers_lessons_and_drift() -> None:
     found = summarise(records)
     assert found["wishes"][0]["ratio"] == 0.5
     assert found["lesson_s"] == {"mean": 5.0, "median": 5.0, "worst": 8.0, "number": 2, "of": 2}
-    assert found["accepted"] == {"all": 0.5, "followable": 0.5, "lessons": 2}
+    assert found["accepted"] == {"all": 0.5, "followable": 0.5, "lessons": 2, "was_asked": 0}
     assert found["neutral_kl"]["worst"] == 0.06
     met = {row["name"]: row["is_met"] for row in found["targets"] if row["value"] is not None}
     assert met == {

@@ -26,3 +26,15 @@ async def test_a_lesson_that_takes_longer_than_its_call_is_waited_for() -> None:
         await study.correct("ana", REAL_WISHES["shorter"], study.probes(0)[0], 0)
     (lesson,) = journal.records
     assert (lesson["status"], lesson["is_accepted"], lesson["version"]) == ("learned", True, 1)
+
+
+async def test_a_person_who_is_asked_how_far_a_correction_reaches_says_from_now_on() -> None:
+    """The record tells that heed asked, and what became of the lesson then."""
+    heed, journal = BriefHeed(), Journal()
+    heed.is_unsure = True
+    async for client in served(heed):
+        study = RealStudy(RealConfig(), client, journal, lambda _: None)
+        await study.correct("ana", REAL_WISHES["shorter"], study.probes(0)[0], 0)
+    (lesson,) = journal.records
+    assert heed.chosen == ["fb-ana always"]
+    assert (lesson["was_asked"], lesson["status"], lesson["version"]) == (True, "learned", 1)
