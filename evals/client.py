@@ -126,9 +126,9 @@ class Client:
         return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
 
     async def choose_always(self, user: str, feedback_id: str) -> Json:
-        """Return an answer of "from now on" to the question how far a correction reaches; returns as `correct` does."""
-        body: Json = {"user": user, "scope": "always", "wait": True}
-        return await self._call("POST", f"/v1/feedback/{feedback_id}/scope", body)
+        """Answer "from now on" to the question how far a correction reaches; returns when heed has learned it."""
+        url = f"/v1/feedback/{feedback_id}/scope?user={quote(user, safe='')}"
+        return await self._call("POST", url, {"scope": "always", "wait": True})
 
     async def feedback(self, user: str, url: str) -> Json:
         """Return what became of a piece of feedback, at the address that a queued one was given."""

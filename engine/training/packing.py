@@ -3,7 +3,8 @@
 Pure. Sequences follow one another behind their common beginning, which all of them may look at; each has the positions
 that it had by itself, and sees itself and the beginning only. So the numbers are those of the padded rows, to rounding:
 causal attention does not depend on what stands elsewhere (packing without contamination, Krell et al., arXiv
-2107.02027; a shared prefix as in tree attention, Cai et al., arXiv 2401.10774).
+2107.02027; a shared prefix as in tree attention, Cai et al., arXiv 2401.10774). `Unpacked` says where each sequence
+stands in the row, for attention, which costs less sequence by sequence: of the weights of one long row most are masked.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,14 @@ _BEGINNING = -1
 
 
 @dataclass(frozen=True)
+class Unpacked:
+    """The places of B sequences of at most W tokens in a row of P, each with the common beginning before it."""
+
+    rows_BW: Tensor  # the place in the row of each token; behind its last one a sequence goes on with that
+    places_P: Tensor  # of B * W, flat, that each token of the row stands at
+
+
+@dataclass(frozen=True)
 class Packed:
     """One row of P tokens. Axes: ids and positions [1, P], mask [1, 1, P, P], rows [N]."""
 
@@ -24,6 +33,7 @@ class Packed:
     position_ids_1P: Tensor
     may_see_11PP: Tensor  # True where a position may look
     rows_N: Tensor  # of the position that predicts each response token
+    unpacked: Unpacked
 
 
 def pack(batch: Batch) -> Packed:
@@ -40,7 +50,15 @@ def pack(batch: Batch) -> Packed:
     is_before_PP = position_P <= position_P[:, None]
     firsts_B = torch.tensor([sum(lengths[:b]) - b * shared for b in range(len(lengths))], device=device)
     rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
-    return Packed(ids_P[None], position_P[None], (is_seen_PP & is_before_PP)[None, None], rows_N)
+    unpacked = _unpacked(firsts_B, torch.tensor(lengths, device=device), shared, owner_P, position_P)
+    return Packed(ids_P[None], position_P[None], (is_seen_PP & is_before_PP)[None, None], rows_N, unpacked)
+
+
+def _unpacked(firsts_B: Tensor, lengths_B: Tensor, shared: int, owner_P: Tensor, position_P: Tensor) -> Unpacked:
+    width = int(lengths_B.max())
+    column_BW = torch.arange(width, device=firsts_B.device).minimum(lengths_B[:, None] - 1)
+    rows_BW = column_BW + torch.where(column_BW < shared, 0, firsts_B[:, None])
+    return Unpacked(rows_BW, owner_P.clamp(min=0) * width + position_P)
 
 
 def _common(ids_BL: Tensor) -> int:

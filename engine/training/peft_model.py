@@ -123,6 +123,7 @@ class PeftTrainingModel:
             input_ids=packed.input_ids_1P,
             position_ids=packed.position_ids_1P,
             attention_mask=packed.may_see_11PP,
+            unpacked=packed.unpacked,
             use_cache=False,
         )
         hidden: Tensor = out.last_hidden_state[0].index_select(0, packed.rows_N)

@@ -7,10 +7,13 @@ Every divergence is zero if p = q and never negative; minimising it moves the st
 Invariants: no function reads a global, changes an argument, or lets a gradient reach the teacher.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from engine.config import Divergence
+from engine.training.lean_ops import once_differentiable
 
 LOG_RATIO_LIMIT = 20.0  # nats; the reference code and CLaaS clamp the exponent here
 MASS_LIMIT = -1e-7  # log of the largest mass top-k may hold, so that the tail bucket stays finite
@@ -19,10 +22,29 @@ MASS_LIMIT = -1e-7  # log of the largest mass top-k may hold, so that the tail b
 def forward_kl(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:
     """Return KL(q || p) = sum_v q(v) (log q(v) - log p(v)): the mean-seeking direction.
 
-    Its gradient on the student's logits is p - q, which does not vanish if a confident student is wrong.
+    Its gradient on the student's logits is p - q, which does not vanish if a confident student is wrong. Every lesson
+    computes it at each position and step over the whole vocabulary, so it is one operation of few passes.
     """
-    teacher = teacher_logprobs_NV.detach()
-    return _kl(teacher, student_logprobs_NV)
+    result: Tensor = _ForwardKL.apply(student_logprobs_NV, teacher_logprobs_NV.detach())
+    return result
+
+
+class _ForwardKL(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, student_NV: Tensor, teacher_NV: Tensor) -> Tensor:
+        teacher_probabilities = teacher_NV.exp()
+        ctx.save_for_backward(teacher_probabilities)
+        difference = (teacher_NV - student_NV).unsqueeze(-1)
+        divergence_N = torch.matmul(teacher_probabilities.unsqueeze(-2), difference)[..., 0, 0]
+        if bool(divergence_N.isfinite().all()):
+            return divergence_N
+        return _kl(teacher_NV, student_NV)  # somewhere 0 was multiplied by the log of 0
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_N: Tensor) -> Any:
+        (teacher_probabilities,) = ctx.saved_tensors
+        return teacher_probabilities * -grad_N.unsqueeze(-1), None
 
 
 def reverse_kl(student_logprobs_NV: Tensor, teacher_logprobs_NV: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """Attention over short rows by plain matrix products, as a function that Hugging Face's models call.
 
 On a CPU the fused kernel's backward pass takes six times as long as these products where rows have a hundred tokens.
-Longer rows go to the fused kernel, which keeps no weights, and so do those with a cache of keys. Invariant: both give
-the same numbers to rounding.
+Longer rows go to the fused kernel, which keeps no weights, and so do those with a cache of keys. A packed row
+(`engine.training.packing`) is attended to sequence by sequence: of its weights [P, P] most are masked. Invariant: all
+give the same numbers to rounding.
 """
 
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from engine.training.packing import Unpacked
 
 NAME = "heed_short_rows"
 LONGEST_ROW = 512  # tokens; the weights [B, H, L, L] of longer rows cost more memory than the kernel costs time
@@ -27,12 +30,23 @@ def install() -> str:
 
 
 def attention(
-    module: nn.Module, query_BHLD: Tensor, key_BKLD: Tensor, value_BKLD: Tensor, mask: Tensor | None, **settings: Any
+    module: nn.Module,
+    query_BHLD: Tensor,
+    key_BKLD: Tensor,
+    value_BKLD: Tensor,
+    mask: Tensor | None,
+    unpacked: Unpacked | None = None,
+    **settings: Any,
 ) -> tuple[Tensor, None]:
     """Return the values that each position attends to, axes [B, L, H, D].
 
     H query heads share K key heads. `mask` is True where a position may look; None means at itself and before.
+    `unpacked`: the sequences of a packed row, which say what the mask says.
     """
+    if unpacked is not None and unpacked.rows_BW.shape[1] <= LONGEST_ROW:
+        query, key, value = (_unpack(side, unpacked.rows_BW) for side in (query_BHLD, key_BKLD, value_BKLD))
+        attended, _ = attention(module, query, key, value, None, **settings)
+        return attended.flatten(0, 1).index_select(0, unpacked.places_P)[None], None
     if query_BHLD.shape[2] > LONGEST_ROW or query_BHLD.shape[2] != key_BKLD.shape[2]:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -46,6 +60,12 @@ def attention(
     weights = (scores.view(size, heads, length, length) + _penalty(mask, scores)).softmax(-1, dtype=torch.float32)
     values_seen = torch.bmm(weights.to(values.dtype).view(shared, -1, length), values)
     return values_seen.view(size, heads, length, width).transpose(1, 2).contiguous(), None
+
+
+def _unpack(side_1HPD: Tensor, rows_BW: Tensor) -> Tensor:
+    """Return the tokens of a packed row as one row per sequence, axes [B, H, W, D]."""
+    _, heads, _, width = side_1HPD.shape
+    return side_1HPD[0].index_select(1, rows_BW.flatten()).view(heads, *rows_BW.shape, width).transpose(0, 1)
 
 
 def _penalty(mask: Tensor | None, scores: Tensor) -> Tensor:

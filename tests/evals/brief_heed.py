@@ -89,8 +89,9 @@ class BriefHeed:
         """A correction is from now on, and is taught again."""
         body = await request.json()
         self.chosen.append(f"{request.match_info['id']} {body['scope']}")
-        self.versions[body["user"]], self.active[body["user"]] = [PLAIN, SHORT], 1
-        return web.json_response(self._outcome(body["user"], is_learned=True))
+        user = request.query["user"]
+        self.versions[user], self.active[user] = [PLAIN, SHORT], 1
+        return web.json_response(self._outcome(user, is_learned=True))
 
     def _outcome(self, user: str, is_learned: bool) -> dict[str, Any]:
         status = "learned" if is_learned else "kept"

@@ -42,3 +42,19 @@ def test_each_asked_position_sees_its_own_sequence_and_nothing_else(texts: list[
         in_order = seen[packed.position_ids_1P[0, seen].argsort()]
         prompt, answer = texts[i]
         assert packed.input_ids_1P[0, in_order].tolist() == [*prompt, *answer[:t]]
+
+
+@given(st.lists(st.tuples(IDS, IDS), min_size=2, max_size=5))
+def test_sequences_are_found_again_in_the_row(texts: list[tuple[list[int], list[int]]]) -> None:
+    """Unpacked, each is itself up to the last position that is asked for, and every token of the row has its place."""
+    samples = [Sample("correction", prompt, prompt, answer) for prompt, answer in texts]
+    (batch,) = plan_batches(samples, range(len(samples)), "student", 1000, CPU)
+    packed = pack(batch)
+    rows = packed.unpacked.rows_BW
+    ids, positions = packed.input_ids_1P[0], packed.position_ids_1P[0]
+    for row, i in zip(rows, batch.samples, strict=True):
+        prompt, answer = texts[i]
+        asked = [*prompt, *answer[:-1]]
+        assert ids[row[: len(asked)]].tolist() == asked
+        assert positions[row[: len(asked)]].tolist() == list(range(len(asked)))
+    assert rows.flatten()[packed.unpacked.places_P].tolist() == list(range(len(ids)))
