@@ -1,4 +1,4 @@
-"""The cost of an update for another person: the longest gap in another person's streams while it runs.
+"""The cost of an update for another person: the gaps in another person's streams while it runs.
 
 The other person keeps several streams open the whole time. Every update is followed by a window of the same length in
 which nothing is learned, so that both see the same machine. What follows an update (probes, rollouts for the next) is
@@ -11,11 +11,12 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from statistics import fmean
 
 from bench.config import BenchConfig
 from bench.figures import Row, p95, row
 from bench.people import person
-from bench.windows import TimeWindow, longest_gap_s
+from bench.windows import TimeWindow, gaps_s, longest_gap_s
 from engine.pocket.style import PREFERENCES
 from evals import cases
 from evals.arms import TaughtPerson
@@ -24,9 +25,11 @@ from evals.study import Advance
 
 TARGET_MS = 250.0
 TARGET_RATIO = 3.0
+SMOOTH_MS, SMOOTH_RATIO = 150.0, 2.0  # of all gaps, not only the longest
 PAUSE_S = 0.2  # between one window and the next
 LESSONS_PER_PERSON = 4
 UPDATE, AFTER, QUIET = "during an update", "after an update", "without an update"
+ANY = "all gaps "  # before UPDATE and QUIET: not only the longest of each window
 Samples = dict[str, list[float]]
 
 
@@ -45,7 +48,7 @@ def units(config: BenchConfig) -> int:
 
 
 async def measure(config: BenchConfig, client: Client, run_id: str, advance: Advance) -> Samples:
-    """Return the longest gap of every window, in ms."""
+    """Return the longest gap of every window, and all gaps of updates and quiet windows, in ms."""
     windows: list[Watched] = []
     async with _streaming(config, client, f"bench-{run_id}-reader") as answers:
         for number in range(config.updates):
@@ -63,7 +66,11 @@ def gaps_ms(answers: Sequence[Sequence[float]], windows: Sequence[Watched]) -> S
         QUIET: [w.quiet for w in windows],
     }
     found = {kind: [longest_gap_s(answers, window) for window in them] for kind, them in kinds.items()}
-    return {kind: [gap * 1e3 for gap in gaps if gap is not None] for kind, gaps in found.items()}
+    longest = {kind: [gap * 1e3 for gap in gaps if gap is not None] for kind, gaps in found.items()}
+    every = {
+        ANY + kind: [gap * 1e3 for window in kinds[kind] for gap in gaps_s(answers, window)] for kind in (UPDATE, QUIET)
+    }
+    return longest | every
 
 
 async def _watch(config: BenchConfig, client: Client, learner: TaughtPerson, number: int) -> Watched:
@@ -121,4 +128,17 @@ def rows(samples: Samples) -> list[Row]:
         for kind in (UPDATE, AFTER, QUIET)
         if samples[kind]
     ]
-    return [*named, Row("  p95 during / without", "ratio", p95(samples[UPDATE]) / quiet, None, TARGET_RATIO)]
+    longest = Row("  p95 during / without", "ratio", p95(samples[UPDATE]) / quiet, None, TARGET_RATIO)
+    return [*named, longest, *_of_all(samples[ANY + UPDATE], samples[ANY + QUIET])]
+
+
+def _of_all(during: Sequence[float], without: Sequence[float]) -> list[Row]:
+    """Return rows of all gaps. Their mean is the time that a token takes: its ratio is that of an answer's time."""
+    if not (during and without):
+        return []
+    return [
+        row("gap in another's stream, during an update", "ms", during, SMOOTH_MS, "p95"),
+        row("gap in another's stream, without an update", "ms", without),
+        Row("  p95 during / without", "ratio", p95(during) / p95(without), None, SMOOTH_RATIO),
+        Row("  time of an answer, during / without", "ratio", fmean(during) / fmean(without), None, SMOOTH_RATIO),
+    ]

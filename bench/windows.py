@@ -23,11 +23,15 @@ class TimeWindow:
 
 
 def longest_gap_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> float | None:
-    """Return the longest gap that overlaps the window, or None if nothing streamed.."""
-    gaps = [
+    """Return the longest gap that overlaps the window, or None if nothing streamed."""
+    return max(gaps_s(answers, window), default=None)
+
+
+def gaps_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> list[float]:
+    """Return all gaps that overlap the window, in seconds."""
+    return [
         after - before
         for times in answers
         for before, after in pairwise(times)
         if after > window.start_s and before < window.end_s
     ]
-    return max(gaps, default=None)

@@ -21,6 +21,7 @@ from engine.errors import LearningImpossible, TrainerError
 from engine.host.vllm_host import VllmHost
 from engine.sample import Passage, Sample, Score
 
+POLL_S = 0.02  # between two looks at what is computed beside decoding
 Record = dict[str, Any]
 States = npt.NDArray[np.float32]
 
@@ -94,17 +95,17 @@ class TrainerClient:
             "learn": learn.to_dict(),
         }
         self.trained_share = 0.0
-        await self._call("heed_open_update", spec)
+        await self._compute("heed_open_update", spec)
         record: Record = {"done": False}
         while not record["done"]:
-            record = await self._call("heed_advance", update_id, budget_ms())
+            record = await self._compute("heed_advance", update_id, budget_ms())
             self.trained_share = record["steps"] / max(learn.steps, 1)
             await asyncio.sleep(0)  # a decode step goes between
         return Trained.of(record)
 
     async def publish(self, update_id: str, ref: AdapterRef) -> Published:
         """Keep the open update's adapter in the worker as `ref`, and return its files."""
-        record = await self._call("heed_publish", update_id, ref.lora_int_id, ref.name)
+        record = await self._compute("heed_publish", update_id, ref.lora_int_id, ref.name)
         norms = record["update_norm"], record["value_change"]
         return Published(record["finite"], *norms, record["tensors"], record["config"])
 
@@ -122,7 +123,7 @@ class TrainerClient:
         scores: list[Score] = []
         while len(scores) < len(samples):
             part = [sample.to_dict() for sample in samples[len(scores) : len(scores) + at_once]]
-            scores += [Score(**score) for score in (await self._call("heed_score", part, adapter))["scores"]]
+            scores += [Score(**score) for score in (await self._compute("heed_score", part, adapter))["scores"]]
         return scores
 
     async def score_in_turn(self, samples: Sequence[Sample], ref: AdapterRef) -> list[Score]:
@@ -140,7 +141,7 @@ class TrainerClient:
         tokens: list[int] = []
         while len(tokens) < len(prompts):
             part = list(prompts[len(tokens) : len(tokens) + at_once])
-            tokens += (await self._call("heed_first_tokens", part, *settings, learn.seed + len(tokens)))["tokens"]
+            tokens += (await self._compute("heed_first_tokens", part, *settings, learn.seed + len(tokens)))["tokens"]
         return tokens
 
     async def states(self, passages: Sequence[Passage], depths: Sequence[float], at_once: int = 16) -> States:
@@ -148,7 +149,7 @@ class TrainerClient:
         parts: list[States] = []
         for first in range(0, len(passages), at_once):
             part = [asdict(passage) for passage in passages[first : first + at_once]]
-            record = await self._call("heed_states", part, list(depths))
+            record = await self._compute("heed_states", part, list(depths))
             parts.append(np.frombuffer(record["states"], dtype=np.float32).reshape(record["axes"]))
         return np.concatenate(parts)
 
@@ -156,6 +157,14 @@ class TrainerClient:
         """Return the configuration of an adapter from elsewhere as heed writes it, if the adapter fits the model."""
         fitted: Record = (await self._call("heed_fits", tensors, json.dumps(config)))["config"]
         return fitted
+
+    async def _compute(self, method: str, *args: Any) -> Record:
+        """Call a method that computes: at once, or beside decoding, where it is asked after until it has ended."""
+        record = await self._call("heed_compute", method, list(args), self._host.num_running > 0)
+        while "job" in record:
+            await asyncio.sleep(POLL_S)
+            record = await self._call("heed_result", record["job"], self._host.num_running > 0)
+        return record
 
     async def _call(self, method: str, *args: Any) -> Record:
         if not self._host.trainability.can_learn:

@@ -1,12 +1,13 @@
 """Memory that a process has freed stays with it, for the next tensor of that size.
 
 By default glibc hands each large block back to the kernel and takes it anew, page by page and zeroed: a tenth of a
-training step on a CPU. Elsewhere than on glibc nothing happens.
+training step on a CPU. A thread's own arena holds no large block at all, so all threads share one. Elsewhere than on
+glibc nothing happens.
 """
 
 import ctypes
 
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # as in malloc.h
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # as in malloc.h
 _KEPT_BYTES = (1 << 31) - 1  # the largest that fits into the argument
 _GROWTH_BYTES = 1 << 26  # taken from the kernel at once
 
@@ -17,5 +18,6 @@ def install() -> bool:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    options = ((_MMAP_THRESHOLD, _KEPT_BYTES), (_TRIM_THRESHOLD, _KEPT_BYTES), (_TOP_PAD, _GROWTH_BYTES))
+    kept = ((_MMAP_THRESHOLD, _KEPT_BYTES), (_TRIM_THRESHOLD, _KEPT_BYTES))
+    options = (*kept, (_TOP_PAD, _GROWTH_BYTES), (_ARENA_MAX, 1))
     return [set_option(option, value) for option, value in options] == [1] * len(options)

@@ -3,10 +3,11 @@
 Owns the memory copies (a bounded LRU over versions that are on disk; versions not yet on disk stay) and the
 replacement of vLLM's `_load_adapter`. Invariants: a request for an unloadable version never raises (that would end
 the engine for everyone): it gets the zero adapter and the version is reported; tensors handed to vLLM are copies,
-because vLLM multiplies B by the scaling in place.
+because vLLM multiplies B by the scaling in place; vLLM and the trainer's thread may ask at the same time.
 """
 
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,30 +29,34 @@ class LoraRegistry:
     max_rank: int
     failed: dict[int, str] = field(default_factory=dict)
     _adapters: "OrderedDict[int, AdapterTensors]" = field(default_factory=OrderedDict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def put(self, lora_int_id: int, adapter: AdapterTensors) -> None:
         """Store an adapter. The longest unused one that is on disk makes room."""
-        self._adapters[lora_int_id] = adapter
-        self._adapters.move_to_end(lora_int_id)
-        on_disk = [key for key, kept in self._adapters.items() if kept.is_on_disk]
-        for key in on_disk[: max(0, len(self._adapters) - self.capacity)]:
-            del self._adapters[key]
+        with self._lock:
+            self._adapters[lora_int_id] = adapter
+            self._adapters.move_to_end(lora_int_id)
+            on_disk = [key for key, kept in self._adapters.items() if kept.is_on_disk]
+            for key in on_disk[: max(0, len(self._adapters) - self.capacity)]:
+                del self._adapters[key]
 
     def get(self, lora_int_id: int, path: str) -> AdapterTensors:
         """Return an adapter from memory, else from disk. Raises OSError or ValueError if neither has it."""
         if lora_int_id == ZERO_LORA_INT_ID:
             return self.zero
-        if lora_int_id not in self._adapters:
-            adapter = read_directory(Path(path))
-            require_fitting(adapter, self.zero, self.max_rank)
-            self.put(lora_int_id, adapter)
-        self._adapters.move_to_end(lora_int_id)
-        return self._adapters[lora_int_id]
+        with self._lock:
+            if lora_int_id not in self._adapters:
+                adapter = read_directory(Path(path))
+                require_fitting(adapter, self.zero, self.max_rank)
+                self.put(lora_int_id, adapter)
+            self._adapters.move_to_end(lora_int_id)
+            return self._adapters[lora_int_id]
 
     def mark_on_disk(self, lora_int_id: int) -> None:
         """Allow this version to leave memory."""
-        if lora_int_id in self._adapters:
-            self.put(lora_int_id, replace(self._adapters[lora_int_id], is_on_disk=True))
+        with self._lock:
+            if lora_int_id in self._adapters:
+                self.put(lora_int_id, replace(self._adapters[lora_int_id], is_on_disk=True))
 
     def drop(self, lora_int_id: int) -> None:
         """Forget a version and its failure."""

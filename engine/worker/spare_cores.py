@@ -2,7 +2,9 @@
 
 vLLM leaves a core to the processes that serve it, and they hardly use it while a large model trains. Two threads halve
 a lesson where that core is idle; where it is not they cost a third more than one, and so what others used since the
-last look decides (`/proc/stat`). Invariant: outside `borrowed` the worker computes on its own cores, with its threads.
+last look decides (`/proc/stat`). While the worker decodes, what is trained beside it (`engine.worker.beside`) has the
+other cores and half of the worker's own instead. Invariant: outside `borrowed` the worker computes on its own cores,
+with its threads.
 """
 
 import os
@@ -41,22 +43,31 @@ class SpareCores:
         self._stat = stat
         self._before = self._usage()
         self._num_free = 0
+        self.is_decoding = False  # beside what is computed on the borrowed cores
 
     @contextmanager
     def borrowed(self) -> Iterator[int]:
         """Compute on the worker's cores and on those that are free. Yield the number of threads."""
         self._look()
-        threads = self._threads + self._num_free
-        if not self._num_free:
+        cores, threads = self._chosen()
+        if (cores, threads) == (self._own, self._threads):
             yield threads
             return
         try:
-            os.sched_setaffinity(0, self._allowed)  # threads that begin from here inherit it
+            os.sched_setaffinity(0, cores)  # threads that begin from here inherit it
             set_num_threads(threads)
             yield threads
         finally:
             set_num_threads(self._threads)
             os.sched_setaffinity(0, self._own)
+
+    def _chosen(self) -> tuple[set[int], int]:
+        """Return the cores to compute on, and with how many threads."""
+        if not self.is_decoding:
+            return (self._allowed if self._num_free else self._own), self._threads + self._num_free
+        kept = sorted(self._own)[: len(self._own) - len(self._own) // 2]
+        left = self._allowed.difference(kept) or self._own
+        return left, max(1, min(len(left), self._threads + 1))
 
     def _look(self) -> None:
         now = self._usage()

@@ -1,4 +1,4 @@
-"""The trainer as vLLM worker extension: it runs inside the vLLM worker process, between decode steps.
+"""The trainer as vLLM worker extension: it runs inside the vLLM worker process, between decode steps or beside them.
 
 vLLM adds `TrainerExtension` to the worker's base classes; `collective_rpc` calls its `heed_*` methods. Owns the
 training model, the adapter registry and the one update that may be open. Invariants: no method raises (an exception
@@ -25,6 +25,7 @@ from safetensors.torch import load as load_safetensors
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.sample import Passage, Sample
+from engine.training import lean_model
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
@@ -36,6 +37,7 @@ from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import kept_memory, punica, queue_wait
+from engine.worker.beside import Beside
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
 from engine.worker.spare_cores import SpareCores
 from engine.worker.watchdog import ProcessId, family, watch
@@ -73,6 +75,7 @@ class Trainer:
     max_rank: int
     teacher: TrainingModel | None = None  # the external one, if there is one
     spare: SpareCores | None = None  # None: the model is too small to gain by them, or it computes on a GPU
+    beside: Beside | None = None  # the same
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
@@ -81,6 +84,11 @@ class Trainer:
     def cores(self) -> AbstractContextManager[object]:
         """Return the context to compute in: the worker's own cores, and those that are free."""
         return self.spare.borrowed() if self.spare is not None else nullcontext()
+
+    def leave_cores(self, *, to_decoding: bool) -> None:
+        """Leave the worker's own cores to decoding, or compute on them, too."""
+        if self.spare is not None:
+            self.spare.is_decoding = to_decoding
 
     def open(self, update_id: str, run: TrainingUpdate) -> None:
         """Make `run` the open update; an earlier one is abandoned."""
@@ -116,6 +124,11 @@ def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
         TrainingUpdate(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
 
 
+def _is_small(model_config: Any) -> bool:
+    """Return True if nothing is computed beside decoding: a worker that spins takes turns with its other threads."""
+    return bool(model_config.dtype == torch.float32 and lean_model.can_compute(model_config.hf_config))
+
+
 class TrainerExtension:
     """Mixed into vLLM's worker: `self.model_runner` is the worker's. Only `heed_*` names, so that nothing clashes."""
 
@@ -128,7 +141,7 @@ class TrainerExtension:
         if settings["is_cpu"]:
             punica.install()
             kept_memory.install()
-            queue_wait.install(queue_wait.WORKER_SPIN_S)
+            queue_wait.install(queue_wait.WORKER_SPIN_S if _is_small(vllm_config.model_config) else 0.0)
         return super().__new__(cls)
 
     @property
@@ -175,6 +188,7 @@ class TrainerExtension:
             warm_up(model, LearnConfig.from_dict(spec["learn"]))
         elif self.heed_settings["is_cpu"]:
             self.heed_trainer.spare = SpareCores(os.sched_getaffinity(os.getppid()))
+            self.heed_trainer.beside = Beside()
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
 
@@ -187,6 +201,28 @@ class TrainerExtension:
         """Return the processes that belong to this heed's vLLM."""
         found = family(ProcessId(*self.heed_settings["owner"]))
         return {"processes": [[process.pid, process.started] for process in found]}
+
+    @_guarded
+    def heed_compute(self, method: str, args: list[Any], is_read: bool) -> Record:
+        """Return the record of a method that computes, or the number of the job that it has become beside decoding.
+
+        `is_read`: somewhere a stream is being read, which the worker's own cores are left to.
+        """
+        trainer = self.heed_require()
+        work: Callable[[], Record] = functools.partial(getattr(self, method), *args)
+        if trainer.beside is None:
+            return work()
+        trainer.leave_cores(to_decoding=is_read)
+        return {"job": trainer.beside.begin(work)}
+
+    @_guarded
+    def heed_result(self, job: int, is_read: bool) -> Record:
+        """Return the record that a job has made, or its number again while it lasts."""
+        trainer = self.heed_require()
+        if trainer.beside is None:
+            raise LookupError("nothing is computed beside decoding here")
+        trainer.leave_cores(to_decoding=is_read)
+        return trainer.beside.result(job) or {"job": job}
 
     @_guarded
     def heed_open_update(self, spec: Record) -> Record:

@@ -35,6 +35,8 @@ class Host:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
 
     async def rpc(self, method: str, *args: Any) -> dict[str, Any]:
+        if method == "heed_compute":
+            method, args = args[0], tuple(args[1])
         self.calls.append((method, args))
         return {"ok": True, "error": ""} | self.records.pop(0)
 
@@ -109,3 +111,20 @@ async def test_first_tokens_come_in_calls_of_a_few_prompts() -> None:
     pair, learn = ([1, 2], [2]), LearnConfig(guidance_scale=1.5, teacher_temperature=0.3, seed=4)
     assert await client(host).first_tokens([pair] * 3, learn, at_once=2) == [5, 6, 7]
     assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4), ([pair], 1.5, 0.3, 6)]
+
+
+@pytest.mark.parametrize("num_running", [0, 1])
+async def test_what_is_computed_beside_decoding_is_asked_after_until_it_has_ended(num_running: int) -> None:
+    """The worker hears each time if a stream is being read, to leave it the cores."""
+    host = Host({"job": 3}, {"job": 3}, {"scores": [SCORE]})
+    host.num_running = num_running
+    (score,) = await client(host).score([SAMPLE], ZERO_ADAPTER)
+    assert score.gain == 1.5
+    assert [method for method, _ in host.calls] == ["heed_score", "heed_result", "heed_result"]
+    assert host.calls[1:] == [("heed_result", (3, num_running > 0))] * 2
+
+
+async def test_a_failure_beside_decoding_is_raised_with_its_message() -> None:
+    """As one of a call that is answered at once."""
+    with pytest.raises(TrainerError, match="no room"):
+        await client(Host({"job": 1}, {"ok": False, "error": "no room"})).score([SAMPLE], ZERO_ADAPTER)

@@ -107,3 +107,26 @@ def test_the_kernels_own_counts_can_be_read() -> None:
     after = spare._usage()
     assert after.all_s > before.all_s
     assert after.own_s > before.own_s
+
+
+def test_the_workers_own_core_is_left_to_decoding(machine: Machine) -> None:
+    """Training beside it has the other core, with one thread; of more own cores it has half."""
+    spare = SpareCores(ALLOWED, machine.path)
+    spare.is_decoding = True
+    machine.passes(2, own_s=2, others_s=0.2)
+    with spare.borrowed() as lent:
+        assert (lent, machine.affinity) == (1, {1})
+    assert machine.affinity == {0}
+    spare.is_decoding = False
+    machine.passes(2, own_s=2, others_s=0.2)
+    with spare.borrowed():
+        assert machine.affinity == ALLOWED
+
+
+def test_a_worker_on_all_cores_shares_them_with_training(machine: Machine) -> None:
+    """Unbound, or on a single core: there is no other."""
+    machine.affinity = {0}
+    spare = SpareCores({0}, machine.path)
+    spare.is_decoding = True
+    with spare.borrowed() as lent:
+        assert (lent, machine.affinity) == (1, {0})

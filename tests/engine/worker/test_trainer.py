@@ -1,5 +1,6 @@
 """engine.worker.trainer: the extension's methods, on a worker with only the parts the trainer touches."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,13 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from engine.config import LORA_TARGET_MODULES, LearnConfig
 from engine.training.adapter_tensors import read_directory
 from engine.worker import lora_registry, trainer
+from engine.worker.beside import Beside
 from engine.worker.trainer import TrainerExtension
 from engine.worker.watchdog import ProcessId
 from tests.engine.updates_of import token_ids
+from tests.patience import PATIENCE_S
 from tests.tiny_model import save_tiny_model
 
 Record = dict[str, Any]
@@ -36,7 +40,8 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
         patch.setattr(trainer, "watch", lambda *_: None)
         patch.setattr(trainer.punica, "install", lambda: None)
         patch.setattr(trainer, "check_servable", lambda *_: None)
-        model_config = SimpleNamespace(dtype=torch.float32, get_vocab_size=lambda: 512)
+        config = AutoConfig.from_pretrained(tiny_model)
+        model_config = SimpleNamespace(dtype=torch.float32, hf_config=config, get_vocab_size=lambda: 512)
         worker = Worker(SimpleNamespace(additional_config={"heed": heed}, model_config=model_config))
         record = worker.heed_prepare(
             {
@@ -267,3 +272,32 @@ def test_first_tokens_are_the_models(worker: Worker) -> None:
     assert record["ok"], record
     assert len(record["tokens"]) == 3
     assert worker.heed_first_tokens([[[], [1]]], 1.5, 0.0, 0)["ok"] is False
+
+
+def test_what_a_real_model_computes_goes_on_beside_decoding(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job takes the place of the record until it has ended; the numbers are those of a call that waits."""
+    waited = finished(worker, spec())
+    monkeypatch.setattr(worker.heed_require(), "beside", Beside())
+
+    def computed(method: str, *args: Any) -> Record:
+        record = worker.heed_compute(method, list(args), False)
+        assert "job" in record
+        ends_s = time.monotonic() + PATIENCE_S
+        while "job" in record:
+            assert time.monotonic() < ends_s
+            record = worker.heed_result(record["job"], True)
+        return record
+
+    assert computed("heed_open_update", spec())["ok"]
+    while not (record := computed("heed_advance", "u", 0.0))["done"]:
+        assert record["ok"], record
+    assert record["losses"] == waited["losses"]
+    assert not computed("heed_advance", "no such update", 0.0)["ok"]
+    assert not worker.heed_result(99, False)["ok"]
+
+
+def test_what_a_small_model_computes_is_answered_at_once(worker: Worker) -> None:
+    """Its pieces are short; there is nothing to ask after."""
+    assert worker.heed_compute("heed_open_update", [spec()], False)["ok"]
+    assert worker.heed_compute("heed_advance", ["u", 0.0], False)["steps"] == 0
+    assert not worker.heed_result(1, False)["ok"]
