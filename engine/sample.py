@@ -4,7 +4,7 @@ Imports neither torch nor vLLM, so that both processes build the same records; t
 worker and nowhere else.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from engine.config import LearnConfig, Teacher
@@ -13,7 +13,7 @@ Context = Literal["student", "teacher", "behaviour"]
 Kind = Literal["correction", "counterfactual", "opening", "anchor", "earlier", "gold"]
 _RECORD_ORDER = (  # of the fields in kept batches
     "kind", "student_ids", "teacher_ids", "response_ids", "behaviour_logprobs", "behaviour_ids",
-    "weight", "temperature", "teacher",
+    "weight", "temperature", "teacher", "is_cut",
 )  # fmt: skip
 
 
@@ -21,7 +21,8 @@ _RECORD_ORDER = (  # of the fields in kept batches
 class Sample:
     """One response with its contexts. An "earlier" correction and a "gold" answer are measured, never trained on.
 
-    An "opening" is the beginning of an answer: trained on, and no answer to a figure of whole ones.
+    An "opening" is the beginning of an answer: trained on, and no answer to a figure of whole ones. Where an answer
+    `is_cut`, its last token ends it, as its teacher would not have (`engine.training.forced_ends`).
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
     reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
@@ -36,6 +37,7 @@ class Sample:
     behaviour_ids: list[int] | None = None
     temperature: float = 1.0
     teacher: Teacher | None = None
+    is_cut: bool = False
 
     def check(self) -> None:
         """Raise ValueError for a sample without prompt or response, with unequal lengths or a negative weight."""
@@ -73,6 +75,11 @@ class Sample:
     def is_taught(self) -> bool:
         """Return True if the student is to change here."""
         return not (self.is_anchor or self.is_held_out)
+
+    @property
+    def uncut(self) -> "Sample":
+        """The sample as its teacher said it, without the end that was put there."""
+        return replace(self, response_ids=self.response_ids[:-1], is_cut=False) if self.is_cut else self
 
     @property
     def has_own_behaviour_prompt(self) -> bool:

@@ -1,7 +1,8 @@
 """How far a lesson reaches, chosen by the person afterwards: just this answer, or from now on.
 
 The choice is kept beside what heed took the feedback for; where the lesson was taught otherwise it is undone and
-taught again. Invariant: handled twice under the same key, it is undone and taught again once.
+taught again: a lesson for one answer holds all others to what they were, and would stand in the way of one for all.
+Invariant: handled twice under the same key, it is undone and taught again once.
 """
 
 from bot.core.core import Core
@@ -29,8 +30,7 @@ async def choose(core: Core, user_id: str, feedback_id: str, scope: Scope, key: 
     must_teach = is_begun or must_be_taught_again(row, scope)
     record = FeedbackRecord(FeedbackKind(row.kind), row.completion_id, row.text, row.value, scope)
     if must_teach and not is_begun:
-        if reach(row) == Scope.ALWAYS:
-            await _undo(core, row)
+        await _take_back(core, row)
         await core.lessons.commit(user_id, record, idempotency_key=key)
     await core.database.write(lambda s: feedback.set_scope(s, row.id, scope))
     return record if must_teach else None
@@ -63,11 +63,17 @@ def must_be_taught_again(row: Feedback, scope: Scope) -> bool:
     return reach(row) == Scope.ALWAYS or row.status == FeedbackStatus.UNDONE
 
 
-async def _undo(core: Core, row: Feedback) -> None:
-    def is_newest(s: Session) -> bool:
-        active = people.get(s, row.user_id).active_version
-        return bool(active) and versions.get(s, row.user_id, active).feedback_id == row.id
-
-    if not await core.database.read(is_newest):
+async def _take_back(core: Core, row: Feedback) -> None:
+    """Undo what was taught so far. Of a lesson for one answer that is not the newest any more nothing is undone."""
+    reached = reach(row)
+    if reached is None:
+        return
+    if await core.database.read(lambda s: _is_newest(s, row)):
+        await core.engine.undo(row.user_id)
+    elif reached == Scope.ALWAYS:
         raise InvalidField(NOT_THE_NEWEST, "scope")
-    await core.engine.undo(row.user_id)
+
+
+def _is_newest(s: Session, row: Feedback) -> bool:
+    active = people.get(s, row.user_id).active_version
+    return bool(active) and versions.get(s, row.user_id, active).feedback_id == row.id

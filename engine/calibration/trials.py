@@ -139,7 +139,8 @@ class Trials:
             ZERO_ADAPTER,
             lambda messages: teacher_messages(messages, notes, hindsight),
         )
-        return [*own, *await teacher.whole(lesson), *await teacher.openings()], await teacher.to(held_out)
+        further = [sample.uncut for sample in await teacher.to(held_out)]
+        return [*own, *await teacher.whole(lesson), *await teacher.openings()], further
 
 
 def _mean(samples: Sequence[Sample], scores: Sequence[Score]) -> float:

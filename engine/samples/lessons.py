@@ -21,6 +21,9 @@ from storage.tables import Completion, Feedback
 
 _HOLLOW = 0.5  # of an answer's trigrams
 _CIRCLE = 20  # trigrams
+_LEAST, _LEAST_ENDED = 6, 24  # tokens before a circle that are worth showing, and worth an end
+_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964", "\u061f")  # also Chinese, Hindi, Arabic
+_QUOTES = "\"'\u201d\u2019\u00bb)*_ "
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,39 @@ def teacher_samples(
 ) -> list[Sample]:
     """Return the teacher's answers to several conversations, each as far as it goes before it goes round in circles.
 
-    Empty and hollow ones are left out.
+    There it ends (`Sample.is_cut`). Empty and hollow ones are left out.
     """
-    answers = zip(asked, seen, map(before_circles, responses), strict=True)
-    found = pairs.usable([teacher_sample(*answer, prompts) for answer in answers])
+    answers = zip(asked, seen, responses, strict=True)
+    found = pairs.usable([_ended(teacher_sample(*answer, prompts), prompts) for answer in answers])
     return [sample for sample in found if not is_hollow(sample.response_ids, sample.prompt("teacher"))]
+
+
+def _ended(said: Sample, prompts: PromptBuilder) -> Sample:
+    """Return an answer that goes round in circles with an end behind its last whole line or sentence before that.
+
+    One that has none, or is short, is cut off before the circle and shows no end; of one that has hardly begun there
+    nothing is left.
+    """
+    straight = before_circles(said.response_ids)
+    if len(straight) == len(said.response_ids):
+        return said
+    whole = whole_sentences(straight, [prompts.text([token_id]) for token_id in straight])
+    if len(whole) < _LEAST_ENDED:
+        return replace(said, response_ids=straight if len(straight) >= _LEAST else [])
+    return replace(said, response_ids=[*whole, prompts.end_token_id], is_cut=True)
+
+
+def whole_sentences(response_ids: list[int], pieces: Sequence[str]) -> list[int]:
+    """Return the tokens up to the end of the last line, or of the last sentence if there is but one line.
+
+    `pieces` are the texts of the tokens. A number's point at the beginning of a line ends no sentence.
+    """
+    lines = [place for place, piece in enumerate(pieces[1:]) if "\n" in piece]  # the token before the break
+    ends = [place for place, piece in enumerate(pieces) if piece.rstrip(_QUOTES).endswith(_SENTENCE_ENDS)]
+    last = max(lines or ends, default=-1)
+    while last >= 0 and not pieces[last].strip():
+        last -= 1
+    return response_ids[: last + 1]
 
 
 def before_circles(response_ids: list[int]) -> list[int]:

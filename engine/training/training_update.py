@@ -30,6 +30,7 @@ from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch, check_samples, plan_batches, row_chunks
+from engine.training.forced_ends import ForcedEnds
 from engine.training.lora_slot import LoraSlot
 from engine.training.measuring import Measured, PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
@@ -71,6 +72,7 @@ class TrainingUpdate:
         if self._taught_by("external") and self._external is None:
             raise ValueError('no "external" teacher is loaded: set host.teacher_model')
         self._targets = targets_of(model, samples, learn)
+        self._ends = ForcedEnds(samples)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities if the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
         self._held_out = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
@@ -186,10 +188,8 @@ class TrainingUpdate:
         wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
         for batch in self._plan(wanted, "behaviour"):
             logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
-            temperature_N = torch.tensor([s.temperature for s in self.samples], device=self.model.device)[
-                batch.owners_N
-            ]
-            tempered = sdpo.at_temperature(logprobs, temperature_N)
+            temperature_S = torch.tensor([s.temperature for s in self.samples], device=self.model.device)
+            tempered = sdpo.at_temperature(logprobs, temperature_S[batch.owners_N])
             chosen = sdpo.token_logprobs(tempered, batch.token_ids_N)
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
@@ -207,11 +207,11 @@ class TrainingUpdate:
         self.slot.grad.zero_()
         self._divergence_S.zero_()
         self._divergences.clear()
-        loss = torch.zeros((), device=self.model.device)
+        loss = 0.0
         for student in batches:
-            loss += self._forward_backward(student)
+            loss += float(self._forward_backward(student))
             yield "steps"
-        self._note(float(loss))
+        self._note(loss)
         if not self._is_over():
             self._apply_gradient()
         yield "steps"
@@ -333,7 +333,7 @@ class TrainingUpdate:
         for chunk in row_chunks(len(hidden), self.model.vocab_size):
             with torch.no_grad():
                 logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
-                teacher = self._targets["teacher"].logprobs(rows[chunk])
+                teacher = self._ends.put(self._targets["teacher"].logprobs(rows[chunk]), batch, chunk)
             yield batch.token_ids_N[chunk], logprobs, teacher, chunk
 
     # -- small parts -------------------------------------------------------------------------------------------------
@@ -354,7 +354,8 @@ class TrainingUpdate:
     def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
         if name not in student.rows:
             student.rows[name] = self._targets[name].rows(student.batch.samples)
-        return self._targets[name].logprobs(student.rows[name][chunk])
+        kept = self._targets[name].logprobs(student.rows[name][chunk])
+        return self._ends.put(kept, student.batch, chunk) if name == "teacher" else kept
 
     def _divergence(self, logprobs: Tensor, teacher: Tensor) -> Tensor:
         learn = self.learn

@@ -9,34 +9,37 @@ for any more still ends before the next begins; small models and GPUs, whose pie
 import itertools
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+KEPT = 256  # jobs whose results are remembered
 NICENESS = 5  # a third of a core against a thread that decodes on it
 Record = dict[str, Any]
 
 
 class Beside:
-    """The thread, and the work it was given last."""
+    """The thread, and the work that waits for it, runs, or has ended and was not asked after yet."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "heed-trainer", initializer=_give_way)
         self._numbers = itertools.count(1)
-        self._job = 0
-        self._work: Future[Record] | None = None
+        self._work: OrderedDict[int, Future[Record]] = OrderedDict()
 
     def begin(self, work: Callable[[], Record]) -> int:
         """Begin some work behind what is still under way. Return its number."""
-        self._job = next(self._numbers)
-        self._work = self._pool.submit(work)
-        return self._job
+        job = next(self._numbers)
+        self._work[job] = self._pool.submit(work)
+        while len(self._work) > KEPT:  # asked for by calls that were cancelled
+            self._work.popitem(last=False)
+        return job
 
     def result(self, job: int) -> Record | None:
-        """Return what the work has made, or None as long as it lasts. Raises LookupError if other work came since."""
-        if self._work is None or job != self._job:
-            raise LookupError(f"the work {job} is no longer waited for")
-        return self._work.result() if self._work.done() else None
+        """Return what the work has made, once, or None as long as it lasts. Raises LookupError if it is not known."""
+        if job not in self._work:
+            raise LookupError(f"no work {job} is under way")
+        return self._work.pop(job).result() if self._work[job].done() else None
 
 
 def _give_way() -> None:

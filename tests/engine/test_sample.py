@@ -75,8 +75,17 @@ def test_what_crosses_comes_back() -> None:
 
 def test_kept_batches_have_their_fields_in_one_order() -> None:
     """A weight follows the behaviour: batches of one format stay comparable byte for byte."""
-    full = Sample("correction", [1], [2], [3], 0.5, [-0.1], [4], 0.7, "current")
-    assert list(full.to_dict())[4:] == ["behaviour_logprobs", "behaviour_ids", "weight", "temperature", "teacher"]
+    full = Sample("correction", [1], [2], [3], 0.5, [-0.1], [4], 0.7, "current", is_cut=True)
+    assert list(full.to_dict())[4:] == [
+        "behaviour_logprobs", "behaviour_ids", "weight", "temperature", "teacher", "is_cut",
+    ]  # fmt: skip
+
+
+def test_an_answer_that_was_cut_is_told_without_its_end() -> None:
+    """Only what its teacher said is measured; an answer that ends by itself stays as it is."""
+    cut = Sample("counterfactual", [1], [1, 2], [3, 4, 9], is_cut=True)
+    assert cut.uncut == Sample("counterfactual", [1], [1, 2], [3, 4])
+    assert cut.uncut.uncut == cut.uncut
 
 
 def test_a_sample_is_as_long_as_its_longest_context() -> None:

@@ -57,6 +57,21 @@ async def test_from_now_on_teaches_what_was_asked_about(heed: Heed) -> None:
     assert (await heed.core.lessons.teach(row.user_id, record, idempotency_key="k")).outcome.status == "learned"
 
 
+@pytest.mark.parametrize("is_newest", [True, False])
+async def test_from_now_on_begins_where_the_lesson_for_one_answer_began(heed: Heed, is_newest: bool) -> None:
+    """That one is taken back; one behind which more was learned stays, and the new one goes on from there."""
+    row = await answer(heed)
+    record = FeedbackRecord(FeedbackKind.CORRECTION, row.id, "too long", scope=Scope.ANSWER)
+    alone = (await heed.core.lessons.teach(row.user_id, record)).feedback
+    if not is_newest:
+        await taught(heed, "no emoji")
+    again = await choose(heed, alone, Scope.ALWAYS)
+    assert again == FeedbackRecord(FeedbackKind.CORRECTION, row.id, "too long", scope=Scope.ALWAYS)
+    lesson = await heed.core.lessons.teach(row.user_id, again, idempotency_key="k")
+    assert lesson.outcome.status == "learned"
+    assert (await now(heed, alone)).status == (FeedbackStatus.UNDONE if is_newest else FeedbackStatus.LEARNED)
+
+
 async def test_just_this_answer_leaves_what_taught_nothing(heed: Heed) -> None:
     """The choice is kept as it is."""
     row = await taught(heed, "unsure about this")

@@ -1,5 +1,6 @@
 """engine.samples.lessons: what an update trains on; feedback and notes reach the teacher only."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -227,6 +228,49 @@ def test_an_answer_that_goes_in_circles_or_repeats_its_prompt_is_hollow(response
 def test_an_answer_is_kept_up_to_where_it_goes_round_in_circles(response: list[int], kept: int) -> None:
     """Half of twenty trigrams in a row were there before; a short answer has no room for a circle."""
     assert lessons.before_circles(response) == response[:kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("* One thing.\n* Another\n* and", "* One thing.\n* Another"),
+        ("1. One thing\n2. Another\n\n3.", "1. One thing\n2. Another"),
+        ("It is warm. It is", "It is warm."),
+        ("Is it? Yes! And", "Is it? Yes!"),
+        ("no end at all", ""),
+        ("", ""),
+    ],
+)
+def test_an_answer_is_whole_up_to_its_last_line_or_sentence(text: str, whole: str) -> None:
+    """Sentences count in an answer of one line only; a numbered line's point ends nothing."""
+    pieces = re.findall(r"\s*\w+|\n|[^\w\n]", text)
+    assert "".join(pieces) == text
+    kept = lessons.whole_sentences([*range(len(pieces))], pieces)
+    assert "".join(pieces[place] for place in kept).rstrip() == whole
+
+
+def test_an_answer_that_goes_round_in_circles_ends_before_it_does(
+    prompts: PromptBuilder, pocket_tokenizer: Any
+) -> None:
+    """The last token is the end of an answer; what is too short for that, or never whole, shows none."""
+    line = "* a koala is a small animal of the trees that eats leaves at night and has a round nose and two thumbs\n"
+    circle = "* it sleeps all day\n" * 8
+
+    def taught(text: str) -> list[Sample]:
+        said = pocket_tokenizer.encode(text, add_special_tokens=False)
+        return lessons.teacher_samples([CHAT], [CHAT], [said], prompts)
+
+    (cut,) = taught(line + circle)
+    assert cut.is_cut
+    assert cut.response_ids[-1] == prompts.end_token_id
+    assert prompts.text(cut.response_ids).startswith(line.strip())
+    assert prompts.text(cut.response_ids).count("sleeps") <= 1
+    (straight,) = taught(line)
+    assert not straight.is_cut
+    (short,) = taught("* a koala is a small animal\n" + circle)
+    assert not short.is_cut
+    assert prompts.text(short.response_ids).count("sleeps") <= 1
+    assert taught("so it " * 30) == []
 
 
 def test_what_was_said_before_is_marked() -> None:

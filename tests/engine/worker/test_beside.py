@@ -42,20 +42,32 @@ def priority() -> int:
     return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
-def test_work_that_no_one_waits_for_ends_before_the_next_begins() -> None:
-    """Two pieces never touch the model at once; the result of the first is not mistaken for that of the second."""
-    beside, opened, order = Beside(), threading.Event(), []
-    abandoned = beside.begin(lambda: {"first": opened.wait(PATIENCE_S) and order.append(1)})
-    wanted = beside.begin(lambda: {"second": order.append(2)})
-    assert beside.result(wanted) is None
-    with pytest.raises(LookupError, match="no longer"):
-        beside.result(abandoned)
+def test_two_callers_each_get_their_own_result() -> None:
+    """Two pieces never touch the model at once: they come one after the other, whoever asks first."""
+    beside, opened = Beside(), threading.Event()
+    order: list[int] = []
+    first = beside.begin(lambda: {"first": opened.wait(PATIENCE_S), "order": order.append(1)})
+    second = beside.begin(lambda: {"second": True, "order": order.append(2)})
+    assert beside.result(second) is None
     opened.set()
-    ended(beside, wanted)
+    assert ended(beside, second)["second"]
+    assert ended(beside, first)["first"]
     assert order == [1, 2]
+    with pytest.raises(LookupError, match="no work"):
+        beside.result(first)
+
+
+def test_results_that_no_one_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest first, so that calls that were cancelled leave nothing behind."""
+    monkeypatch.setattr("engine.worker.beside.KEPT", 2)
+    beside = Beside()
+    jobs = [beside.begin(lambda: {"made": 1}) for _ in range(3)]
+    assert [ended(beside, job) for job in jobs[1:]] == [{"made": 1}] * 2
+    with pytest.raises(LookupError, match="no work"):
+        beside.result(jobs[0])
 
 
 def test_nothing_is_known_of_work_that_never_began() -> None:
     """A worker that was restarted has none."""
-    with pytest.raises(LookupError, match="no longer"):
+    with pytest.raises(LookupError, match="no work"):
         Beside().result(1)
