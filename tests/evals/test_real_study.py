@@ -1,6 +1,6 @@
 """The means of every part of `heed eval real`."""
 
-from evals.journal import Journal
+from evals.journal import Journal, Record
 from evals.real import RealConfig
 from evals.real_study import RealStudy
 from evals.real_world import REAL_WISHES
@@ -17,24 +17,28 @@ async def test_the_base_model_is_asked_once() -> None:
     assert len(heed.asked) == 3
 
 
-async def test_a_lesson_that_takes_longer_than_its_call_is_waited_for() -> None:
-    """What became of it is asked for by its address."""
-    heed, journal = BriefHeed(), Journal()
-    heed.queues = True
+async def lesson_of(heed: BriefHeed) -> Record:
+    """Return the record of one lesson that a person gives to this heed."""
+    journal = Journal()
     async for client in served(heed):
         study = RealStudy(RealConfig(), client, journal, lambda _: None)
         await study.correct("ana", REAL_WISHES["shorter"], study.probes(0)[0], 0)
     (lesson,) = journal.records
+    return lesson
+
+
+async def test_a_lesson_that_takes_longer_than_its_call_is_waited_for() -> None:
+    """What became of it is asked for by its address."""
+    heed = BriefHeed()
+    heed.queues = True
+    lesson = await lesson_of(heed)
     assert (lesson["status"], lesson["is_accepted"], lesson["version"]) == ("learned", True, 1)
 
 
 async def test_a_person_who_is_asked_how_far_a_correction_reaches_says_from_now_on() -> None:
     """The record tells that heed asked, and what became of the lesson then."""
-    heed, journal = BriefHeed(), Journal()
+    heed = BriefHeed()
     heed.is_unsure = True
-    async for client in served(heed):
-        study = RealStudy(RealConfig(), client, journal, lambda _: None)
-        await study.correct("ana", REAL_WISHES["shorter"], study.probes(0)[0], 0)
-    (lesson,) = journal.records
+    lesson = await lesson_of(heed)
     assert heed.chosen == ["fb-ana always"]
     assert (lesson["was_asked"], lesson["status"], lesson["version"]) == (True, "learned", 1)
