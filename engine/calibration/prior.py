@@ -20,7 +20,7 @@ _CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
-    "steps": 20,
+    "steps": 16,
     "mini_batch_samples": 10,
     "num_teacher_rollouts": 8,
     "max_teacher_rollouts": 20,
@@ -34,7 +34,7 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "max_rollout_tokens": 64,
     "num_anchors": 8,
     "anchor_weight": 4.0,
-    "micro_batch_tokens": 512,
+    "micro_batch_tokens": 1024,
 }
 
 

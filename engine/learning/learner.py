@@ -6,6 +6,7 @@ one transaction makes a version active and marks its feedback as learned, so tha
 in the prompt from before its update runs until a probe shows that the weights hold it.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -136,13 +137,13 @@ class Learner:
             await self._take_note(lesson, update)
         lesson = update.as_read(lesson)
         teacher = self._demonstrations(update, lesson.general)
-        shown = await teacher.whole([r.messages for r in (lesson.corrected, *others)])
-        shown += await teacher.openings()
+        given = [r.messages for r in (lesson.corrected, *others)]
+        whole, begun = await asyncio.gather(teacher.whole(given), teacher.openings())
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
         rehearsed = await self._rehearsed(update)
-        return await self._finish(lesson, update, [*taught, *rehearsed, *shown, *held_out])
+        return await self._finish(lesson, update, [*taught, *rehearsed, *whole, *begun, *held_out])
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""

@@ -1,8 +1,8 @@
 """The distributions of a teacher or a reference at every response position of every sample.
 
-Owns the kept values: log-probabilities over the whole vocabulary if they fit, else the hidden states they are
-projected from again; of a teacher that is guided, those of the base model beside them. Invariant: nothing kept here
-carries a gradient.
+Owns the kept values: log-probabilities over the whole vocabulary if they fit, at half precision if they fit so, else
+the hidden states they are projected from again in every step; of a teacher that is guided, those of the base model
+beside them. Invariant: nothing kept here carries a gradient.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ from engine.training import sdpo
 from engine.training.batching import Batch
 from engine.training.model import TrainingModel
 
-KEPT_ELEMENTS = 1 << 26  # log-probabilities kept per update: 256 MB in float32; above it hidden states are kept
+KEPT_BYTES = 1 << 28  # log-probabilities kept per update; above it hidden states are kept
+_KEPT_TYPES = (torch.float32, torch.float16)  # the first that fits; half precision has 11 bits, -10 nats to .005
 
 
 class Targets:
@@ -27,7 +28,10 @@ class Targets:
     ) -> None:
         """Choose what to keep by `num_positions`, the response tokens of all samples."""
         self._model = model
-        self._is_hidden = num_positions * model.vocab_size > KEPT_ELEMENTS and not must_be_logprobs
+        size = num_positions * model.vocab_size
+        fitting = [kept for kept in _KEPT_TYPES if size * kept.itemsize <= KEPT_BYTES]
+        self._is_hidden = not fitting and not must_be_logprobs
+        self._type = fitting[0] if fitting else torch.float32
         self._scale = guidance_scale
         self._values: dict[int, Tensor] = {}
 
@@ -45,13 +49,15 @@ class Targets:
             teacher = kept.chunk(2, -1)[0]
             self._put(batch, torch.cat([teacher, torch.where(is_end_N1, base_NH.detach(), teacher)], dim=-1))
         else:
-            self._put(batch, torch.where(is_end_N1, sdpo.guided(kept, self._project(base_NH), self._scale), kept))
+            guided = sdpo.guided(kept.float(), self._project(base_NH), self._scale)
+            self._put(batch, torch.where(is_end_N1, guided, kept))
 
     def put_logits(self, batch: Batch, logits_NV: Tensor) -> None:
         """Store the distributions of these logits. Only with `must_be_logprobs`."""
         self._put(batch, logits_NV.detach().log_softmax(-1))
 
     def _put(self, batch: Batch, values: Tensor) -> None:
+        values = values if self._is_hidden else values.to(self._type)
         for i in batch.samples:
             self._values[i] = values[batch.owners_N == i]
 
@@ -62,7 +68,7 @@ class Targets:
     def logprobs(self, rows: Tensor) -> Tensor:
         """Return the log-probabilities, axes [N, V], of values that came from `rows`."""
         if not self._is_hidden:
-            return rows
+            return rows.float()
         if not self._is_guided:
             return self._project(rows)
         teacher, base = rows.chunk(2, -1)

@@ -43,7 +43,7 @@ def test_a_student_ends_where_the_teachers_answer_was_cut(
 ) -> None:
     """It is surer of the last token than one who learns what the teacher itself would have said there."""
     if keeps_hidden:
-        monkeypatch.setattr("engine.training.targets.KEPT_ELEMENTS", 1)
+        monkeypatch.setattr("engine.training.targets.KEPT_BYTES", 1)
     model = LeanModel(load_base(tiny_model), "tiny")
     plain = correction_with_company()
     ends = []

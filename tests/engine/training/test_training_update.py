@@ -282,13 +282,16 @@ def test_the_heat_is_the_teachers_view_of_the_correction(model: LeanModel) -> No
     assert torch.allclose(torch.tensor([value for _, value in run.measured.heat]), expected, atol=1e-4)
 
 
-def test_large_vocabularies_keep_hidden_states_instead_and_learn_the_same(
-    model: LeanModel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("width", "error"), [(0, 1e-3), (2, 0.03)])
+def test_large_vocabularies_keep_less_and_learn_the_same(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch, width: int, error: float
 ) -> None:
-    """Log-probabilities that do not fit are projected again from hidden states, with the same result."""
+    """Log-probabilities that do not fit are kept at half precision, or projected again from hidden states."""
+    samples = correction_with_company()
     kept = run_update(model, correction_with_company()).measured.losses
-    monkeypatch.setattr("engine.training.targets.KEPT_ELEMENTS", 1)
-    assert run_update(model, correction_with_company()).measured.losses == pytest.approx(kept, rel=1e-3)
+    positions = sum(len(sample.response_ids) for sample in samples)
+    monkeypatch.setattr("engine.training.targets.KEPT_BYTES", width * positions * model.vocab_size)
+    assert run_update(model, correction_with_company()).measured.losses == pytest.approx(kept, rel=error)
 
 
 def test_an_update_goes_on_from_its_parent(model: LeanModel) -> None:
