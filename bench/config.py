@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http")
+PARTS = ("start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training")
 
 
 @dataclass(frozen=True)

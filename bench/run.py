@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import crowd, dashboards, gaps, http, intake, latency, parked, start, table, throughput
+from bench import crowd, dashboards, gaps, http, intake, latency, parked, start, table, throughput, training
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, provenance, server
@@ -29,13 +29,21 @@ PARTS: dict[str, ModuleType] = {
     "parked": parked,
     "dashboards": dashboards,
     "crowd": crowd,
+    "training": training,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
     "http": http,
 }
 
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd")  # need no running heed: they start their own
+BY_THEMSELVES = (
+    "start",
+    "intake",
+    "parked",
+    "dashboards",
+    "crowd",
+    "training",
+)  # need no running heed
 
 
 def main(words: Sequence[str]) -> int:
@@ -52,9 +60,9 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
     path = Path(config.out) / "summary.json"
     model = samples.get("model") or config.model or os.environ.get("HEED_MODEL") or provenance.POCKET
     made = provenance.made("heed bench", config, model, before)
-    of_start = samples.get("start", {}).get(start.WEIGHTS)
+    of_part = next((p[start.WEIGHTS] for p in samples.values() if isinstance(p, dict) and start.WEIGHTS in p), None)
     made["heed"] = samples.pop("heed", made["heed"])
-    made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_start
+    made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_part
     command.write_json(path, made | {"rows": [row.to_json() for row in rows], "samples": samples})
     console.print(table.figures(rows))
     console.print(f"written to {path}")
