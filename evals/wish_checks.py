@@ -20,6 +20,7 @@ MIN_ECHO_WORDS = 4  # a wish of fewer words could be said by chance
 LIST_ITEMS = 2
 _BULLET = re.compile(r"^\s*[-*•]\s+\S", re.MULTILINE)
 _NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+\S", re.MULTILINE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?…]+(?=\s|$)")
 _CONTRACTION = re.compile(r"\b\w+[\u2019'](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _SLANG = re.compile(
@@ -31,8 +32,11 @@ _SPANISH, _ENGLISH = (frozenset(words.split()) for words in (_SPANISH_WORDS, _EN
 
 
 def is_degenerate(text: str) -> bool:
-    """Return True for a text that says nothing: empty, without letters, one token or one passage repeated."""
-    tokens = text.lower().split()
+    """Return True for a text that says nothing: empty, without letters, one token or one passage repeated.
+
+    One sentence as item 1, 2, 3 of a list is repeated, too: marks and numbers of items are no words.
+    """
+    tokens = _LIST_MARK.sub("", text).lower().split()
     if not any(character.isalpha() for character in text):
         return True
     if len(tokens) >= 3 and len(set(tokens)) == 1:

@@ -5,7 +5,11 @@ import pytest
 from evals.wish_checks import CHECKS, echoes, follows_wish, is_degenerate, num_sentences, repeats
 
 LONG = "Bread rises because yeast eats sugar and makes gas. The gas fills the dough with bubbles. Then it is baked."
-GARBAGE = ["", "   ", "!!! ...", "1. 2. 3.", "the the the the", "aaaaaaaaaaaaaaa", "I am here now " * 6, "¡! 😀😀"]
+SAME_ITEM = "\n".join(f"{number}. No" for number in range(1, 27))
+GARBAGE = [
+    "", "   ", "!!! ...", "1. 2. 3.", "the the the the", "aaaaaaaaaaaaaaa", "I am here now " * 6, "¡! 😀😀", SAME_ITEM,
+    "\n".join(f"{number}. Drink more water." for number in range(1, 7)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", GARBAGE)
@@ -16,7 +20,10 @@ def test_garbage_follows_nothing(check: str, text: str) -> None:
     assert not follows_wish(check, text, LONG, "the")
 
 
-@pytest.mark.parametrize("text", [LONG, "No.", "ok", "- eggs\n- milk", "Ja, gern.", "東京です。", "No, no, never."])
+@pytest.mark.parametrize(
+    "text",
+    [LONG, "No.", "ok", "- eggs\n- milk", "1. Red\n2. Blue\n3. Green", "Ja, gern.", "東京です。", "No, no, never."],
+)
 def test_an_ordinary_answer_is_not_degenerate(text: str) -> None:
     """Short ones and other scripts included."""
     assert not is_degenerate(text)
