@@ -20,7 +20,7 @@ from evals.cases import Question, Wish
 from evals.claas_metrics import NUM_PROBES
 from evals.client import Messages
 from evals.fibonacci import computes_fibonacci
-from evals.real_world import real_prompts
+from evals.real.world import real_prompts
 from evals.verdict import follows, is_right
 
 Score = Callable[[str], float]  # of an answer, 0 to 1

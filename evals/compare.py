@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evals import claas_probe, command, configuration, picture, provenance, real, real_score, report, score, server
+from evals import claas_probe, command, configuration, picture, provenance, report, score, server
 from evals.arguments import described
 from evals.arms import BASE, NOTES, WEIGHTS
 from evals.claas_probe import PREFERENCES_A_SEED, ClaasProbe
@@ -27,7 +27,9 @@ from evals.config import EvalConfig
 from evals.errors import ArgumentError
 from evals.figure import Figure, figure
 from evals.journal import Journal, measured, unfinished
-from evals.real import RealConfig
+from evals.real import run as real
+from evals.real import score as real_score
+from evals.real.run import RealConfig
 from evals.report import Picture
 from evals.rules import OPEN_GATES, RULES
 from evals.run import evaluate, units

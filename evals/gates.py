@@ -1,6 +1,6 @@
 """`heed eval gates [key=value ...]`: do the gates stop harmful candidates and let good ones through?
 
-For the pocket model; with model=, for another one (`evals.real_gates`). Owns the walk through the committed set
+For the pocket model; with model=, for another one (`evals.real.gates`). Owns the walk through the committed set
 (gates.json): twenty people with five corrections each, every one a good
 candidate, and sixty harmful ones made in their places by real training. A harm is done to the training, to its data or
 to the values behind it; the gates then see only what the honest update would have measured. Whether it did harm at all
@@ -26,11 +26,12 @@ from engine.pocket.style import DEFAULT, Direction, Factual, Style, has_facts, r
 from engine.pocket.subjects import SUBJECTS, Subject
 from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.pocket.wishes import apply
-from evals import cases, command, provenance, real_gates, report
+from evals import cases, command, provenance, report
 from evals.arguments import described
 from evals.cases import Question, Wish
 from evals.errors import ArgumentError
 from evals.gates_score import GOOD, Record, Scale, drawn, in_halves, summarise, table
+from evals.real import gates as real_gates
 from evals.study import Advance
 from evals.verdict import follows
 

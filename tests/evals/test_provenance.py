@@ -9,7 +9,7 @@ import pytest
 from engine.pocket import WEIGHTS
 from evals import provenance
 from evals.config import EvalConfig
-from evals.real import RealConfig
+from evals.real.run import RealConfig
 
 
 def test_the_weights_are_named_by_their_contents(tmp_path: Path) -> None:

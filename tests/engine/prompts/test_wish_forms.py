@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of
-from evals.real_world import REAL_WISHES
+from evals.real.world import REAL_WISHES
 
 FILE = Path(__file__).with_name("wishes.tsv")
 NAMES = [

@@ -7,10 +7,10 @@ import pytest
 
 from engine.prompts.bank import load_bank
 from evals.journal import Journal
-from evals.real import RealConfig
-from evals.real_neutral import NEUTRAL, kl_per_token, record_drift
-from evals.real_study import RealStudy
-from evals.real_world import PROMPTS, REAL_WISHES
+from evals.real.neutral import NEUTRAL, kl_per_token, record_drift
+from evals.real.run import RealConfig
+from evals.real.study import RealStudy
+from evals.real.world import PROMPTS, REAL_WISHES
 from tests.evals.brief_heed import BriefHeed, served
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.real_score import TARGETS, ratio_of, spread, summarise
+from evals.real.score import TARGETS, ratio_of, spread, summarise
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import pytest
 
-from evals import real_facts
 from evals.journal import Journal
-from evals.real import PART_WORK, RealConfig
-from evals.real_facts import NUM_FACTS, TOLD, grade, told
-from evals.real_score import summarise
-from evals.real_study import RealStudy
+from evals.real import facts as real_facts
+from evals.real.facts import NUM_FACTS, TOLD, grade, told
+from evals.real.run import PART_WORK, RealConfig
+from evals.real.score import summarise
+from evals.real.study import RealStudy
 from tests.evals.brief_heed import BriefHeed, served
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evals.errors import ArgumentError
 from evals.journal import Journal
-from evals.real import PARTS, RealConfig, measure, records_of, run_real, units, wishes_table
+from evals.real.run import PARTS, RealConfig, measure, records_of, run_real, units, wishes_table
 from tests.evals.brief_heed import BriefHeed
 
 SMALL: dict[str, Any] = {"wishes": ("shorter", "longer"), "prompts": 2, "seeds": 1}

@@ -6,9 +6,9 @@ import pytest
 
 from evals.client import Client
 from evals.journal import Journal
-from evals.real import PART_WORK, RealConfig
-from evals.real_score import summarise
-from evals.real_study import RealStudy
+from evals.real.run import PART_WORK, RealConfig
+from evals.real.score import summarise
+from evals.real.study import RealStudy
 from tests.evals.brief_heed import LONG, PLAIN, SHORT, BriefHeed, served
 
 

@@ -1,6 +1,6 @@
 """`heed eval gates model=...`: the gates of a real model, held against candidates that were made to do harm.
 
-Owns the walk through the committed set (real_gates.json): people with one or two corrections each, every one a good
+Owns the walk through the committed set (gates.json): people with one or two corrections each, every one a good
 candidate trained with the model's calibrated settings, and harmful ones made in their places. The gates see what the
 honest update would have measured, and their bounds are the calibration's, which other lessons have set: all candidates
 are reported. If a harm shows is looked at on prompts of the test split, beside the honest candidate's answers, and on
@@ -24,11 +24,11 @@ from engine.pocket.trial import Bench, Correction, TrialPerson, TrialUpdate
 from evals import configuration
 from evals.errors import ArgumentError
 from evals.gates_score import GOOD, Record, Scale
-from evals.real_neutral import NEUTRAL
-from evals.real_world import PROMPTS, REAL_WISHES, RealPrompt, RealWish, real_prompts
+from evals.real.neutral import NEUTRAL
+from evals.real.world import PROMPTS, REAL_WISHES, RealPrompt, RealWish, real_prompts
 from evals.wish_checks import is_degenerate
 
-SET = Path(__file__).with_name("real_gates.json")
+SET = Path(__file__).with_name("gates.json")
 DATA = Path("data")  # heed's data directory, in which the model may lie
 MAX_PROBES = sum(p.split == "test" and len(p.turns) == 1 for p in PROMPTS)
 NUM_NEUTRAL = 8

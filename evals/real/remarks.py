@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from evals.client import Notes
-from evals.real_study import RealStudy
-from evals.real_world import RealPrompt, read_rows
+from evals.real.study import RealStudy
+from evals.real.world import RealPrompt, read_rows
 from evals.study import BASE_MODEL
 
 WAYS: tuple[Notes, ...] = ("off", "auto")
@@ -27,7 +27,7 @@ class Remark:
     remark: str
 
 
-REMARKS = tuple(Remark(**row) for row in read_rows("real_remarks.tsv"))
+REMARKS = tuple(Remark(**row) for row in read_rows("remarks.tsv"))
 KINDS = tuple(dict.fromkeys(remark.kind for remark in REMARKS))
 
 

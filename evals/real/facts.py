@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from evals.lesson_end import POLL_S
-from evals.real_study import RealStudy
-from evals.real_world import read_rows, says
+from evals.real.study import RealStudy
+from evals.real.world import read_rows, says
 from evals.wish_checks import is_degenerate
 
 NUM_FACTS = 8
 STILL_S = 30.0  # without a note that moved: the probes have ended
-_ROWS = read_rows("real_facts.tsv")
+_ROWS = read_rows("facts.tsv")
 TOLD = tuple(row for row in _ROWS if row["kind"] == "told")
 UNTOLD = tuple(row["question"] for row in _ROWS if row["kind"] == "untold")
 _NOT = r"(?:do|does|did|have|has|can|could)(?: not|n['\u2019]t)|cannot|never"

@@ -10,16 +10,16 @@ answer as whole words.
 import asyncio
 
 from evals.client import Client
-from evals.real_ceiling import ask_ceiling, can_follow
-from evals.real_study import RealStudy, arms_of
-from evals.real_world import RealWish, compatible, read_rows, real_prompts, says
+from evals.real.ceiling import ask_ceiling, can_follow
+from evals.real.study import RealStudy, arms_of
+from evals.real.world import RealWish, compatible, read_rows, real_prompts, says
 from evals.study import BASE_MODEL
 
 NUM_WISHES = 4
 NUM_CHATS = 10  # between two lessons
 BRIEF_TOKENS = 32
 BRIEFLY = " Answer in a few words."
-CLOSED = tuple((row["question"], row["accepted"]) for row in read_rows("real_closed.tsv"))
+CLOSED = tuple((row["question"], row["accepted"]) for row in read_rows("closed.tsv"))
 BASE_UNIT = "closed/base"
 
 

@@ -1,9 +1,9 @@
 """The means of every part of `heed eval real`."""
 
 from evals.journal import Journal, Record
-from evals.real import RealConfig
-from evals.real_study import RealStudy
-from evals.real_world import REAL_WISHES
+from evals.real.run import RealConfig
+from evals.real.study import RealStudy
+from evals.real.world import REAL_WISHES
 from tests.evals.brief_heed import BriefHeed, served
 
 

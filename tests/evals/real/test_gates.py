@@ -1,4 +1,4 @@
-"""evals.real_gates: the committed set for real models, its harms, and what shows that they did harm."""
+"""evals.real.gates: the committed set for real models, its harms, and what shows that they did harm."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,11 +9,11 @@ import pytest
 from engine.config import LearnConfig
 from engine.pocket import WEIGHTS
 from engine.pocket.trial import Bench
-from evals import real_gates
 from evals.errors import ArgumentError
 from evals.gates_score import GOOD
-from evals.real_gates import MAX_PROBES, REAL_HARMS, RealMoment, read_set, share_spoiled
-from evals.real_world import REAL_WISHES
+from evals.real import gates as real_gates
+from evals.real.gates import MAX_PROBES, REAL_HARMS, RealMoment, read_set, share_spoiled
+from evals.real.world import REAL_WISHES
 
 FOLLOWED = {"shorter", "longer", "one_sentence", "lowercase", "spanish", "list", "concise"}
 SMALL = LearnConfig(steps=2, num_teacher_rollouts=2, num_anchors=2, max_rollout_tokens=8)

@@ -12,11 +12,11 @@ import asyncio
 import math
 
 from evals.client import Messages
-from evals.real_study import RealStudy
-from evals.real_world import RealWish, read_rows
+from evals.real.study import RealStudy
+from evals.real.world import RealWish, read_rows
 from evals.study import BASE_MODEL
 
-NEUTRAL = tuple(row["prompt"] for row in read_rows("real_neutral.tsv"))
+NEUTRAL = tuple(row["prompt"] for row in read_rows("neutral.tsv"))
 
 
 async def record_drift(study: RealStudy, seed: int, wish: RealWish, person: str) -> None:

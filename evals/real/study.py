@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from evals.client import Answer, Client, Notes
 from evals.journal import Journal
 from evals.lesson_end import ended, settled
-from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
+from evals.real.world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 from evals.study import BASE_MODEL, Advance
 
 Arms = tuple[tuple[str, str, Notes], ...]  # what is compared: its name, who is asked, if their notes are in the prompt

@@ -1,6 +1,6 @@
 """The parts of `heed eval real` with one wish a person: adoption, answers rewritten, reversal.
 
-Each wish of each seed has persons of its own: one has the note (evals/real_ceiling.py), one corrects an answer to a
+Each wish of each seed has persons of its own: one has the note (evals/real/ceiling.py), one corrects an answer to a
 train prompt in the same words, and is then asked with the notes off (weights alone) and on (both). The one who is
 reversed is the one who has adopted the wish: one lesson serves both parts. Invariants: no prompt is judged that its
 person asked before a lesson; a wish that the model cannot follow is passed over.
@@ -10,10 +10,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from evals.real_ceiling import ask_ceiling, can_follow
-from evals.real_neutral import record_drift
-from evals.real_study import RealStudy, arms_of
-from evals.real_world import REAL_WISHES, RealPrompt, RealWish, real_prompts
+from evals.real.ceiling import ask_ceiling, can_follow
+from evals.real.neutral import record_drift
+from evals.real.study import RealStudy, arms_of
+from evals.real.world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 
 
 async def adoption(study: RealStudy, seed: int) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals.real_world import PROMPTS, REAL_WISHES, RealWish, compatible, real_prompts, says
+from evals.real.world import PROMPTS, REAL_WISHES, RealWish, compatible, real_prompts, says
 from evals.wish_checks import CHECKS
 
 

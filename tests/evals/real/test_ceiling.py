@@ -1,10 +1,10 @@
 """The ceiling of a wish: asked once, before anything is taught."""
 
 from evals.journal import Journal, Record
-from evals.real import RealConfig
-from evals.real_ceiling import ask_ceiling, can_follow
-from evals.real_study import RealStudy
-from evals.real_world import REAL_WISHES
+from evals.real.ceiling import ask_ceiling, can_follow
+from evals.real.run import RealConfig
+from evals.real.study import RealStudy
+from evals.real.world import REAL_WISHES
 from tests.evals.brief_heed import BriefHeed, served
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from evals.journal import Journal
-from evals.real import PART_WORK, RealConfig
-from evals.real_remarks import KINDS, REMARKS, kinds_of
-from evals.real_score import summarise
-from evals.real_study import RealStudy
-from evals.real_world import PROMPTS
+from evals.real.remarks import KINDS, REMARKS, kinds_of
+from evals.real.run import PART_WORK, RealConfig
+from evals.real.score import summarise
+from evals.real.study import RealStudy
+from evals.real.world import PROMPTS
 from tests.evals.brief_heed import BriefHeed, served
 
 

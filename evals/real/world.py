@@ -1,6 +1,6 @@
 """Prompts and wishes for any model: what a person asks, what they wish for, and in which words.
 
-Owns the reading of real_prompts.json and real_wishes.json, and the draw. Invariants: an answer is corrected on a train
+Owns the reading of prompts.json and wishes.json, and the draw. Invariants: an answer is corrected on a train
 prompt and judged on prompts of the asked split; fresh phrasings are for reports alone, nothing is ever tuned on them.
 """
 
@@ -71,12 +71,12 @@ class RealWish:
 
 
 def _prompts() -> tuple[RealPrompt, ...]:
-    rows = json.loads((_FOLDER / "real_prompts.json").read_text(encoding="utf-8"))
+    rows = json.loads((_FOLDER / "prompts.json").read_text(encoding="utf-8"))
     return tuple(RealPrompt(row["split"], row["kind"], tuple(row["turns"])) for row in rows)
 
 
 def _wishes() -> dict[str, RealWish]:
-    rows = json.loads((_FOLDER / "real_wishes.json").read_text(encoding="utf-8"))
+    rows = json.loads((_FOLDER / "wishes.json").read_text(encoding="utf-8"))
     return {r["name"]: RealWish(**r | {"tuned": tuple(r["tuned"]), "fresh": tuple(r["fresh"])}) for r in rows}
 
 

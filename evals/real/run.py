@@ -2,7 +2,7 @@
 
 Owns the run and its files: real.jsonl unit by unit (an interrupted run goes on where it was) and real.json with the
 figures, the commit, the machine and the weights. Parts can be measured in runs of their own, with folders of their own,
-and told together (`also=`). What is measured stands in evals/real_person.py and beside it.
+and told together (`also=`). What is measured stands in evals/real/person.py and beside it.
 """
 
 import json
@@ -16,23 +16,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evals import command, provenance, real_facts, real_person, real_remarks, real_score, real_sequence, server
+from evals import command, provenance, server
 from evals.arguments import described
 from evals.client import Client, Scope
 from evals.config import learning_settings, require_known, require_range
 from evals.errors import ArgumentError
 from evals.journal import Journal, Record, begun
-from evals.real_study import RealStudy
-from evals.real_world import REAL_WISHES
+from evals.real import facts, person, remarks, score, sequence
+from evals.real.study import RealStudy
+from evals.real.world import REAL_WISHES
 
 PART_WORK: dict[str, Callable[[RealStudy, int], Awaitable[None]]] = {
-    "adoption": real_person.adoption,
-    "reversal": real_person.reversal,  # right behind the part whose persons it goes on with
-    "rewritten": real_person.rewritten,
-    "retention": real_sequence.retention,
-    "closed": real_sequence.closed,
-    "remarks": real_remarks.remarks,
-    "facts": real_facts.facts,
+    "adoption": person.adoption,
+    "reversal": person.reversal,  # right behind the part whose persons it goes on with
+    "rewritten": person.rewritten,
+    "retention": sequence.retention,
+    "closed": sequence.closed,
+    "remarks": remarks.remarks,
+    "facts": facts.facts,
 }
 PARTS = tuple(PART_WORK)
 WISH_PARTS = ("adoption", "reversal", "rewritten")
@@ -94,7 +95,7 @@ async def run_real(config: RealConfig, console: Console) -> int:
         bar = command.Bar(progress, units(config))
         async with server.running(config.url, data, settings) as url:
             model = await measure(config, url, journal, bar)
-    summary = real_score.summarise([*earlier, *journal.records])
+    summary = score.summarise([*earlier, *journal.records])
     made = provenance.made("heed eval real", config, model, before, data / "data")
     command.write_json(folder / "real.json", made | {"seconds": round(time.time() - started_s, 1)} | summary)
     console.print(targets_table(summary), wishes_table(summary))
@@ -128,9 +129,9 @@ async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[
 
 def units(config: RealConfig) -> int:
     """Return steps of the progress bar."""
-    of_wishes = sum(real_person.lessons_of(p, config.wishes) for p in config.only if p in WISH_PARTS)
+    of_wishes = sum(person.lessons_of(p, config.wishes) for p in config.only if p in WISH_PARTS)
     of_sequence = (2 + len(config.wishes)) * sum(part in config.only for part in ("retention", "closed"))
-    once = ("closed" in config.only) + len(real_remarks.KINDS) * ("remarks" in config.only)
+    once = ("closed" in config.only) + len(remarks.KINDS) * ("remarks" in config.only)
     return config.seeds * (of_wishes + of_sequence + ("facts" in config.only)) + once
 
 
@@ -153,15 +154,15 @@ def wishes_table(summary: dict[str, Any]) -> Table:
     for title in ("part", "wish", "base", "note", "weights", "both", "ratio"):
         shown.add_column(title)
     for row in summary["wishes"]:
-        values = ["-" if row[key] is None else f"{row[key]:.2f}" for key in real_score.ARMS]
+        values = ["-" if row[key] is None else f"{row[key]:.2f}" for key in score.ARMS]
         shown.add_row(row["part"], row["wish"], *values, _ratio(row))
     return shown
 
 
 def _ratio(row: dict[str, Any]) -> str:
     """Return the ratio of a wish in a part; of its ceiling, if the model follows it with the note in its prompt."""
-    is_ceiling = row["part"] == real_score.CEILING
-    ratio = real_score.ratio_of(row["base"], row["note"], row["note"]) if is_ceiling else row["ratio"]
+    is_ceiling = row["part"] == score.CEILING
+    ratio = score.ratio_of(row["base"], row["note"], row["note"]) if is_ceiling else row["ratio"]
     if ratio is None:
         return "the model itself cannot"
     return "the model can" if is_ceiling else f"{ratio:.2f}"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from evals.journal import Record
-from evals.real_score import CEILING, ratio_of, shares_of
-from evals.real_study import RealStudy
-from evals.real_world import RealWish
+from evals.real.score import CEILING, ratio_of, shares_of
+from evals.real.study import RealStudy
+from evals.real.world import RealWish
 
 
 async def ask_ceiling(study: RealStudy, seed: int, wish: RealWish) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from engine.prompts.bank import load_bank
 from evals.journal import Journal
-from evals.real import PART_WORK, RealConfig
-from evals.real_score import summarise
-from evals.real_sequence import CLOSED, NUM_CHATS
-from evals.real_study import RealStudy
-from evals.real_world import says
+from evals.real.run import PART_WORK, RealConfig
+from evals.real.score import summarise
+from evals.real.sequence import CLOSED, NUM_CHATS
+from evals.real.study import RealStudy
+from evals.real.world import says
 from tests.evals.brief_heed import BriefHeed, served
 
 
