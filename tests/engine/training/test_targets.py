@@ -21,7 +21,7 @@ def model(tiny_model: Path) -> LeanModel:
 
 
 # Bytes kept for a log-probability, and how exact it is: as hidden states, at half and at full precision.
-KEPT = pytest.mark.parametrize(("width", "error"), [(0, 1e-4), (2, 1e-2), (4, 1e-4)])
+KEPT = pytest.mark.parametrize(("width", "error"), [(0, 1e-5), (2, 1e-2), (4, 1e-5)])
 
 
 def keep(monkeypatch: pytest.MonkeyPatch, model: LeanModel, width: int, num_positions: int) -> None:
@@ -44,7 +44,7 @@ def test_samples_are_given_back_in_the_order_asked(
     found = kept.logprobs(kept.rows([2, 0]))
     wanted = torch.cat([expected[batch.owners_N == 2], expected[batch.owners_N == 0]])
     assert found.dtype == torch.float32
-    assert torch.allclose(found, wanted, atol=error, rtol=0)
+    assert torch.allclose(found, wanted, atol=error)
 
 
 def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
@@ -80,4 +80,4 @@ def test_a_guided_teacher_goes_on_from_the_base_model(
         q, p0 = told[seen.owners_N == i], base[plain.owners_N == i]
         is_end = torch.tensor([i != 1 and (t < OPENING_TOKENS or t == len(q) - 1) for t in range(len(q))])
         wanted = torch.where(is_end[:, None], (p0 + 1.5 * (q - p0)).log_softmax(-1), q)
-        assert torch.allclose(kept.logprobs(kept.rows([i])), wanted, atol=2 * error, rtol=0)
+        assert torch.allclose(kept.logprobs(kept.rows([i])), wanted, atol=max(2 * error, 1e-4))
