@@ -18,9 +18,10 @@ MIN_DISTINCT_TRIGRAMS = 0.5
 ECHO_WORDS = 6  # of the person's, one after another; of a shorter wish all of them
 MIN_ECHO_WORDS = 4  # a wish of fewer words could be said by chance
 LIST_ITEMS = 2
-_BULLET = re.compile(r"^\s*[-*•]\s+\S", re.MULTILINE)
-_NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+\S", re.MULTILINE)
-_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
+_MARK, _NUMBER = r"[-*•]", r"\d{1,2}[.)]"
+_BULLET = re.compile(rf"^\s*{_MARK}\s+\S", re.MULTILINE)
+_NUMBERED = re.compile(rf"^\s*{_NUMBER}\s+\S", re.MULTILINE)
+_BEFORE_ITEM = re.compile(rf"^\s*(?:{_MARK}|{_NUMBER})\s+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?…]+(?=\s|$)")
 _CONTRACTION = re.compile(r"\b\w+[\u2019'](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _SLANG = re.compile(
@@ -36,7 +37,7 @@ def is_degenerate(text: str) -> bool:
 
     One sentence as item 1, 2, 3 of a list is repeated, too: marks and numbers of items are no words.
     """
-    tokens = _LIST_MARK.sub("", text).lower().split()
+    tokens = _BEFORE_ITEM.sub("", text).lower().split()
     if not any(character.isalpha() for character in text):
         return True
     if len(tokens) >= 3 and len(set(tokens)) == 1:
