@@ -1,7 +1,9 @@
 """The settings of one benchmark: what it measures and how often; every default once, checked before anything starts."""
 
+import os
 from dataclasses import dataclass
 
+from evals import provenance
 from evals.arguments import described
 from evals.errors import ArgumentError
 
@@ -48,6 +50,11 @@ class BenchConfig:
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:
             raise ArgumentError(f"only wants some of {', '.join(PARTS)}, not {', '.join(unknown) or 'nothing'}")
+
+    @property
+    def measured_model(self) -> str:
+        """The model that is measured, as HEED_MODEL names it."""
+        return self.model or os.environ.get("HEED_MODEL") or provenance.POCKET
 
     @property
     def settings(self) -> dict[str, str]:

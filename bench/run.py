@@ -5,7 +5,6 @@ where a figure misses its target; 2 where it could not measure.
 """
 
 import asyncio
-import os
 import secrets
 import shutil
 import tempfile
@@ -36,14 +35,7 @@ PARTS: dict[str, ModuleType] = {
     "http": http,
 }
 
-BY_THEMSELVES = (
-    "start",
-    "intake",
-    "parked",
-    "dashboards",
-    "crowd",
-    "training",
-)  # need no running heed
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training")  # need no running heed
 
 
 def main(words: Sequence[str]) -> int:
@@ -58,11 +50,11 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
         samples = await measure(config, command.Bar(progress, _units(config)))
     rows = rows_of(config, samples)
     path = Path(config.out) / "summary.json"
-    model = samples.get("model") or config.model or os.environ.get("HEED_MODEL") or provenance.POCKET
+    model = samples.get("model") or config.measured_model
     made = provenance.made("heed bench", config, model, before)
-    of_part = next((p[start.WEIGHTS] for p in samples.values() if isinstance(p, dict) and start.WEIGHTS in p), None)
+    of_start = samples.get("start", {}).get(start.WEIGHTS)
     made["heed"] = samples.pop("heed", made["heed"])
-    made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_part
+    made[start.WEIGHTS] = made[start.WEIGHTS] or samples.get(start.WEIGHTS) or of_start
     command.write_json(path, made | {"rows": [row.to_json() for row in rows], "samples": samples})
     console.print(table.figures(rows))
     console.print(f"written to {path}")

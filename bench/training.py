@@ -9,8 +9,8 @@ step is left out of both.
 
 import asyncio
 import random
-import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,26 +22,24 @@ from transformers import AutoModelForCausalLM
 
 from bench.config import BenchConfig
 from bench.figures import Row, row
-from bench.start import WEIGHTS
-from engine.calibration import prior
 from engine.config import EngineConfig, LearnConfig
-from engine.host.model_files import fingerprint, local_model_folder
 from engine.host.vllm_settings import cpu_dtype
 from engine.pocket import WEIGHTS as POCKET_WEIGHTS
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
-from engine.sample import Sample
+from engine.sample import Kind, Sample
 from engine.training.batching import Batch, plan_batches
 from engine.training.model import load_tokenizer, load_training_model
 from engine.training.training_update import TrainingUpdate
-from evals import provenance
+from evals import configuration, provenance
+from evals.real.gates import DATA, prepared
 from evals.study import Advance
 
 MOST_RATIO = 1 / 1.5  # heed's time by the plain one's
-ANSWERS = ("opening",) * 5 + ("counterfactual",) * 3 + ("anchor",) * 2  # of one step
-LENGTHS = {"opening": 8, "counterfactual": 64, "anchor": 40}  # tokens of an answer
+ANSWERS: tuple[Kind, ...] = ("opening",) * 5 + ("counterfactual",) * 3 + ("anchor",) * 2  # of one step
+LENGTHS: dict[Kind, int] = {"opening": 8, "counterfactual": 64, "anchor": 40}  # tokens of an answer
 _CONTEXT = 2048
-Samples = dict[str, Any]  # lists of seconds, and the weights' hash
+Samples = dict[str, list[float]]
 
 
 def units(config: BenchConfig) -> int:
@@ -51,25 +49,15 @@ def units(config: BenchConfig) -> int:
 
 async def measure(config: BenchConfig, advance: Advance) -> Samples:
     """Seconds of each step of either kind. They take turns, behind one of each that is not counted."""
-    with tempfile.TemporaryDirectory(prefix="heed-trained-") as data:
-        folder = await asyncio.to_thread(model_folder, config.model, Path(data))
-        steps = await asyncio.to_thread(Steps, folder, config.seed)
-        samples = Samples(heed_s=[], plain_s=[])
-        samples[WEIGHTS] = await asyncio.to_thread(provenance.weights_sha256, folder)
+    steps = await asyncio.to_thread(Steps, config.measured_model, config.seed)
     await asyncio.to_thread(steps.both)
+    samples: Samples = {"heed_s": [], "plain_s": []}
     for _ in range(config.rounds):
         heed_s, plain_s = await asyncio.to_thread(steps.both)
         samples["heed_s"].append(heed_s)
         samples["plain_s"].append(plain_s)
         advance("training")
     return samples
-
-
-def model_folder(model: str, data: Path) -> Path:
-    """Return the folder of a model that is named as in HEED_MODEL, fetched into `data` if need be. Blocking."""
-    if model in ("", provenance.POCKET):
-        return POCKET_WEIGHTS
-    return local_model_folder(model, data)
 
 
 def rows(samples: Samples) -> list[Row]:
@@ -85,12 +73,14 @@ def rows(samples: Samples) -> list[Row]:
 class Steps:
     """One model, loaded twice: for heed's steps and for plain ones."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        """Load it in the type that heed trains it in, with the settings it learns by here. Blocking."""
+    def __init__(self, model: str, seed: int) -> None:
+        """Load it in the type that heed trains it in, with the settings it learns by here. Blocking.
+
+        Raises ArgumentError if there is no such model.
+        """
+        folder = POCKET_WEIGHTS if model == provenance.POCKET else prepared(model)
         dtype = getattr(torch, cpu_dtype(folder))
-        config = EngineConfig(str(folder), folder)  # no data directory: what is shipped or estimated
-        found = prior.found_or_estimated(config, folder, fingerprint(folder))
-        self._learn = LearnConfig().merged(found.learn)
+        self._learn = configuration.calibrated(EngineConfig(model, DATA), folder).learn
         self._rows = step_rows(folder, seed)
         self._update = TrainingUpdate(load_training_model(folder, "bench", dtype), self._endless, self._rows, None)
         while self._update.phase == "teacher":
@@ -122,12 +112,12 @@ def step_rows(folder: Path, seed: int) -> list[Sample]:
     rng = random.Random(seed)
     tokenizer = load_tokenizer(folder)
     prompts = PromptBuilder(tokenizer, _CONTEXT)
-    rows: list[Sample] = []
+    found: list[Sample] = []
     for kind, messages in zip(ANSWERS, load_bank(folder).sample_topics(len(ANSWERS), rng), strict=True):
         asked = prompts.prompt_token_ids(messages)
         answer = [rng.randrange(len(tokenizer)) for _ in range(LENGTHS[kind])]
-        rows.append(Sample(kind, asked, asked, answer))  # type: ignore[arg-type]
-    return rows
+        found.append(Sample(kind, asked, asked, answer))
+    return found
 
 
 def plain_model(folder: Path, dtype: torch.dtype, learn: LearnConfig) -> Any:
@@ -148,7 +138,7 @@ def plain_loss(model: Any, batch: Batch) -> torch.Tensor:
     return cross_entropy(logits.flatten(0, 1)[batch.rows_N].float(), batch.token_ids_N)
 
 
-def _timed(step: Any) -> float:
+def _timed(step: Callable[[], None]) -> float:
     started_s = time.perf_counter()
     step()
     return time.perf_counter() - started_s

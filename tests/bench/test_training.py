@@ -1,25 +1,22 @@
 """The part training: heed's step and a plain one, on the same rows."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from bench import training
 from bench.config import BenchConfig
-from bench.start import WEIGHTS
 from engine.config import LearnConfig
 from engine.pocket import WEIGHTS as POCKET_WEIGHTS
 from engine.training.batching import plan_batches
 from engine.training.model import load_training_model
+from evals.errors import ArgumentError
 
 
-async def test_the_two_take_turns_and_the_weights_are_named() -> None:
+async def test_the_two_take_turns() -> None:
     """One time of each in every round; with no model named it is the pocket's."""
     advanced: list[str] = []
     samples = await training.measure(BenchConfig(rounds=2), advanced.append)
     assert all(len(samples[kind]) == 2 and min(samples[kind]) > 0 for kind in ("heed_s", "plain_s"))
-    assert len(samples[WEIGHTS]) == 64
     assert advanced == ["training"] * 2
 
 
@@ -52,8 +49,10 @@ def test_the_plain_step_goes_over_the_same_rows() -> None:
     assert any(p.grad is not None and float(p.grad.norm()) > 0 for p in plain.parameters())
 
 
-def test_a_folder_is_a_model_too(tmp_path: Path) -> None:
-    """A model that is a folder is read where it is, and nothing is fetched."""
-    assert training.model_folder("", tmp_path) == POCKET_WEIGHTS
-    assert training.model_folder(str(POCKET_WEIGHTS), tmp_path) == POCKET_WEIGHTS.resolve()
-    assert not list(tmp_path.iterdir())
+async def test_a_model_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be it named as an argument or as for heed itself, by the sentence that heed would say."""
+    with pytest.raises(ArgumentError, match="There is no model folder"):
+        await training.measure(BenchConfig(model="./nowhere"), lambda _: None)
+    monkeypatch.setenv("HEED_MODEL", "./nowhere")
+    with pytest.raises(ArgumentError, match="There is no model folder"):
+        await training.measure(BenchConfig(), lambda _: None)
