@@ -48,9 +48,9 @@ async function start() {
   byId("who").value = api.user();
   applyTheme(localStorage.getItem("heed-theme"));
   listen();
+  say.focus(); // at once: the person may be in another field by the time the conversation is there
   await untilReady();
   await (location.hash ? load() : openNewest());
-  say.focus();
 }
 
 /** Show the person's newest conversation, or the first one of all. */
@@ -65,8 +65,8 @@ async function openChat(name) {
   stopWriting();
   api.setChat(name);
   closeDrawer();
-  await reload();
   say.focus();
+  await reload();
 }
 
 /** Show the person's conversation from the beginning. */

@@ -577,6 +577,29 @@ async def test_what_is_sent_before_the_page_is_loaded_stays(
     assert complaints == []
 
 
+async def test_loading_takes_the_focus_from_no_field(heed: Heed, browser: Browser) -> None:
+    """The message box has the focus from the beginning; who is in another field by the time all is loaded stays there."""
+    await heed.client.start_server()
+    page = await browser.new_page()
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/history?*", slowly)
+    await page.goto(str(heed.client.make_url("/")))
+    await asked.wait()
+    await expect(page.locator("#say")).to_be_focused()
+    await page.fill("#who", "an")
+    answered.set()
+    await expect(page.locator("#versions li")).not_to_have_count(0)
+    await page.wait_for_load_state("networkidle")
+    await page.keyboard.type("a")
+    await expect(page.locator("#who")).to_have_value("ana")
+
+
 async def test_a_shared_heed_asks_for_the_key(start_heed: StartHeed, browser: Browser) -> None:
     """The page asks for a key, says so if it is wrong, and shows whose it is, also before it erases."""
     heed = await start_heed(http={"api_keys": {"ana": "a" * 20}})
