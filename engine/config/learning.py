@@ -31,8 +31,9 @@ def with_fused(modules: Iterable[str]) -> list[str]:
 class LearnConfig:
     """The settings of one update, sent to the worker as a plain dictionary."""
 
-    steps: int = 22  # optimizer steps, the first over all samples (ADR 10)
-    mini_batch_samples: int = 4  # samples of every later step (ADR 10)
+    steps: int = 22  # optimizer steps
+    whole_first_step: bool = True  # the first over all samples, which measures the version before in passing (ADR 10)
+    mini_batch_samples: int = 4  # samples of every other step (ADR 10)
     learning_rate: float = 1e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
     parent_rate: float = 0.33  # times learning_rate if an update goes on from a parent (docs/LOG.md)
     parent_share: float = 0.75  # of its parent's B that an update goes on from: its damage fades, too

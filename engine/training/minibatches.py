@@ -1,9 +1,10 @@
 """The mini-batches that each step trains the student on, cut into micro-batches.
 
-Owns the order of the samples, the weight of each position and its importance weight. The first step takes every
-sample, because its figures are the report on the version before; later ones take a mini-batch each: many rough steps
-get further than few exact ones of the same work (ADR 10). Invariants: an epoch holds every sample once, in a new
-order; samples that are not taught are spread evenly over its mini-batches, and each of them teaches something.
+Owns the order of the samples, the weight of each position and its importance weight. With `learn.whole_first_step` the
+first step takes every sample, and its figures are the report on the version before; else they were measured ahead. All
+others take a mini-batch each: many rough steps get further than few exact ones of the same work (ADR 10). Invariants:
+an epoch holds every sample once, in a new order; samples that are not taught are spread evenly over its mini-batches,
+and each of them teaches something.
 
 Coefficients, over the samples i of one step with R_i response positions: c_i = weight_i, for anchors times
 anchor_weight; a position t counts c_i v_t / (sum_t v_t sum c), with v_t = opening_weight for an answer's first tokens,
@@ -34,7 +35,7 @@ class StudentBatch:
     kl_weights_N: Tensor  # the same, zero on anchors
     behaviour_N: Tensor  # vLLM's log-probabilities, NaN for tokens without any
     temperature_N: Tensor  # at which each position was sampled
-    importance_N: Tensor  # truncated importance weights; measured in the first step, 1 until then
+    importance_N: Tensor  # truncated importance weights; measured before or in the first step, 1 until then
     rows: dict[str, Tensor] = field(default_factory=dict)  # kept values by name of the targets
 
 
@@ -50,8 +51,12 @@ class MiniBatches:
         self.all = self._batches(self.indices, {})
 
     def steps(self) -> Iterator[list[StudentBatch]]:
-        """Yield the micro-batches of one step after another: all samples, then mini-batches without end."""
-        yield self.all
+        """Yield the micro-batches of one step after another, mini-batches without end; the first may be of all samples.
+
+        Their importance weights have been measured by the second step, and by the first one if it is a mini-batch.
+        """
+        if self._learn.whole_first_step:
+            yield self.all
         measured = {i: b.importance_N[b.batch.owners_N == i] for b in self.all for i in b.batch.samples}
         rng = random.Random(self._learn.seed)
         while True:

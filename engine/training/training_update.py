@@ -30,12 +30,11 @@ from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch, check_samples, plan_batches, row_chunks
-from engine.training.forced_ends import ForcedEnds
 from engine.training.lora_slot import LoraSlot
 from engine.training.measuring import Measured, PositionMetrics
 from engine.training.minibatches import MiniBatches, StudentBatch
 from engine.training.model import TrainingModel, open_slot
-from engine.training.targets import targets_of
+from engine.training.teachers import Teachers
 
 OptimizerState = dict[str, Any]
 Phase = Literal["teacher", "steps", "final", "finished"]
@@ -59,7 +58,6 @@ class TrainingUpdate:
         """
         check_samples(samples, learn)
         self.model = model
-        self._external = teacher
         self.learn = learn
         self.samples = samples
         self.measured = Measured()
@@ -67,12 +65,8 @@ class TrainingUpdate:
         self.slot = open_slot(model, learn, parent)
         self._has_parent = parent is not None
         self._parent_flat = self.slot.flat.detach().clone()
-        self._ema_flat = self._parent_flat.clone()
         self._optimizer = _optimizer(self.slot, learn, optimizer_state)
-        if self._taught_by("external") and self._external is None:
-            raise ValueError('no "external" teacher is loaded: set host.teacher_model')
-        self._targets = targets_of(model, samples, learn)
-        self._ends = ForcedEnds(samples)
+        self._teachers = Teachers(model, learn, samples, self.slot, teacher)
         self._own_behaviour: dict[int, Tensor] = {}  # trainer's log-probabilities if the stored prompt differs
         self._student = MiniBatches(samples, learn, model.device)
         self._held_out = self._plan((i for i, s in enumerate(samples) if s.is_held_out), "student")
@@ -121,68 +115,21 @@ class TrainingUpdate:
     # -- the pieces, in order ----------------------------------------------------------------------------------------
 
     def _work(self) -> Iterator[Phase]:
-        yield from self._fixed_targets()
+        yield from self._asked(self._teachers.ask(self._student.indices))
         yield from self._behaviour_pass()
-        yield from self._measure_before()
+        yield from self._measure_held_out()
+        if not self.learn.whole_first_step:
+            yield from self._measure_before()
         for batches in islice(self._student.steps(), self.learn.steps):
-            yield from self._moving_targets({i for student in batches for i in student.batch.samples})
+            yield from self._asked(self._teachers.ask_again({i for student in batches for i in student.batch.samples}))
             yield from self._step(batches)
             if self._is_over():
                 break
         yield from self._final_pass()
 
-    def _fixed_targets(self) -> Iterator[Phase]:
-        """Ask the teachers that do not change during the update, once: base model and parent adapter."""
-        yield from self._ask("teacher", "base", "teacher", None)
-        yield from self._guide()
-        yield from self._ask("teacher", "current", "teacher", self.slot)
-        yield from self._ask_external()
-        yield from self._ask("reference", "trust_region", "teacher", None)
-        for name, weight, slot in (
-            ("base", self.learn.kl_to_base_weight, None),
-            ("parent", self.learn.kl_to_parent_weight, self.slot),
-        ):
-            for batch in self._plan(self._student.indices if weight else (), "student"):
-                self._targets[name].put_hidden(batch, self._hidden(batch, slot))
-                yield "teacher"
-
-    def _moving_targets(self, samples: set[int]) -> Iterator[Phase]:
-        """Ask the teachers that follow the student, before every step, about its samples."""
-        for batch in self._plan(samples.intersection(self._taught_by("ema")), "teacher"):
-            with self.slot.holding(self._ema_flat):
-                self._targets["teacher"].put_hidden(batch, self._hidden(batch, self.slot))
+    def _asked(self, forward_passes: Iterator[None]) -> Iterator[Phase]:
+        for _ in forward_passes:
             yield "teacher"
-        for batch in self._plan(samples.intersection(self._taught_by("trust_region")), "teacher"):
-            self._mix_in_student(batch)
-            yield "teacher"
-
-    def _ask(self, targets: str, mode: str, context: Context, slot: LoraSlot | None) -> Iterator[Phase]:
-        for batch in self._plan(self._taught_by(mode), context):
-            self._targets[targets].put_hidden(batch, self._hidden(batch, slot))
-            yield "teacher"
-
-    def _guide(self) -> Iterator[Phase]:
-        """Guide the base teacher, at both ends of what is taught, by the base model without notes and feedback."""
-        taught = set(self._taught()).intersection(self._taught_by("base")) if self.learn.guidance_scale != 1 else ()
-        for batch in self._plan(taught, "student"):
-            self._targets["teacher"].guide(batch, self._hidden(batch, None))
-            yield "teacher"
-
-    def _ask_external(self) -> Iterator[Phase]:
-        """Ask another model with the same tokens for logits: its hidden states mean nothing here."""
-        for batch in self._plan(self._taught_by("external"), "teacher"):
-            assert self._external is not None  # `_make_targets` has looked
-            with torch.no_grad():
-                logits = self._external.logits(self._external.hidden(None, batch))
-            self._targets["teacher"].put_logits(batch, logits)
-            yield "teacher"
-
-    def _mix_in_student(self, batch: Batch) -> None:
-        reference = self._targets["reference"]
-        student = self.model.logits(self._hidden(batch, self.slot))
-        reference_logprobs = reference.logprobs(reference.rows(batch.samples))  # logits up to a constant per row
-        mixed = sdpo.mix_logits(reference_logprobs, student, self.learn.trust_region_mix)
-        self._targets["teacher"].put_logits(batch, mixed)
 
     def _behaviour_pass(self) -> Iterator[Phase]:
         wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
@@ -194,14 +141,30 @@ class TrainingUpdate:
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
 
-    def _measure_before(self) -> Iterator[Phase]:
-        """Measure the version before on samples that are not trained; the others are measured in the first step."""
+    def _measure_held_out(self) -> Iterator[Phase]:
+        """Measure the version before on samples that are not trained."""
         for batch in self._held_out:
             for tokens, logprobs, teacher, chunk in self._pairs(batch):
                 self._metrics.before(
                     batch.owners_N[chunk], tokens, logprobs, teacher, sdpo.forward_kl(logprobs, teacher)
                 )
             yield "teacher"
+
+    def _measure_before(self) -> Iterator[Phase]:
+        """Measure the version before on what is trained; a fresh adapter's states are the base model's."""
+        for student in self._student.all:
+            known = None if self._has_parent else self._teachers.base_states(student.batch)
+            hidden = self._hidden(student.batch, self.slot) if known is None else known
+            for chunk in row_chunks(len(hidden), self.model.vocab_size):
+                with torch.no_grad():
+                    logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
+                    teacher = self._kept("teacher", student, chunk)
+                    divergence = self._divergence(logprobs, teacher)
+                self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence)
+                kl = self._forward_kl(logprobs, teacher, divergence)
+                self._measure_first(student, chunk, logprobs, teacher, kl)
+            yield "teacher"
+        self._note_before()
 
     def _step(self, batches: list[StudentBatch]) -> Iterator[Phase]:
         self.slot.grad.zero_()
@@ -295,12 +258,15 @@ class TrainingUpdate:
     def _note(self, loss: float) -> None:
         self.measured.losses.append(loss)
         if self.measured.divergence_before is None:
-            self.measured.divergence_before = self._mean_divergence(self._taught())
-            self.measured.importance = self._student.importance_summary()
+            self._note_before()
         worst = float(torch.cat(self._divergences).quantile(self.learn.stop_quantile))
         self.measured.agreement.append(worst)
         self._is_agreed = worst < self.learn.stop_below
         self.measured.is_finite = math.isfinite(loss)
+
+    def _note_before(self) -> None:
+        self.measured.divergence_before = self._mean_divergence(self._taught())
+        self.measured.importance = self._student.importance_summary()
 
     def _apply_gradient(self) -> None:
         """Clip, step and move the average. A gradient or weight that is not a number ends the update."""
@@ -317,8 +283,7 @@ class TrainingUpdate:
         self._optimizer.step()
         self.measured.steps += 1
         self.measured.is_finite = bool(torch.isfinite(self.slot.flat).all())
-        if self._taught_by("ema"):
-            self._ema_flat.lerp_(self.slot.flat.detach(), self.learn.ema_rate)
+        self._teachers.follow()
 
     def _measure(self, batch: Batch) -> None:
         for tokens, logprobs, teacher, chunk in self._pairs(batch):
@@ -329,11 +294,11 @@ class TrainingUpdate:
     def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
         """Yield tokens, student's and teacher's log-probabilities of a batch, chunk by chunk, without gradients."""
         hidden = self._hidden(batch, self.slot)
-        rows = self._targets["teacher"].rows(batch.samples)
+        rows = self._teachers.rows("teacher", batch)
         for chunk in row_chunks(len(hidden), self.model.vocab_size):
             with torch.no_grad():
                 logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
-                teacher = self._ends.put(self._targets["teacher"].logprobs(rows[chunk]), batch, chunk)
+                teacher = self._teachers.logprobs("teacher", rows, batch, chunk)
             yield batch.token_ids_N[chunk], logprobs, teacher, chunk
 
     # -- small parts -------------------------------------------------------------------------------------------------
@@ -345,17 +310,13 @@ class TrainingUpdate:
     def _plan(self, indices: Iterable[int], context: Context) -> list[Batch]:
         return plan_batches(self.samples, indices, context, self.learn.micro_batch_tokens, self.model.device)
 
-    def _taught_by(self, mode: str) -> list[int]:
-        return [i for i, s in enumerate(self.samples) if s.teacher_mode(self.learn) == mode]
-
     def _taught(self) -> list[int]:
         return [i for i, s in enumerate(self.samples) if s.is_taught]
 
     def _kept(self, name: str, student: StudentBatch, chunk: slice) -> Tensor:
         if name not in student.rows:
-            student.rows[name] = self._targets[name].rows(student.batch.samples)
-        kept = self._targets[name].logprobs(student.rows[name][chunk])
-        return self._ends.put(kept, student.batch, chunk) if name == "teacher" else kept
+            student.rows[name] = self._teachers.rows(name, student.batch)
+        return self._teachers.logprobs(name, student.rows[name], student.batch, chunk)
 
     def _divergence(self, logprobs: Tensor, teacher: Tensor) -> Tensor:
         learn = self.learn

@@ -58,6 +58,25 @@ async def test_whole_answers_weigh_the_same_together(live: Live) -> None:
 
 @pytest.mark.engine
 @on_engine
+async def test_all_that_may_be_needed_are_made_at_the_same_time(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request is for as many as there may be; long answers are as few as they would be without."""
+    numbers: list[int] = []
+    real = RolloutStore.as_taught
+
+    async def counted(store: RolloutStore, ref: Any, asked: Any, *rest: Any) -> list[list[int]]:
+        numbers.append(len(asked))
+        return await real(store, ref, asked, *rest)
+
+    monkeypatch.setattr(RolloutStore, "as_taught", counted)
+    whole = await teacher(live, max_teacher_rollouts=8).whole([])
+    assert numbers[0] == 8
+    assert LEARN.num_teacher_rollouts <= len(whole) <= 8
+    few = await teacher(live, max_rollout_tokens=2, max_teacher_rollouts=8).whole([])
+    assert len(few) <= LEARN.num_teacher_rollouts
+
+
+@pytest.mark.engine
+@on_engine
 async def test_openings_are_short_and_of_many_topics(live: Live) -> None:
     """The teacher's prompt has the note; none repeats itself; without a wish for them there are none."""
     assert await teacher(live).openings() == []

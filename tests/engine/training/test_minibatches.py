@@ -44,6 +44,13 @@ def test_the_first_step_takes_every_sample() -> None:
     assert sorted(seen_in(steps(student(many()), 1)[0])) == list(range(11))
 
 
+def test_the_first_step_is_a_mini_batch_if_the_version_before_was_measured_ahead() -> None:
+    """Then the first epoch begins with it, and takes every sample once, as all others do."""
+    found = [seen_in(step) for step in steps(student(many(), mini_batch_samples=4, whole_first_step=False), 3)]
+    assert all(len(mini_batch) <= 4 for mini_batch in found)
+    assert Counter(i for m in found for i in m) == Counter(range(11))
+
+
 def test_an_epoch_takes_every_sample_once_in_a_new_order() -> None:
     """An epoch has three mini-batches of at most four samples, and the second one cuts them differently."""
     found = [seen_in(step) for step in steps(student(many(), mini_batch_samples=4), 7)[1:]]

@@ -1,6 +1,7 @@
 """engine.training.training_update: one update, its teachers, its pieces and its report."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -134,6 +135,38 @@ def test_what_is_reported_of_before_is_the_whole_parents(model: LeanModel) -> No
     assert runs[0].measured.divergence_before == runs[1].measured.divergence_before
 
 
+@pytest.mark.parametrize("has_parent", [False, True])
+@pytest.mark.parametrize("guidance_scale", [1.0, 1.5])
+def test_the_version_before_is_measured_alike_in_the_first_step_and_ahead_of_it(
+    model: LeanModel, has_parent: bool, guidance_scale: float
+) -> None:
+    """Divergence, importance weights, heat and the gates' figures do not depend on where they were measured."""
+    samples = [*correction_with_company(), sample("earlier", seed=9)]
+    behaviour = [-1.0] * len(samples[0].response_ids)
+    samples[0] = replace(samples[0], behaviour_logprobs=behaviour)
+    parent = run_update(model, correction_with_company(), steps=3).slot.export() if has_parent else None
+    found = []
+    for whole in (True, False):
+        learn = LearnConfig(steps=1, mini_batch_samples=2, guidance_scale=guidance_scale, whole_first_step=whole)
+        run = TrainingUpdate(model, learn, samples, parent)
+        run.advance(1e9)
+        found.append(run.measured)
+    whole, ahead = found
+    assert ahead.divergence_before == pytest.approx(whole.divergence_before, rel=1e-5)
+    assert ahead.importance == pytest.approx(whole.importance, rel=1e-4)
+    assert ahead.importance["mean"] != 1
+    assert torch.allclose(torch.tensor(ahead.heat), torch.tensor(whole.heat), atol=1e-5)
+    assert ahead.figures["margin_before"] == pytest.approx(whole.figures["margin_before"], rel=1e-4)
+    assert ahead.losses != pytest.approx(whole.losses, rel=1e-3)
+
+
+def test_a_first_step_on_a_mini_batch_learns(model: LeanModel) -> None:
+    """The divergence falls without a step over all samples."""
+    run = run_update(model, correction_with_company(), whole_first_step=False, mini_batch_samples=2, steps=12)
+    assert run.measured.steps == 12
+    assert run.measured.divergence_after < 0.7 * run.measured.divergence_before  # type: ignore[operator]
+
+
 def test_a_first_adam_step_has_the_size_of_the_learning_rate(model: LeanModel) -> None:
     """The first step of a fresh optimizer moves every value of B by about the learning rate."""
     run = run_update(model, [sample()], learning_rate=1e-3, steps=1)
@@ -219,8 +252,8 @@ def test_an_external_teacher_is_what_the_student_comes_to_say(
     with torch.no_grad():
         (batch,) = plan_batches(samples, [0], "teacher", 1024, model.device)
         wanted = other.logits(other.hidden(None, batch)).log_softmax(-1)
-    kept = run._targets["teacher"]
-    assert torch.allclose(kept.logprobs(kept.rows([0])), wanted, atol=1e-5)
+    kept = run._teachers.logprobs("teacher", run._teachers.rows("teacher", batch), batch, slice(None))
+    assert torch.allclose(kept, wanted, atol=1e-5)
     assert base.measured.anchor_divergence_after is not None
     assert run.measured.anchor_divergence_after is not None
 

@@ -578,7 +578,7 @@ async def test_what_is_sent_before_the_page_is_loaded_stays(
 
 
 async def test_loading_takes_the_focus_from_no_field(heed: Heed, browser: Browser) -> None:
-    """The message box has the focus from the beginning; who is in another field by the time all is loaded stays there."""
+    """The message box has the focus from the beginning; whoever has gone to another field stays there."""
     await heed.client.start_server()
     page = await browser.new_page()
     asked, answered = asyncio.Event(), asyncio.Event()

@@ -1,0 +1,67 @@
+"""engine.training.teachers: who is asked, when, and what is remembered of the base model."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config import LearnConfig
+from engine.sample import Sample
+from engine.training.batching import plan_batches
+from engine.training.lean_model import LeanModel
+from engine.training.lora_slot import LoraShape
+from engine.training.model import load_base
+from engine.training.teachers import Teachers
+from tests.engine.updates_of import correction_with_company, sample
+
+SHAPE = LoraShape(2, 4, ("q_proj",))
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> LeanModel:
+    """Return the tiny model's training forward."""
+    return LeanModel(load_base(tiny_model), "tiny")
+
+
+def asked(model: LeanModel, samples: list[Sample], **learn: Any) -> tuple[Teachers, int]:
+    """Return the teachers of an update, asked, and the number of forward passes that it took."""
+    settings = LearnConfig(micro_batch_tokens=4096, **learn)
+    teachers = Teachers(model, settings, samples, model.slot(SHAPE), None)
+    return teachers, len(list(teachers.ask(range(len(samples)))))
+
+
+@pytest.mark.parametrize(("scale", "known"), [(1.5, [0, 1, 2, 3, 4]), (1.0, [3, 4])])
+def test_the_states_that_a_fresh_student_begins_with_are_known_where_the_base_was_asked(
+    model: LeanModel, scale: float, known: list[int]
+) -> None:
+    """Guidance asks the base about what is taught; of an anchor its teacher reads what the student reads."""
+    samples = correction_with_company()
+    teachers, _ = asked(model, samples, guidance_scale=scale)
+    for i in range(len(samples)):
+        (batch,) = plan_batches(samples, [i], "student", 4096, model.device)
+        states = teachers.base_states(batch)
+        assert (states is not None) == (i in known)
+        if states is not None:
+            with torch.no_grad():
+                assert torch.allclose(states, model.hidden(None, batch), atol=1e-5)
+    (everything,) = plan_batches(samples, range(5), "student", 4096, model.device)
+    assert (teachers.base_states(everything) is not None) == (len(known) == len(samples))
+
+
+@pytest.mark.parametrize(
+    ("learn", "passes"),
+    [({}, 1), ({"guidance_scale": 1.5}, 2), ({"kl_to_base_weight": 1.0}, 2), ({"teacher": "ema"}, 1)],
+)
+def test_nobody_is_asked_for_what_no_loss_needs(model: LeanModel, learn: dict[str, Any], passes: int) -> None:
+    """One pass for the base teacher, one more for guidance or a penalty; the average is asked before each step."""
+    teachers, number = asked(model, correction_with_company(), **learn)
+    assert number == passes
+    follows = len(list(teachers.ask_again({0, 1})))
+    assert follows == (1 if learn.get("teacher") == "ema" else 0)
+
+
+def test_an_external_teacher_that_is_not_there_is_refused(model: LeanModel) -> None:
+    """The error names the setting."""
+    with pytest.raises(ValueError, match=r"host\.teacher_model"):
+        asked(model, [sample()], teacher="external")
