@@ -22,7 +22,7 @@ _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_wors
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "steps": 20,
     "whole_first_step": False,  # the first pass for the guided teacher has measured a fresh adapter already
-    "mini_batch_samples": 10,
+    "mini_batch_samples": 8,
     "num_teacher_rollouts": 8,
     "max_teacher_rollouts": 20,
     "num_openings": 24,
