@@ -21,7 +21,8 @@ from engine.errors import LearningImpossible, TrainerError
 from engine.host.vllm_host import VllmHost
 from engine.sample import Passage, Sample, Score
 
-POLL_S = 0.02  # between two looks at what is computed beside decoding
+POLL_S = 0.02  # between the first two looks at what is computed beside decoding; each next one is half as long again
+LONGEST_POLL_S = 0.1
 Record = dict[str, Any]
 States = npt.NDArray[np.float32]
 
@@ -161,8 +162,10 @@ class TrainerClient:
     async def _compute(self, method: str, *args: Any) -> Record:
         """Call a method that computes: at once, or beside decoding, where it is asked after until it has ended."""
         record = await self._call("heed_compute", method, list(args), self._host.num_running > 0)
+        pause_s = POLL_S
         while "job" in record:
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(1.5 * pause_s, LONGEST_POLL_S)
             record = await self._call("heed_result", record["job"], self._host.num_running > 0)
         return record
 

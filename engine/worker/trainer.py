@@ -43,6 +43,7 @@ from engine.worker.spare_cores import SpareCores
 from engine.worker.watchdog import ProcessId, family, watch
 
 MAX_OPTIMIZERS = 64  # each twice the size of an adapter
+BESIDE_S = 2.0  # that one call computes beside decoding, piece by piece: it holds nothing up
 WARM_UP_WIDTHS = range(32, 104, 8)  # tokens of prompt and answer: the micro-batches a short answer makes
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,16 @@ class Trainer:
         """Leave the worker's own cores to decoding, or compute on them, too."""
         if self.spare is not None:
             self.spare.is_decoding = to_decoding
+
+    def advance(self, run: TrainingUpdate, budget_s: float) -> None:
+        """Work for about `budget_s`; beside decoding for longer, each piece on the cores that are free then."""
+        if self.beside is None:
+            run.advance(budget_s)
+            return
+        ends = time.monotonic() + BESIDE_S
+        while not run.is_done and time.monotonic() < ends:
+            with self.cores():
+                run.advance(0.0)
 
     def open(self, update_id: str, run: TrainingUpdate) -> None:
         """Make `run` the open update; an earlier one is abandoned."""
@@ -240,8 +251,7 @@ class TrainerExtension:
         """Work for about `budget_ms`, then return so that decoding goes on."""
         trainer = self.heed_require()
         run = trainer.current(update_id)
-        with trainer.cores():
-            run.advance(budget_ms / 1e3)
+        trainer.advance(run, budget_ms / 1e3)
         measured = run.measured
         record: Record = {
             "done": run.is_done,

@@ -10,7 +10,7 @@ from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
 from engine.errors import LearningImpossible, TrainerError
 from engine.host.architectures import Trainability
-from engine.host.trainer_client import Trained, TrainerClient, finite_or_none
+from engine.host.trainer_client import LONGEST_POLL_S, POLL_S, Trained, TrainerClient, finite_or_none
 from engine.sample import Passage, Sample
 
 SAMPLE = Sample("counterfactual", [1], [1, 2], [3])
@@ -62,6 +62,22 @@ async def test_an_update_is_advanced_until_it_is_done() -> None:
     ]  # fmt: skip
     assert host.calls[0][1][0]["samples"] == [SAMPLE.to_dict()]
     assert (trained.steps, trained.curves) == (2, {"loss": [1.0], "divergence": [0.9]})
+
+
+async def test_a_long_computation_is_asked_after_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look takes the worker and its engine a little time; the longest pause is a tenth of a second."""
+    pauses: list[float] = []
+
+    async def noted(pause_s: float) -> None:
+        pauses.append(pause_s)
+
+    monkeypatch.setattr("engine.host.trainer_client.asyncio.sleep", noted)
+    host = Host(*[{"job": 1}] * 12, {"scores": [SCORE]})
+    assert len(await client(host).score([SAMPLE], ZERO_ADAPTER)) == 1
+    assert pauses[:2] == [POLL_S, 1.5 * POLL_S]
+    assert pauses[-1] == LONGEST_POLL_S
+    assert pauses == sorted(pauses)
+    assert len(pauses) == 12
 
 
 @pytest.mark.parametrize(("num_running", "sizes"), [(0, [3]), (1, [1, 1, 1])])

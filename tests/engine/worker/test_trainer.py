@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -294,6 +295,33 @@ def test_what_a_real_model_computes_goes_on_beside_decoding(worker: Worker, monk
     assert record["losses"] == waited["losses"]
     assert not computed("heed_advance", "no such update", 0.0)["ok"]
     assert not worker.heed_result(99, False)["ok"]
+
+
+def test_one_call_beside_decoding_works_piece_by_piece_on_the_cores_free_at_each(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its budget is its own, since it holds nothing up; a stream that begins has its core at the next piece."""
+    prepared = worker.heed_require()
+    lent: list[bool] = []
+
+    class Cores:
+        is_decoding = False
+
+        @contextmanager
+        def borrowed(self) -> Iterator[int]:
+            lent.append(self.is_decoding)
+            self.is_decoding = True
+            yield 1
+
+    monkeypatch.setattr(prepared, "beside", Beside())
+    monkeypatch.setattr(prepared, "spare", Cores())
+    monkeypatch.setattr(trainer, "BESIDE_S", PATIENCE_S)
+    assert worker.heed_open_update(spec(steps=3))["ok"]
+    record = worker.heed_advance("u", 0.0)
+    assert (record["done"], record["steps"]) == (True, 3)
+    assert lent[0] is False
+    assert len(lent) > 3
+    assert all(lent[1:])
 
 
 def test_what_a_small_model_computes_is_answered_at_once(worker: Worker) -> None:
