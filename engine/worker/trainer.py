@@ -105,6 +105,12 @@ class Trainer:
         """Make `run` the open update; an earlier one is abandoned."""
         self.update_id, self.run = update_id, run
 
+    def close(self) -> None:
+        """Forget the open update; of a large one, the memory, too."""
+        self.update_id = self.run = None
+        if self.beside is not None:
+            self.beside.begin(lambda: {"gave_back": kept_memory.give_back()})
+
     def current(self, update_id: str) -> TrainingUpdate:
         """Return the open update. Raises LookupError if it is not `update_id`."""
         if self.run is None or self.update_id != update_id:
@@ -200,6 +206,7 @@ class TrainerExtension:
         elif self.heed_settings["is_cpu"]:
             self.heed_trainer.spare = SpareCores(os.sched_getaffinity(os.getppid()))
             self.heed_trainer.beside = Beside()
+            kept_memory.give_back()
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
 
@@ -295,7 +302,7 @@ class TrainerExtension:
         """Forget an update; an unknown one is no error."""
         trainer = self.heed_require()
         if trainer.update_id == update_id:
-            trainer.update_id = trainer.run = None
+            trainer.close()
         return {}
 
     @_guarded

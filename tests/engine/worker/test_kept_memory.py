@@ -1,4 +1,4 @@
-"""engine.worker.kept_memory: a large block that was freed is there for the next one."""
+"""engine.worker.kept_memory: a large block that was freed is there for the next one, until all is given back."""
 
 import subprocess
 import sys
@@ -28,6 +28,26 @@ def blocks():
 
 print(agreed, blocks() if sys.argv[2] == "main" else ThreadPoolExecutor(1).submit(blocks).result())
 """
+RETURNS = """
+from pathlib import Path
+
+import torch
+from engine.worker import kept_memory
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+
+kept_memory.install()
+blocks = [torch.ones(1 << 24) for _ in range(8)]
+last = torch.ones(1 << 20)  # above them: they are not at the end of what the process has
+full = resident()
+del blocks
+kept = resident()
+agreed = kept_memory.give_back()
+print(agreed, full, kept, resident())
+"""
 BLOCK_PAGES = (4 << 24) // 4096
 
 
@@ -44,3 +64,12 @@ def test_freed_blocks_are_used_again(thread: str) -> None:
     """By default each block is taken anew; afterwards most are not, also in the thread that trains."""
     assert faults("default", thread) > 15 * BLOCK_PAGES
     assert faults("kept", thread) < 10 * BLOCK_PAGES
+
+
+def test_all_of_it_can_be_given_back() -> None:
+    """What was freed is still the process's own until then, also below blocks that are in use."""
+    done = subprocess.run((sys.executable, "-c", RETURNS), capture_output=True, text=True, check=True)
+    agreed, full, kept, after = done.stdout.split()
+    assert agreed == "True"
+    assert int(kept) > int(full) - BLOCK_PAGES
+    assert int(after) < int(full) - 7 * BLOCK_PAGES

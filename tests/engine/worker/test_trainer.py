@@ -1,5 +1,6 @@
 """engine.worker.trainer: the extension's methods, on a worker with only the parts the trainer touches."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from transformers import AutoConfig
 
 from engine.config import LORA_TARGET_MODULES, LearnConfig
 from engine.training.adapter_tensors import read_directory
-from engine.worker import lora_registry, trainer
+from engine.worker import kept_memory, lora_registry, trainer
 from engine.worker.beside import Beside
 from engine.worker.trainer import TrainerExtension
 from engine.worker.watchdog import ProcessId
@@ -322,6 +323,25 @@ def test_one_call_beside_decoding_works_piece_by_piece_on_the_cores_free_at_each
     assert lent[0] is False
     assert len(lent) > 3
     assert all(lent[1:])
+
+
+def test_a_large_lesson_that_ends_gives_its_memory_back(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the thread that trained, so that decoding does not wait; a small one keeps it for the next."""
+    where: list[str] = []
+    monkeypatch.setattr(kept_memory, "give_back", lambda: where.append(threading.current_thread().name) or True)
+    assert worker.heed_open_update(spec())["ok"]
+    worker.heed_close_update("u")
+    assert where == []
+    beside = Beside()
+    monkeypatch.setattr(worker.heed_require(), "beside", beside)
+    assert worker.heed_open_update(spec())["ok"]
+    worker.heed_close_update("another")
+    worker.heed_close_update("u")
+    job, ends_s = beside.begin(dict), time.monotonic() + PATIENCE_S
+    while beside.result(job) is None:
+        assert time.monotonic() < ends_s
+    assert len(where) == 1
+    assert where[0].startswith("heed-trainer")
 
 
 def test_what_a_small_model_computes_is_answered_at_once(worker: Worker) -> None:
