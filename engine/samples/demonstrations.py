@@ -36,14 +36,14 @@ class Demonstrations:
     async def whole(self, given: Sequence[list[ChatMessage]]) -> list[Sample]:
         """Return answers to the given conversations and to topics of the bank.
 
-        As many are asked for as there may be, all at once, and left out if the answers are long. Further topics are
-        asked about, once, in place of answers that teach nothing.
+        As many are asked for as there may be, all at once, and left out if the answers are long. Where too many teach
+        nothing, further topics are asked about, once.
         """
         most = max(self.learn.num_teacher_rollouts, self.learn.max_teacher_rollouts)
         asked = self.rollouts.with_topics(given, most, self.recent)
         samples = await self.to(asked)
         samples = samples[: num_answers(samples, self.learn)]
-        missing = num_answers(samples, self.learn) - len(samples)
+        missing = max(0, self.learn.num_teacher_rollouts - len(samples))
         further = self.rollouts.with_topics(asked, len(asked) + missing, self.recent)[len(asked) :]
         samples += await self.to([messages for messages in further if messages not in asked])
         weight = min(1.0, self.learn.num_teacher_rollouts / max(1, len(samples)))

@@ -30,7 +30,7 @@ from engine.training.adapter_tensors import AdapterTensors, require_fitting, req
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, load_base, load_training_model
-from engine.training.openings import first_tokens
+from engine.training.openings import Openings
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
@@ -77,10 +77,15 @@ class Trainer:
     teacher: TrainingModel | None = None  # the external one, if there is one
     spare: SpareCores | None = None  # None: the model is too small to gain by them, or it computes on a GPU
     beside: Beside | None = None  # the same
+    openings: Openings = field(init=False)
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
     started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Begin with what belongs to the model alone."""
+        self.openings = Openings(self.model)
 
     def cores(self) -> AbstractContextManager[object]:
         """Return the context to compute in: the worker's own cores, and those that are free."""
@@ -319,7 +324,7 @@ class TrainerExtension:
         trainer = self.heed_require()
         pairs = [(seen, asked) for seen, asked in prompts]
         with trainer.cores():
-            return {"tokens": first_tokens(trainer.model, pairs, scale, temperature, seed)}
+            return {"tokens": trainer.openings.first_tokens(pairs, scale, temperature, seed)}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from engine.training import sdpo
+from engine.training import openings, sdpo
 from engine.training.lean_model import LeanModel
 from engine.training.model import load_base
-from engine.training.openings import first_tokens
+from engine.training.openings import Openings
 from tests.engine.updates_of import sample
 
 SCALE = 2.0
@@ -44,15 +44,41 @@ def test_the_likeliest_is_that_of_the_guided_distribution(model: LeanModel, base
     """At temperature 0, for prompts of any lengths, together or alone."""
     pairs = prompts(5)
     wanted = [int(guided(base, *pair).argmax()) for pair in pairs]
-    assert first_tokens(model, pairs, SCALE, 0.0, 0) == wanted
-    assert [first_tokens(model, [pair], SCALE, 0.0, 0)[0] for pair in pairs] == wanted
+    assert Openings(model).first_tokens(pairs, SCALE, 0.0, 0) == wanted
+    assert [Openings(model).first_tokens([pair], SCALE, 0.0, 0)[0] for pair in pairs] == wanted
 
 
 def test_a_draw_follows_the_guided_distribution(model: LeanModel, base: Any) -> None:
     """Many draws have the guided frequencies; the seed alone decides them."""
     ((seen, asked),) = prompts(1)
     pairs = [(seen, asked)] * 300
-    drawn = first_tokens(model, pairs, SCALE, 1.0, 7)
-    assert drawn == first_tokens(model, pairs, SCALE, 1.0, 7) != first_tokens(model, pairs, SCALE, 1.0, 8)
+    drawn = Openings(model).first_tokens(pairs, SCALE, 1.0, 7)
+    assert (
+        drawn
+        == Openings(model).first_tokens(pairs, SCALE, 1.0, 7)
+        != Openings(model).first_tokens(pairs, SCALE, 1.0, 8)
+    )
     token, count = Counter(drawn).most_common(1)[0]
     assert count / len(drawn) == pytest.approx(float(guided(base, seen, asked)[token].exp()), abs=0.12)
+
+
+def test_a_prompt_is_read_once(model: LeanModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not twice in one call, not again in the next, and again once it is the longest unused of too many."""
+    read: list[int] = []
+    real = openings.hidden_states
+
+    def counted(of: Any, samples: Any, *rest: Any) -> Any:
+        read.append(len(samples))
+        return real(of, samples, *rest)
+
+    monkeypatch.setattr(openings, "hidden_states", counted)
+    monkeypatch.setattr(openings, "KEPT", 6)
+    pairs, says = prompts(3), Openings(model)
+    first = says.first_tokens([*pairs, *pairs], SCALE, 0.0, 0)
+    assert (sum(read), first[:3]) == (6, first[3:])
+    assert says.first_tokens(pairs, SCALE, 0.0, 0) == first[:3]
+    assert sum(read) == 6
+    says.first_tokens(prompts(4)[3:], SCALE, 0.0, 0)
+    assert sum(read) == 8
+    assert says.first_tokens(pairs[1:], SCALE, 0.0, 0) == first[1:3]
+    assert sum(read) == 8 + 1
