@@ -154,12 +154,8 @@ class TrainingUpdate:
         """Measure the version before on what is trained; a fresh adapter's states are the base model's."""
         for student in self._student.all:
             known = None if self._has_parent else self._teachers.base_states(student.batch)
-            hidden = self._hidden(student.batch, self.slot) if known is None else known
-            for chunk in row_chunks(len(hidden), self.model.vocab_size):
-                with torch.no_grad():
-                    logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
-                    teacher = self._kept("teacher", student, chunk)
-                    divergence = self._divergence(logprobs, teacher)
+            for _, logprobs, teacher, chunk in self._pairs(student.batch, known):
+                divergence = self._divergence(logprobs, teacher)
                 self._divergence_S.index_add_(0, student.batch.owners_N[chunk], divergence)
                 kl = self._forward_kl(logprobs, teacher, divergence)
                 self._measure_first(student, chunk, logprobs, teacher, kl)
@@ -291,9 +287,12 @@ class TrainingUpdate:
             self._divergence_S.index_add_(0, batch.owners_N[chunk], divergence)
             self._metrics.after(tokens, logprobs, teacher, self._forward_kl(logprobs, teacher, divergence))
 
-    def _pairs(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
-        """Yield tokens, student's and teacher's log-probabilities of a batch, chunk by chunk, without gradients."""
-        hidden = self._hidden(batch, self.slot)
+    def _pairs(self, batch: Batch, known_NH: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor, slice]]:
+        """Yield tokens, student's and teacher's log-probabilities of a batch, chunk by chunk, without gradients.
+
+        `known_NH`: the student's states, where they need not be computed.
+        """
+        hidden = self._hidden(batch, self.slot) if known_NH is None else known_NH
         rows = self._teachers.rows("teacher", batch)
         for chunk in row_chunks(len(hidden), self.model.vocab_size):
             with torch.no_grad():
