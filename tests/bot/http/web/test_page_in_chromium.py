@@ -93,6 +93,23 @@ async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: 
     return page
 
 
+async def open_loading_page(heed: Heed, browser: Browser) -> tuple[Page, asyncio.Event]:
+    """Open a page whose conversation is asked for, and comes once the event is set."""
+    await heed.client.start_server()
+    page = await browser.new_page()
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/history?*", slowly)
+    await page.goto(str(heed.client.make_url("/")))
+    await asked.wait()
+    return page, answered
+
+
 async def ask(page: Page, text: str) -> None:
     """Send a message and wait for the whole answer."""
     known = await page.locator(".answer").count()
@@ -556,18 +573,7 @@ async def test_what_is_sent_before_the_page_is_loaded_stays(
     heed: Heed, browser: Browser, complaints: list[str]
 ) -> None:
     """A message sent before the conversation is loaded is sent after it."""
-    await heed.client.start_server()
-    page = await browser.new_page()
-    asked, answered = asyncio.Event(), asyncio.Event()
-
-    async def slowly(route: Route) -> None:
-        asked.set()
-        await answered.wait()
-        await route.continue_()
-
-    await page.route("**/history?*", slowly)
-    await page.goto(str(heed.client.make_url("/")))
-    await asked.wait()
+    page, answered = await open_loading_page(heed, browser)
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
     await expect(page.locator("#say")).to_have_value("bees")
@@ -579,18 +585,7 @@ async def test_what_is_sent_before_the_page_is_loaded_stays(
 
 async def test_loading_takes_the_focus_from_no_field(heed: Heed, browser: Browser) -> None:
     """The message box has the focus from the beginning; whoever has gone to another field stays there."""
-    await heed.client.start_server()
-    page = await browser.new_page()
-    asked, answered = asyncio.Event(), asyncio.Event()
-
-    async def slowly(route: Route) -> None:
-        asked.set()
-        await answered.wait()
-        await route.continue_()
-
-    await page.route("**/history?*", slowly)
-    await page.goto(str(heed.client.make_url("/")))
-    await asked.wait()
+    page, answered = await open_loading_page(heed, browser)
     await expect(page.locator("#say")).to_be_focused()
     await page.fill("#who", "an")
     answered.set()
