@@ -217,7 +217,7 @@ class Learner:
         completion_id = row.completion_id
         answer = await self._database.read(lambda s: completions.get(s, row.user_id, completion_id))
         lesson = Lesson.of(row, answer).in_wording(self._config.learn.hindsight_wording)
-        return lesson if self._config.learn.shows_rewrites else lesson.told_by_form()
+        return lesson if self._config.learn.shows_rewrites else await asyncio.to_thread(lesson.told_by_form)
 
     async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))

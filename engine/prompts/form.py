@@ -8,16 +8,26 @@ is in it.
 import re
 import unicodedata
 
+from engine.prompts.language import language_of
+
 _ENDS = re.compile(r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]")
 _NUMBERS = ("one sentence", "two sentences", "three sentences")
 _ROUNDED_FROM = 10  # words, from which on they are counted in fives
 _MIN_LETTERS = 4  # in which letters an example is written shows from here on
 
 
-def form_of(example: str) -> str:
-    """Return an instruction that asks for answers of the example's form: length, list, letters, emoji."""
-    found = [_shape(example), _length(example), _letters(example), _emoji(example)]
+def form_of(example: str, answer: str) -> str:
+    """Return an instruction for the example's form: length, list, letters, emoji, and language if not the answer's.
+
+    Blocking: the first call loads what tells languages apart, which takes a second.
+    """
+    found = [_language(example, answer), _shape(example), _length(example), _letters(example), _emoji(example)]
     return f"Answer {', '.join(filter(None, found)) or 'at length'}."
+
+
+def _language(example: str, answer: str) -> str:
+    wanted, found = language_of(example), language_of(answer)
+    return f"in {wanted}" if wanted and found and wanted != found else ""
 
 
 def _shape(example: str) -> str:

@@ -56,10 +56,10 @@ class Lesson:
     def told_by_form(self) -> "Lesson":
         """Return the lesson for a small model: other prompts get a plain instruction, where there is one.
 
-        It is the form of a rewritten answer, or the form that a wish asks for.
+        It is the form of a rewritten answer, or the form that a wish asks for. Blocking (`form_of`).
         """
         solution = self.hindsight.solution
-        form = form_of(solution) if solution else instruction_of(self.hindsight.feedback)
+        form = form_of(solution, self.completion.text) if solution else instruction_of(self.hindsight.feedback)
         return replace(self, note_text=form, elsewhere=Hindsight(feedback=form)) if form else self
 
     def in_own_words(self) -> "Lesson":

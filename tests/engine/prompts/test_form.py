@@ -23,4 +23,17 @@ from engine.prompts.form import form_of
 )
 def test_an_example_is_told_by_its_form(example: str, form: str) -> None:
     """Sentences up to three, words (in fives from ten on), lists, letters and emoji; no word of the example."""
-    assert form_of(example) == form
+    assert form_of(example, example) == form
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        ("Pour the water over the leaves and wait.", "Answer in Spanish, in one sentence, in about 10 words."),
+        ("Primero hay que hervir el agua en una olla.", "Answer in one sentence, in about 10 words."),
+        ("42", "Answer in one sentence, in about 10 words."),
+    ],
+)
+def test_a_language_is_told_where_the_answer_was_not_in_it(answer: str, form: str) -> None:
+    """Who writes Spanish and is answered in Spanish asks for no language; nor is one asked for where it is unclear."""
+    assert form_of("Vierta agua caliente sobre las hojas y espere tres minutos.", answer) == form
