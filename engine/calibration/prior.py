@@ -20,9 +20,10 @@ _CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
-    "steps": 20,
+    "steps": 18,
     "whole_first_step": False,  # the first pass for the guided teacher has measured a fresh adapter already
     "mini_batch_samples": 8,
+    "parent_rate": 1.0,  # a later wish needs as much as the first: at a third it closed half and was not said
     "num_teacher_rollouts": 8,
     "max_teacher_rollouts": 20,
     "num_openings": 24,
@@ -34,7 +35,7 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "closing_weight": 6.0,
     "max_rollout_tokens": 64,
     "num_anchors": 8,
-    "anchor_weight": 4.0,
+    "anchor_weight": 6.0,
     "micro_batch_tokens": 1024,
 }
 

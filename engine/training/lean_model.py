@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
+from engine.training.fused_layers import ATTENTION, FusedLayer, fuse, new_slot, tensor_name
 from engine.training.lean_ops import (
     FusedLoRA,
     HeadLayout,
@@ -30,13 +31,7 @@ from engine.training.lean_ops import (
 )
 from engine.training.lora_slot import LoraShape, LoraSlot
 
-FUSED = {
-    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    "out": ("self_attn.o_proj",),
-    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
-    "down": ("mlp.down_proj",),
-}
-PEFT_PREFIX = "base_model.model.model."
+FUSED = ATTENTION | {"gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
 ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
 SHORT = 256  # tokens up to which attention keeps its probabilities instead of using the flash kernel
 
@@ -56,8 +51,7 @@ def can_compute(config: Any) -> bool:
 class Layer:
     """The frozen weights of one layer."""
 
-    fused: dict[str, Tensor]  # [N, K] by the names of FUSED
-    parts: dict[str, list[tuple[str, int]]]  # PEFT module name and outputs of each part of a fused weight
+    fused: dict[str, FusedLayer]  # by the names of FUSED
     input_norm: Tensor
     post_norm: Tensor
     qk_norm: HeadNorm
@@ -106,19 +100,10 @@ class LeanModel:
 
     def _layer(self, state: dict[str, Tensor], index: int) -> Layer:
         prefix = f"model.layers.{index}."
-        fused = {
-            name: torch.cat([state[f"{prefix}{module}.weight"] for module in modules])
-            for name, modules in FUSED.items()
-        }
-        parts = {
-            name: [(f"layers.{index}.{module}", len(state[f"{prefix}{module}.weight"])) for module in modules]
-            for name, modules in FUSED.items()
-        }
         norms = [state[f"{prefix}self_attn.q_norm.weight"]] * self._heads.num_heads
         norms += [state[f"{prefix}self_attn.k_norm.weight"]] * self._heads.num_kv
         return Layer(
-            fused,
-            parts,
+            fuse(state, index, FUSED),
             state[f"{prefix}input_layernorm.weight"],
             state[f"{prefix}post_attention_layernorm.weight"],
             HeadNorm(torch.stack(norms)[:, None, None], self._eps),
@@ -137,23 +122,14 @@ class LeanModel:
     def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
         """Return the slot of this shape and role, made on first use."""
         if (shape, role) not in self._slots:
-            slot = LoraSlot(shape, self._sizes(shape), self.base_name, self.device)
-            self._slots[shape, role] = Adapted(slot, [_fuse(slot, layer) for layer in self._layers])
+            slot = new_slot([layer.fused for layer in self._layers], shape, self.base_name)
+            loras = [{name: _adapted(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
+            self._slots[shape, role] = Adapted(slot, loras)
         return self._slots[shape, role].slot
 
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
         """Return the base model as an adapter of rank 1: every value zero."""
         return self.slot(LoraShape(1, 1, target_modules)).export()
-
-    def _sizes(self, shape: LoraShape) -> dict[str, tuple[int, int]]:
-        """Return the size of each tensor; A of all parts of a fused layer lie together, as one matrix."""
-        sizes: dict[str, tuple[int, int]] = {}
-        for layer in self._layers:
-            for name, weight in layer.fused.items():
-                wanted = [part for part in layer.parts[name] if _module(part[0]) in shape.target_modules]
-                sizes |= {_peft_name(module, "A"): (shape.rank, weight.shape[1]) for module, _ in wanted}
-                sizes |= {_peft_name(module, "B"): (outputs, shape.rank) for module, outputs in wanted}
-        return sizes
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
@@ -191,12 +167,13 @@ class LeanModel:
 
     def _products(self, slot: LoraSlot | None) -> list[LayerProducts]:
         if slot is None:
-            return [LayerProducts(layer.fused, dict.fromkeys(FUSED), self._embedding) for layer in self._layers]
+            plain = [{name: fused.weight for name, fused in layer.fused.items()} for layer in self._layers]
+            return [LayerProducts(weights, dict.fromkeys(FUSED), self._embedding) for weights in plain]
         adapted = next(a for a in self._slots.values() if a.slot is slot)
         if adapted.revision != slot.revision:
             with torch.no_grad():
                 adapted.weights = [
-                    {name: _with(lora[name], weight) for name, weight in layer.fused.items()}
+                    {name: _with(lora[name], fused.weight) for name, fused in layer.fused.items()}
                     for layer, lora in zip(self._layers, adapted.loras, strict=True)
                 ]
             adapted.revision = slot.revision
@@ -249,34 +226,18 @@ def _inverse_frequencies(config: Any) -> Tensor:
     return 1.0 / (float(config.rope_parameters["rope_theta"]) ** exponents)
 
 
-def _module(path: str) -> str:
-    return path.rpartition(".")[2]
-
-
-def _peft_name(path: str, letter: str) -> str:
-    return f"{PEFT_PREFIX}{path}.lora_{letter}.weight"
-
-
 def _with(lora: FusedLoRA | None, weight: Tensor) -> Tensor:
     return weight if lora is None else lora.merged(weight)
 
 
-def _fuse(slot: LoraSlot, layer: Layer) -> dict[str, FusedLoRA | None]:
-    return {name: _fuse_one(slot, parts) for name, parts in layer.parts.items()}
-
-
-def _fuse_one(slot: LoraSlot, parts: list[tuple[str, int]]) -> FusedLoRA | None:
+def _adapted(slot: LoraSlot, fused: FusedLayer) -> FusedLoRA | None:
     """Return views of the slot's values for one fused layer, or None if no part of it has LoRA."""
     found: list[LoRAPart] = []
     names: list[str] = []
-    first, rank = 0, slot.shape.rank
-    for path, outputs in parts:
-        if _module(path) in slot.shape.target_modules:
-            name = _peft_name(path, "B")
-            ranks = slice(len(found) * rank, (len(found) + 1) * rank)
-            found.append(LoRAPart(slice(first, first + outputs), ranks, slot.parameters[name], slot.grads[name]))
-            names.append(_peft_name(path, "A"))
-        first += outputs
+    for path, outputs, ranks in fused.adapted(slot.shape):
+        name = tensor_name(path, "B")
+        found.append(LoRAPart(outputs, ranks, slot.parameters[name], slot.grads[name]))
+        names.append(tensor_name(path, "A"))
     if not found:
         return None
     return FusedLoRA(_stacked(slot.parameters, names), _stacked(slot.grads, names), found, slot.shape.scaling)

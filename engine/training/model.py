@@ -1,7 +1,8 @@
 """The trainer's models: forward passes of the frozen base model, with or without a LoRA slot.
 
-Two implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.peft_model` (Hugging
-Face and PEFT) for every other model and for GPUs. Invariant: both give the same numbers to rounding.
+Three implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.llama_model` for
+larger ones of Llama's family there, `engine.training.peft_model` (Hugging Face and PEFT) for every other model and for
+GPUs. Invariant: all give the same numbers to rounding.
 """
 
 import logging
@@ -58,12 +59,14 @@ class TrainingModel(Protocol):
 
 def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:
     """Load the trainer's own copy of the model, in the implementation that suits it. Blocking."""
-    from engine.training import lean_model
+    from engine.training import lean_model, llama_model
 
     base = load_base(folder, dtype)
     num_parameters = sum(p.numel() for p in base.parameters())
     if dtype == torch.float32 and lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
         return lean_model.LeanModel(base, base_name)
+    if llama_model.can_compute(base.config):
+        return llama_model.LlamaModel(base, base_name)
     from engine.training.peft_model import PeftTrainingModel
 
     return PeftTrainingModel(base, base_name)

@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.training.batching import Batch
 
 _BEGINNING = -1
+_WIDTH_MULTIPLE = 32  # of an unpacked row: a softmax over other widths takes twice as long on a CPU
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,26 @@ class Unpacked:
 
     rows_BW: Tensor  # the place in the row of each token; behind its last one a sequence goes on with that
     places_P: Tensor  # of B * W, flat, that each token of the row stands at
+    num_shared: int  # tokens that all sequences begin with in common, which stand in the row once
 
 
 @dataclass(frozen=True)
 class Packed:
-    """One row of P tokens. Axes: ids and positions [1, P], mask [1, 1, P, P], rows [N]."""
+    """One row of P tokens."""
 
     input_ids_1P: Tensor
     position_ids_1P: Tensor
-    may_see_11PP: Tensor  # True where a position may look
     rows_N: Tensor  # of the position that predicts each response token
     unpacked: Unpacked
+
+    @property
+    def may_see_11PP(self) -> Tensor:
+        """True where a position may look, for models that take a mask."""
+        owner_P = self.unpacked.places_P // self.unpacked.rows_BW.shape[1]
+        place_P = torch.arange(len(owner_P), device=owner_P.device)
+        is_seen_PP = (place_P < self.unpacked.num_shared) | (owner_P == owner_P[:, None])
+        position_P = self.position_ids_1P[0]
+        return (is_seen_PP & (position_P <= position_P[:, None]))[None, None]
 
 
 def pack(batch: Batch) -> Packed:
@@ -46,19 +56,24 @@ def pack(batch: Batch) -> Packed:
     ids_P = torch.cat([ids_BL[max(b, 0), first:end] for b, first, end in spans])
     position_P = torch.cat([torch.arange(first, end, device=device) for _, first, end in spans])
     owner_P = torch.cat([torch.full((end - first,), b, device=device) for b, first, end in spans])
-    is_seen_PP = (owner_P == _BEGINNING) | (owner_P == owner_P[:, None])
-    is_before_PP = position_P <= position_P[:, None]
     firsts_B = torch.tensor([sum(lengths[:b]) - b * shared for b in range(len(lengths))], device=device)
     rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
     unpacked = _unpacked(firsts_B, torch.tensor(lengths, device=device), shared, owner_P, position_P)
-    return Packed(ids_P[None], position_P[None], (is_seen_PP & is_before_PP)[None, None], rows_N, unpacked)
+    return Packed(ids_P[None], position_P[None], rows_N, unpacked)
+
+
+def padded(input_ids_BL: Tensor) -> tuple[Tensor, Unpacked]:
+    """Return the positions, axes [1, P], and the places of sequences that stand one behind the other as they are."""
+    places_P = torch.arange(input_ids_BL.numel(), device=input_ids_BL.device)
+    unpacked = Unpacked(places_P.view(input_ids_BL.shape), places_P, 0)
+    return (places_P % input_ids_BL.shape[1])[None], unpacked
 
 
 def _unpacked(firsts_B: Tensor, lengths_B: Tensor, shared: int, owner_P: Tensor, position_P: Tensor) -> Unpacked:
-    width = int(lengths_B.max())
+    width = -(-int(lengths_B.max()) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
     column_BW = torch.arange(width, device=firsts_B.device).minimum(lengths_B[:, None] - 1)
     rows_BW = column_BW + torch.where(column_BW < shared, 0, firsts_B[:, None])
-    return Unpacked(rows_BW, owner_P.clamp(min=0) * width + position_P)
+    return Unpacked(rows_BW, owner_P.clamp(min=0) * width + position_P, shared)
 
 
 def _common(ids_BL: Tensor) -> int:

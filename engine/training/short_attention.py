@@ -57,7 +57,7 @@ def attention(
     query = query_BHLD.reshape(shared, heads // key_heads * length, width)
     keys, values = key_BKLD.reshape(shared, length, width), value_BKLD.reshape(shared, length, width)
     scores = torch.bmm(query * (settings.get("scaling") or width**-0.5), keys.transpose(1, 2))
-    weights = (scores.view(size, heads, length, length) + _penalty(mask, scores)).softmax(-1, dtype=torch.float32)
+    weights = (scores.view(size, heads, length, length) + _penalty(mask, scores)).float().softmax(-1)
     values_seen = torch.bmm(weights.to(values.dtype).view(shared, -1, length), values)
     return values_seen.view(size, heads, length, width).transpose(1, 2).contiguous(), None
 

@@ -12,10 +12,12 @@ import torch
 from engine.adapters.store import AdapterStore
 from engine.training import model
 from engine.training.lean_model import LeanModel
+from engine.training.llama_model import LlamaModel
 from engine.training.model import load_base, load_tokenizer, load_training_model
 from engine.training.peft_model import PeftTrainingModel
 from storage.tables import AdapterVersion
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
+from tests.tiny_architectures import save_tiny_architecture
 
 
 def test_a_small_qwen3_gets_the_lean_forward(tiny_model: Path) -> None:
@@ -23,10 +25,16 @@ def test_a_small_qwen3_gets_the_lean_forward(tiny_model: Path) -> None:
     assert isinstance(load_training_model(tiny_model, "tiny"), LeanModel)
 
 
-def test_a_large_one_gets_hugging_face_and_peft(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large model gets PEFT, because merged copies of large weights cost more than they save."""
+def test_a_large_one_gets_the_forward_of_its_family(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merged copies of large weights cost more than they save; in bfloat16 they would lose the adapter."""
+    assert isinstance(load_training_model(tiny_model, "tiny", torch.bfloat16), LlamaModel)
     monkeypatch.setattr(model, "LEAN_PARAMETERS", 1000)
-    assert isinstance(load_training_model(tiny_model, "tiny"), PeftTrainingModel)
+    assert isinstance(load_training_model(tiny_model, "tiny"), LlamaModel)
+
+
+def test_every_other_gets_hugging_face_and_peft(tmp_path: Path) -> None:
+    """Also in float32 and however small it is."""
+    assert isinstance(load_training_model(save_tiny_architecture(tmp_path, "Gemma 2"), "tiny"), PeftTrainingModel)
 
 
 def test_a_long_text_is_read_without_a_warning(tiny_model: Path, tmp_path: Path) -> None:
@@ -49,7 +57,7 @@ def test_the_loaded_base_is_frozen_float32(tiny_model: Path) -> None:
     assert all(p.dtype == torch.float32 and not p.requires_grad for p in base.parameters())
 
 
-@pytest.mark.parametrize("kind", [LeanModel, PeftTrainingModel])
+@pytest.mark.parametrize("kind", [LeanModel, LlamaModel, PeftTrainingModel])
 async def test_peft_loads_a_published_directory_as_it_is(tiny_model: Path, tmp_path: Path, kind: Any) -> None:
     """PeftModel.from_pretrained on the store's directory gives the trainer's own logits."""
     from peft import PeftModel

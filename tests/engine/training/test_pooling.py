@@ -8,6 +8,7 @@ import torch
 from engine.sample import Passage
 from engine.training import pooling
 from engine.training.lean_model import LeanModel
+from engine.training.llama_model import LlamaModel
 from engine.training.model import TrainingModel, load_base
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
@@ -17,7 +18,7 @@ PASSAGES = [Passage(token_ids(9, 1), 2, 5), Passage(token_ids(30, 2), 0, 30), Pa
 DEPTHS = (0.2, 0.6, 1.0)
 
 
-@pytest.fixture(params=[LeanModel, PeftTrainingModel])
+@pytest.fixture(params=[LeanModel, LlamaModel, PeftTrainingModel])
 def model(request: pytest.FixtureRequest, tiny_model: Path) -> TrainingModel:
     """A tiny model in each of the two implementations."""
     loaded: TrainingModel = request.param(load_base(tiny_model), "tiny")

@@ -1,0 +1,63 @@
+"""Linear layers of Llama's family as one product each, and which of their parts carry an adapter.
+
+Invariant: an adapter's tensors have PEFT's names, so that a slot of such a forward is the file that PEFT and vLLM read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.training.lora_slot import LoraShape, LoraSlot
+
+ATTENTION = {"qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "out": ("self_attn.o_proj",)}
+PEFT_PREFIX = "base_model.model.model."
+
+Fusion = dict[str, tuple[str, ...]]  # names of the modules that are one product, by the name of that
+Sizes = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class FusedLayer:
+    """One fused linear layer of the base model."""
+
+    weight: Tensor  # [N, K], frozen
+    parts: list[tuple[str, int]]  # PEFT module name and outputs of each part, from the first row on
+    bias: Tensor | None = None  # [N]
+
+    def adapted(self, shape: LoraShape) -> Iterator[tuple[str, slice, slice]]:
+        """Yield module name, rows, and rows among the stacked A of each part that a shape adapts."""
+        first, count = 0, 0
+        for path, outputs in self.parts:
+            if path.rpartition(".")[2] in shape.target_modules:
+                yield path, slice(first, first + outputs), slice(count * shape.rank, (count + 1) * shape.rank)
+                count += 1
+            first += outputs
+
+
+def fuse(state: dict[str, Tensor], index: int, fusion: Fusion) -> dict[str, FusedLayer]:
+    """Return the linear layers of one decoder layer by the names of `fusion`; copies the weights of `state`."""
+    prefix = f"model.layers.{index}."
+    found: dict[str, FusedLayer] = {}
+    for name, modules in fusion.items():
+        weights = [state[f"{prefix}{module}.weight"] for module in modules]
+        biases = [state[f"{prefix}{module}.bias"] for module in modules if f"{prefix}{module}.bias" in state]
+        parts = [(f"layers.{index}.{m}", len(weight)) for m, weight in zip(modules, weights, strict=True)]
+        found[name] = FusedLayer(torch.cat(weights), parts, torch.cat(biases) if biases else None)
+    return found
+
+
+def new_slot(layers: Sequence[dict[str, FusedLayer]], shape: LoraShape, base_name: str) -> LoraSlot:
+    """Return a slot of zeros. In it the A of all parts of a fused layer lie together, as one matrix."""
+    sizes: Sizes = {}
+    for fused in (fused for layer in layers for fused in layer.values()):
+        adapted = list(fused.adapted(shape))
+        sizes |= {tensor_name(path, "A"): (shape.rank, fused.weight.shape[1]) for path, _, _ in adapted}
+        sizes |= {tensor_name(path, "B"): (rows.stop - rows.start, shape.rank) for path, rows, _ in adapted}
+    return LoraSlot(shape, sizes, base_name, layers[0]["qkv"].weight.device)
+
+
+def tensor_name(path: str, letter: str) -> str:
+    """Return PEFT's name of a module's A or B."""
+    return f"{PEFT_PREFIX}{path}.lora_{letter}.weight"

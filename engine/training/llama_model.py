@@ -1,0 +1,225 @@
+"""The training forward for Llama's family (Llama, Mistral, Qwen2, Qwen3) on a CPU, in the weights' own type.
+
+Where the products are quick, a step of Hugging Face and PEFT goes mostly into what stands between them: a dozen small
+operations for each norm and rotation, and copies between two types of numbers. Here query, key and value are one
+product with one adapter, and every operation has a backward pass of its own (`engine.training.llama_ops`). A
+micro-batch is one packed row. Invariants: base weights are never changed; equal to Hugging Face with PEFT to rounding
+(a test compares values and gradients).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.training.adapter_tensors import AdapterTensors
+from engine.training.batching import Batch
+from engine.training.fused_layers import ATTENTION, FusedLayer, fuse, new_slot, tensor_name
+from engine.training.lean_ops import HeadLayout
+from engine.training.llama_ops import (
+    AdaptedPart,
+    Places,
+    StackedLoRA,
+    adapted_linear,
+    attention,
+    rms_norm,
+    rotary,
+    swiglu,
+)
+from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.training.packing import Unpacked, pack, padded
+
+# Gate and up stay apart: together they are too wide for a core's cache, and take half as long again as one by one.
+FUSED = ATTENTION | {"gate": ("mlp.gate_proj",), "up": ("mlp.up_proj",), "down": ("mlp.down_proj",)}
+_FAMILY = ("llama", "mistral", "qwen2", "qwen3")
+
+
+def can_compute(config: Any) -> bool:
+    """Return True if this forward computes the model of a Hugging Face configuration."""
+    has_window = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
+    return bool(
+        config.model_type in _FAMILY
+        and config.hidden_act == "silu"
+        and not has_window
+        and not getattr(config, "mlp_bias", False)
+        and (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) == 1.0
+    )
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The frozen weights of one decoder layer."""
+
+    fused: dict[str, FusedLayer]
+    input_norm: Tensor
+    post_norm: Tensor
+    qk_norm: Tensor | None  # of query and key heads, axes [H + K, D], if the model has one
+
+
+@dataclass
+class Adapted:
+    """A slot, and its values in the base's type, as they were at one revision."""
+
+    slot: LoraSlot
+    loras: list[dict[str, StackedLoRA | None]]
+    revision: int = -1
+
+    def refresh(self) -> None:
+        """Follow the slot. In place."""
+        if self.revision != self.slot.revision:
+            with torch.no_grad():
+                for lora in (lora for layer in self.loras for lora in layer.values() if lora is not None):
+                    lora.refresh()
+            self.revision = self.slot.revision
+
+
+@dataclass(frozen=True)
+class Row:
+    """What all layers need to know of a packed row."""
+
+    cos: Tensor  # [P, 1, D / 2]
+    sin: Tensor
+    places: Places
+    loras: list[dict[str, StackedLoRA | None]]
+    anchor: Tensor
+
+
+class LlamaModel:
+    """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
+
+    def __init__(self, base: Any, base_name: str) -> None:
+        """Take the weights out of a Hugging Face model of the family, which computes nothing afterwards."""
+        config = base.config
+        self.base_name = base_name
+        self._eps = float(config.rms_norm_eps)
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self._heads = HeadLayout(config.num_attention_heads, config.num_key_value_heads, size)
+        self._embedding: Tensor = base.get_input_embeddings().weight.detach()
+        self._head: Tensor = base.get_output_embeddings().weight.detach()
+        self._final_norm: Tensor = base.model.norm.weight.detach()
+        self._rotary: nn.Module = base.model.rotary_emb
+        self._layers = [self._take(base.model.layers, index) for index in range(config.num_hidden_layers)]
+        self._no_loras: list[dict[str, StackedLoRA | None]] = [dict.fromkeys(FUSED) for _ in self._layers]
+        self._slots: dict[tuple[LoraShape, str], Adapted] = {}
+
+    def _take(self, layers: Any, index: int) -> Layer:
+        """Return the fused copy of one decoder layer in place of its own weights, one layer at a time."""
+        state = {f"model.layers.{index}.{name}": tensor.detach() for name, tensor in layers[index].state_dict().items()}
+        layers[index] = nn.Identity()
+        prefix = f"model.layers.{index}."
+        norms = [state.get(f"{prefix}self_attn.{side}_norm.weight") for side in "qk"]
+        counts = (self._heads.num_heads, self._heads.num_kv)
+        normed = [norm.expand(count, -1) for norm, count in zip(norms, counts, strict=True) if norm is not None]
+        return Layer(
+            fuse(state, index, FUSED),
+            state[f"{prefix}input_layernorm.weight"],
+            state[f"{prefix}post_attention_layernorm.weight"],
+            torch.cat(normed) if normed else None,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the model."""
+        return self._embedding.device
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the output matrix."""
+        return len(self._head)
+
+    @property
+    def num_layers(self) -> int:
+        """The number of decoder layers."""
+        return len(self._layers)
+
+    def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
+        """Return the slot of this shape and role, made on first use. Raises ValueError if the model lacks a layer."""
+        if (shape, role) not in self._slots:
+            missing = set(shape.target_modules) - {
+                path.rpartition(".")[2] for paths in FUSED.values() for path in paths
+            }
+            if missing:
+                raise ValueError(f"the model has no linear layers named {', '.join(sorted(missing))}")
+            slot = new_slot([layer.fused for layer in self._layers], shape, self.base_name)
+            loras = [{name: _stacked(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
+            self._slots[shape, role] = Adapted(slot, loras)
+        return self._slots[shape, role].slot
+
+    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
+        """Return the base model as an adapter of rank 1: every value zero."""
+        return self.slot(LoraShape(1, 1, target_modules)).export()
+
+    # -- forward -----------------------------------------------------------------------------------------------------
+
+    def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
+        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
+        packed = pack(batch)
+        row = self._row(slot, packed.position_ids_1P, packed.unpacked)
+        x = self._embedding[packed.input_ids_1P[0]]
+        for index in range(self.num_layers):
+            x = self._behind(index, x, row, packed.rows_N if index == self.num_layers - 1 else None)
+        return rms_norm(x, self._final_norm, self._eps)
+
+    def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
+        """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
+        positions_1P, unpacked = padded(input_ids_BL)
+        row, shape = self._row(None, positions_1P, unpacked), (*input_ids_BL.shape, -1)
+        x, found = self._embedding[input_ids_BL.flatten()], {}
+        for index in range(max(layers)):
+            x = self._behind(index, x, row, None)
+            found[index + 1] = x.view(shape)
+        if self.num_layers in found:
+            found[self.num_layers] = rms_norm(x, self._final_norm, self._eps).view(shape)
+        return [found[layer] for layer in layers]
+
+    def logits(self, hidden_NH: Tensor) -> Tensor:
+        """Return the next-token logits, float32, axes [N, V]."""
+        return nn.functional.linear(hidden_NH, self._head).float()
+
+    def _row(self, slot: LoraSlot | None, positions_1P: Tensor, unpacked: Unpacked) -> Row:
+        cos, sin = self._rotary(self._embedding, positions_1P)
+        cos, sin = (table[0, :, None, : self._heads.size // 2] for table in (cos, sin))
+        places = Places(unpacked, self._heads, self._embedding.dtype)
+        if slot is None:
+            return Row(cos, sin, places, self._no_loras, self._embedding)
+        adapted = next(adapted for adapted in self._slots.values() if adapted.slot is slot)
+        adapted.refresh()
+        return Row(cos, sin, places, adapted.loras, slot.flat)
+
+    def _behind(self, index: int, x: Tensor, row: Row, wanted: Tensor | None) -> Tensor:
+        """Return the states behind one layer, axes [P, H]; only those that are wanted, if any are named."""
+        layer = self._layers[index]
+        qkv = self._linear("qkv", index, rms_norm(x, layer.input_norm, self._eps), row)
+        attended = attention(rotary(self._normed(qkv, layer), row.cos, row.sin, self._heads), row.places)
+        if wanted is not None:
+            attended, x = attended.index_select(0, wanted), x.index_select(0, wanted)
+        x = x + self._linear("out", index, attended, row)
+        normed = rms_norm(x, layer.post_norm, self._eps)
+        activated = swiglu(self._linear("gate", index, normed, row), self._linear("up", index, normed, row))
+        return x + self._linear("down", index, activated, row)
+
+    def _linear(self, name: str, index: int, x: Tensor, row: Row) -> Tensor:
+        fused = self._layers[index].fused[name]
+        return adapted_linear(x, row.anchor, fused.weight, fused.bias, row.loras[index][name])
+
+    def _normed(self, qkv: Tensor, layer: Layer) -> Tensor:
+        if layer.qk_norm is None:
+            return qkv
+        by_head = qkv.view(len(qkv), -1, self._heads.size)
+        qk, v = by_head.split([self._heads.num_normed, self._heads.num_kv], dim=1)
+        return torch.cat([rms_norm(qk, layer.qk_norm, self._eps), v], dim=1).flatten(1)
+
+
+def _stacked(slot: LoraSlot, fused: FusedLayer) -> StackedLoRA | None:
+    """Return views of the slot's values for one fused layer, or None if no part of it has LoRA."""
+    parts = [
+        AdaptedPart(
+            outputs,
+            ranks,
+            *(tensors[tensor_name(path, letter)] for tensors in (slot.parameters, slot.grads) for letter in "AB"),
+        )
+        for path, outputs, ranks in fused.adapted(slot.shape)
+    ]
+    return StackedLoRA(fused.weight, parts, slot.shape.scaling) if parts else None
