@@ -1,7 +1,8 @@
 """Differentiable operations of the lean forward, each with its hand-written backward pass.
 
-Invariants: float32; frozen weights get no gradient; `lora_linear` writes the gradients of A and B straight into the
-slot instead of handing them to autograd, which would copy each of them.
+Invariants: float32, but for the norm, which takes any type and sums in float32; frozen weights get no gradient;
+`lora_linear` writes the gradients of A and B straight into the slot instead of handing them to autograd, which would
+copy each of them.
 """
 
 from collections.abc import Callable
@@ -81,8 +82,9 @@ class _LoRALinear(torch.autograd.Function):
 class _RMSNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        scale = x.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
-        normed = x * scale
+        wide = x.float()
+        scale = wide.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
+        normed = (wide * scale).to(x.dtype)
         ctx.save_for_backward(normed, scale, weight)
         return normed * weight
 
@@ -90,9 +92,9 @@ class _RMSNorm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_y: Tensor) -> Any:
         normed, scale, weight = ctx.saved_tensors
-        grad = grad_y * weight
-        mean = (grad * normed).mean(-1, keepdim=True)
-        return grad.addcmul_(normed, mean, value=-1).mul_(scale), None, None
+        grad, wide = (grad_y * weight).float(), normed.float()
+        mean = (grad * wide).mean(-1, keepdim=True)
+        return grad.addcmul_(wide, mean, value=-1).mul_(scale).to(normed.dtype), None, None
 
 
 class _Rotary(torch.autograd.Function):
@@ -228,7 +230,7 @@ def lora_linear(x: Tensor, anchor: Tensor, weight: Tensor, lora: FusedLoRA | Non
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Return x / sqrt(mean x^2 + eps) * w along the last axis."""
+    """Return x / sqrt(mean x^2 + eps) * w along the last axis, in the type of x."""
     result: Tensor = _RMSNorm.apply(x, weight, eps)
     return result
 

@@ -17,17 +17,8 @@ from torch import Tensor, nn
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.fused_layers import ATTENTION, FusedLayer, fuse, new_slot, tensor_name
-from engine.training.lean_ops import HeadLayout
-from engine.training.llama_ops import (
-    AdaptedPart,
-    Places,
-    StackedLoRA,
-    adapted_linear,
-    attention,
-    rms_norm,
-    rotary,
-    swiglu,
-)
+from engine.training.lean_ops import HeadLayout, rms_norm
+from engine.training.llama_ops import AdaptedPart, Places, StackedLoRA, attention, gated, packed_rotary, stacked_linear
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.packing import Unpacked, pack, padded
 
@@ -43,13 +34,12 @@ def can_compute(config: Any) -> bool:
         config.model_type in _FAMILY
         and config.hidden_act == "silu"
         and not has_window
-        and not getattr(config, "mlp_bias", False)
         and (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) == 1.0
     )
 
 
 @dataclass(frozen=True)
-class Layer:
+class DecoderLayer:
     """The frozen weights of one decoder layer."""
 
     fused: dict[str, FusedLayer]
@@ -59,7 +49,7 @@ class Layer:
 
 
 @dataclass
-class Adapted:
+class StackedSlot:
     """A slot, and its values in the base's type, as they were at one revision."""
 
     slot: LoraSlot
@@ -76,8 +66,8 @@ class Adapted:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What all layers need to know of a packed row."""
+class RowContext:
+    """The tables, places and adapters that all layers of one forward pass share."""
 
     cos: Tensor  # [P, 1, D / 2]
     sin: Tensor
@@ -102,9 +92,9 @@ class LlamaModel:
         self._rotary: nn.Module = base.model.rotary_emb
         self._layers = [self._take(base.model.layers, index) for index in range(config.num_hidden_layers)]
         self._no_loras: list[dict[str, StackedLoRA | None]] = [dict.fromkeys(FUSED) for _ in self._layers]
-        self._slots: dict[tuple[LoraShape, str], Adapted] = {}
+        self._slots: dict[tuple[LoraShape, str], StackedSlot] = {}
 
-    def _take(self, layers: Any, index: int) -> Layer:
+    def _take(self, layers: Any, index: int) -> DecoderLayer:
         """Return the fused copy of one decoder layer in place of its own weights, one layer at a time."""
         state = {f"model.layers.{index}.{name}": tensor.detach() for name, tensor in layers[index].state_dict().items()}
         layers[index] = nn.Identity()
@@ -112,7 +102,7 @@ class LlamaModel:
         norms = [state.get(f"{prefix}self_attn.{side}_norm.weight") for side in "qk"]
         counts = (self._heads.num_heads, self._heads.num_kv)
         normed = [norm.expand(count, -1) for norm, count in zip(norms, counts, strict=True) if norm is not None]
-        return Layer(
+        return DecoderLayer(
             fuse(state, index, FUSED),
             state[f"{prefix}input_layernorm.weight"],
             state[f"{prefix}post_attention_layernorm.weight"],
@@ -144,7 +134,7 @@ class LlamaModel:
                 raise ValueError(f"the model has no linear layers named {', '.join(sorted(missing))}")
             slot = new_slot([layer.fused for layer in self._layers], shape, self.base_name)
             loras = [{name: _stacked(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
-            self._slots[shape, role] = Adapted(slot, loras)
+            self._slots[shape, role] = StackedSlot(slot, loras)
         return self._slots[shape, role].slot
 
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
@@ -178,33 +168,33 @@ class LlamaModel:
         """Return the next-token logits, float32, axes [N, V]."""
         return nn.functional.linear(hidden_NH, self._head).float()
 
-    def _row(self, slot: LoraSlot | None, positions_1P: Tensor, unpacked: Unpacked) -> Row:
+    def _row(self, slot: LoraSlot | None, positions_1P: Tensor, unpacked: Unpacked) -> RowContext:
         cos, sin = self._rotary(self._embedding, positions_1P)
         cos, sin = (table[0, :, None, : self._heads.size // 2] for table in (cos, sin))
         places = Places(unpacked, self._heads, self._embedding.dtype)
         if slot is None:
-            return Row(cos, sin, places, self._no_loras, self._embedding)
+            return RowContext(cos, sin, places, self._no_loras, self._embedding)
         adapted = next(adapted for adapted in self._slots.values() if adapted.slot is slot)
         adapted.refresh()
-        return Row(cos, sin, places, adapted.loras, slot.flat)
+        return RowContext(cos, sin, places, adapted.loras, slot.flat)
 
-    def _behind(self, index: int, x: Tensor, row: Row, wanted: Tensor | None) -> Tensor:
+    def _behind(self, index: int, x: Tensor, row: RowContext, wanted: Tensor | None) -> Tensor:
         """Return the states behind one layer, axes [P, H]; only those that are wanted, if any are named."""
         layer = self._layers[index]
         qkv = self._linear("qkv", index, rms_norm(x, layer.input_norm, self._eps), row)
-        attended = attention(rotary(self._normed(qkv, layer), row.cos, row.sin, self._heads), row.places)
+        attended = attention(packed_rotary(self._normed(qkv, layer), row.cos, row.sin, self._heads), row.places)
         if wanted is not None:
             attended, x = attended.index_select(0, wanted), x.index_select(0, wanted)
         x = x + self._linear("out", index, attended, row)
         normed = rms_norm(x, layer.post_norm, self._eps)
-        activated = swiglu(self._linear("gate", index, normed, row), self._linear("up", index, normed, row))
+        activated = gated(self._linear("gate", index, normed, row), self._linear("up", index, normed, row))
         return x + self._linear("down", index, activated, row)
 
-    def _linear(self, name: str, index: int, x: Tensor, row: Row) -> Tensor:
+    def _linear(self, name: str, index: int, x: Tensor, row: RowContext) -> Tensor:
         fused = self._layers[index].fused[name]
-        return adapted_linear(x, row.anchor, fused.weight, fused.bias, row.loras[index][name])
+        return stacked_linear(x, row.anchor, fused.weight, fused.bias, row.loras[index][name])
 
-    def _normed(self, qkv: Tensor, layer: Layer) -> Tensor:
+    def _normed(self, qkv: Tensor, layer: DecoderLayer) -> Tensor:
         if layer.qk_norm is None:
             return qkv
         by_head = qkv.view(len(qkv), -1, self._heads.size)

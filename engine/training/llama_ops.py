@@ -53,7 +53,7 @@ class StackedLoRA:
             part.grad_b.add_(grad_b[part.outputs, part.ranks])
 
 
-class _AdaptedLinear(torch.autograd.Function):
+class _StackedLinear(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, _anchor: Tensor, weight: Tensor, bias: Tensor | None, lora: StackedLoRA | None
@@ -80,25 +80,7 @@ class _AdaptedLinear(torch.autograd.Function):
         return grad_x, None, None, None, None
 
 
-class _RMSNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        wide = x.float()
-        scale = wide.square().mean(-1, keepdim=True).add_(eps).rsqrt_()
-        normed = (wide * scale).to(x.dtype)
-        ctx.save_for_backward(normed, scale, weight)
-        return normed * weight
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_y: Tensor) -> Any:
-        normed, scale, weight = ctx.saved_tensors
-        grad, wide = (grad_y * weight).float(), normed.float()
-        mean = (grad * wide).mean(-1, keepdim=True)
-        return grad.addcmul_(wide, mean, value=-1).mul_(scale).to(normed.dtype), None, None
-
-
-class _Rotary(torch.autograd.Function):
+class _PackedRotary(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, cos: Tensor, sin: Tensor, heads: HeadLayout) -> Tensor:
         ctx.heads = heads
@@ -112,7 +94,7 @@ class _Rotary(torch.autograd.Function):
         return _rotated(grad, cos, -sin, ctx.heads), None, None, None
 
 
-class _SwiGLU(torch.autograd.Function):
+class _GatedUnit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
         activated = nn.functional.silu(gate)
@@ -127,7 +109,7 @@ class _SwiGLU(torch.autograd.Function):
 
 
 class Places:
-    """Where the tokens of a packed row stand when it is unpacked, head by head; made once per forward pass.
+    """The places of a packed row's tokens when it is unpacked, head by head; made once per forward pass.
 
     Unpacked: queries [B, K, G, W], keys [B, K, W], values [B, K, W], one behind the other, each a row of D numbers.
     """
@@ -215,34 +197,28 @@ class _ShortAttention(torch.autograd.Function):
         return grad_q.mul_(ctx.factor), grad_k.mul_(ctx.factor), weights.transpose(1, 2) @ grad, None
 
 
-def adapted_linear(x: Tensor, anchor: Tensor, weight: Tensor, bias: Tensor | None, lora: StackedLoRA | None) -> Tensor:
+def stacked_linear(x: Tensor, anchor: Tensor, weight: Tensor, bias: Tensor | None, lora: StackedLoRA | None) -> Tensor:
     """Return x W^T + b + s (x A^T) B^T, axes [P, K] -> [P, N].
 
     `anchor` requires a gradient whenever the slot does, so that autograd comes here even if x does not. In place, in
     the backward pass: the slot's gradients.
     """
-    result: Tensor = _AdaptedLinear.apply(x, anchor, weight, bias, lora)
+    result: Tensor = _StackedLinear.apply(x, anchor, weight, bias, lora)
     return result
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Return x / sqrt(mean x^2 + eps) * w along the last axis."""
-    result: Tensor = _RMSNorm.apply(x, weight, eps)
-    return result
-
-
-def rotary(qkv: Tensor, cos: Tensor, sin: Tensor, heads: HeadLayout) -> Tensor:
+def packed_rotary(qkv: Tensor, cos: Tensor, sin: Tensor, heads: HeadLayout) -> Tensor:
     """Rotate the halves (a, b) of queries and keys to (a cos - b sin, b cos + a sin).
 
     Axes: [P, T D] for T heads of queries, keys and values; cos and sin [P, 1, D / 2].
     """
-    result: Tensor = _Rotary.apply(qkv, cos, sin, heads)
+    result: Tensor = _PackedRotary.apply(qkv, cos, sin, heads)
     return result
 
 
-def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+def gated(gate: Tensor, up: Tensor) -> Tensor:
     """Return silu(g) u."""
-    result: Tensor = _SwiGLU.apply(gate, up)
+    result: Tensor = _GatedUnit.apply(gate, up)
     return result
 
 
