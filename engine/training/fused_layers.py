@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.training.lean_ops import HeadLayout
 from engine.training.lora_slot import LoraShape, LoraSlot
 
 ATTENTION = {"qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "out": ("self_attn.o_proj",)}
 PEFT_PREFIX = "base_model.model.model."
 
 Fusion = dict[str, tuple[str, ...]]  # names of the modules that are one product, by the name of that
-Sizes = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,34 @@ class FusedLayer:
             first += outputs
 
 
+@dataclass(frozen=True)
+class DecoderLayer:
+    """The frozen weights of one decoder layer."""
+
+    fused: dict[str, FusedLayer]  # by the names of the fusion
+    input_norm: Tensor
+    post_norm: Tensor
+    qk_norm: Tensor | None  # of query and key heads, axes [H + K, D], if the model has one
+
+
+def decoder_layer(state: dict[str, Tensor], index: int, fusion: Fusion, heads: HeadLayout) -> DecoderLayer:
+    """Return one decoder layer from its weights by Hugging Face's names; those of linear layers are copied."""
+    norms = [(state.get(f"self_attn.{side}_norm.weight"), n) for side, n in zip("qk", heads.counts, strict=True)]
+    by_head = [norm.expand(count, -1) for norm, count in norms if norm is not None]
+    return DecoderLayer(
+        fuse(state, index, fusion),
+        state["input_layernorm.weight"],
+        state["post_attention_layernorm.weight"],
+        torch.cat(by_head) if by_head else None,
+    )
+
+
 def fuse(state: dict[str, Tensor], index: int, fusion: Fusion) -> dict[str, FusedLayer]:
-    """Return the linear layers of one decoder layer by the names of `fusion`; copies the weights of `state`."""
-    prefix = f"model.layers.{index}."
+    """Return the linear layers of one decoder layer by the names of `fusion`, with copies of the weights."""
     found: dict[str, FusedLayer] = {}
     for name, modules in fusion.items():
-        weights = [state[f"{prefix}{module}.weight"] for module in modules]
-        biases = [state[f"{prefix}{module}.bias"] for module in modules if f"{prefix}{module}.bias" in state]
+        weights = [state[f"{module}.weight"] for module in modules]
+        biases = [state[f"{module}.bias"] for module in modules if f"{module}.bias" in state]
         parts = [(f"layers.{index}.{m}", len(weight)) for m, weight in zip(modules, weights, strict=True)]
         found[name] = FusedLayer(torch.cat(weights), parts, torch.cat(biases) if biases else None)
     return found
@@ -50,7 +71,7 @@ def fuse(state: dict[str, Tensor], index: int, fusion: Fusion) -> dict[str, Fuse
 
 def new_slot(layers: Sequence[dict[str, FusedLayer]], shape: LoraShape, base_name: str) -> LoraSlot:
     """Return a slot of zeros. In it the A of all parts of a fused layer lie together, as one matrix."""
-    sizes: Sizes = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for fused in (fused for layer in layers for fused in layer.values()):
         adapted = list(fused.adapted(shape))
         sizes |= {tensor_name(path, "A"): (shape.rank, fused.weight.shape[1]) for path, _, _ in adapted}

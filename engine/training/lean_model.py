@@ -14,12 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
-from engine.training.fused_layers import ATTENTION, FusedLayer, fuse, new_slot, tensor_name
+from engine.training.fused_layers import ATTENTION, FusedLayer, tensor_name
+from engine.training.fused_model import FusedModel
 from engine.training.lean_ops import (
     FusedLoRA,
-    HeadLayout,
     HeadNorm,
     LoRAPart,
     PositionTables,
@@ -29,7 +28,7 @@ from engine.training.lean_ops import (
     rotary,
     swiglu,
 )
-from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.training.lora_slot import LoraSlot
 
 FUSED = ATTENTION | {"gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
 ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
@@ -45,16 +44,6 @@ def can_compute(config: Any) -> bool:
         and config.hidden_act == "silu"
         and config.rope_parameters.get("rope_type", "default") == "default"
     )
-
-
-@dataclass
-class Layer:
-    """The frozen weights of one layer."""
-
-    fused: dict[str, FusedLayer]  # by the names of FUSED
-    input_norm: Tensor
-    post_norm: Tensor
-    qk_norm: HeadNorm
 
 
 @dataclass
@@ -80,56 +69,20 @@ class LayerProducts:
         return lora_linear(x, self.anchor, self.weights[name], self.loras[name])
 
 
-class LeanModel:
+class LeanModel(FusedModel[Adapted]):
     """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
 
-    def __init__(self, base: nn.Module, base_name: str) -> None:
-        """Copy the tensors of `base`, a Hugging Face Qwen3 model in float32, into the fused layout."""
-        config = base.config
-        self.base_name = base_name
-        self._eps = float(config.rms_norm_eps)
-        self._heads = HeadLayout(config.num_attention_heads, config.num_key_value_heads, config.head_dim)
-        state = {name: tensor.detach() for name, tensor in base.state_dict().items()}
-        self._embedding = state["model.embed_tokens.weight"]
-        self._head = state["lm_head.weight"]
-        self._final_norm = state["model.norm.weight"]
-        self._layers = [self._layer(state, i) for i in range(config.num_hidden_layers)]
-        self._frequencies = _inverse_frequencies(config)
-        self._slots: dict[tuple[LoraShape, str], Adapted] = {}
+    def __init__(self, base: Any, base_name: str) -> None:
+        """Take the weights out of a Hugging Face Qwen3 model in float32, which computes nothing afterwards."""
+        super().__init__(base, base_name, FUSED)
+        self._frequencies = _inverse_frequencies(base.config)
         self._tables: dict[int, PositionTables] = {}
+        self._head_norms = [HeadNorm(_required(layer.qk_norm)[:, None, None], self._eps) for layer in self._layers]
 
-    def _layer(self, state: dict[str, Tensor], index: int) -> Layer:
-        prefix = f"model.layers.{index}."
-        norms = [state[f"{prefix}self_attn.q_norm.weight"]] * self._heads.num_heads
-        norms += [state[f"{prefix}self_attn.k_norm.weight"]] * self._heads.num_kv
-        return Layer(
-            fuse(state, index, FUSED),
-            state[f"{prefix}input_layernorm.weight"],
-            state[f"{prefix}post_attention_layernorm.weight"],
-            HeadNorm(torch.stack(norms)[:, None, None], self._eps),
+    def _adapted(self, slot: LoraSlot) -> Adapted:
+        return Adapted(
+            slot, [{name: _fused(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
         )
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self._embedding.device
-
-    @property
-    def vocab_size(self) -> int:
-        """Rows of the output matrix."""
-        return len(self._head)
-
-    def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
-        """Return the slot of this shape and role, made on first use."""
-        if (shape, role) not in self._slots:
-            slot = new_slot([layer.fused for layer in self._layers], shape, self.base_name)
-            loras = [{name: _adapted(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
-            self._slots[shape, role] = Adapted(slot, loras)
-        return self._slots[shape, role].slot
-
-    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
-        """Return the base model as an adapter of rank 1: every value zero."""
-        return self.slot(LoraShape(1, 1, target_modules)).export()
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
@@ -138,26 +91,15 @@ class LeanModel:
         products = self._products(slot)
         rows = _filled(batch.rows_N)
         x = self._embedding[batch.input_ids_BL].flatten(0, 1)
-        for i, layer in enumerate(self._layers):
-            is_last = i == len(self._layers) - 1
-            x = self._one_layer(x, batch.input_ids_BL.shape, layer, products[i], rows if is_last else None)
+        for i in range(self.num_layers):
+            is_last = i == self.num_layers - 1
+            x = self._behind(i, x, batch.input_ids_BL.shape, products[i], rows if is_last else None)
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
-
-    @property
-    def num_layers(self) -> int:
-        """The number of decoder layers."""
-        return len(self._layers)
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
         products, shape = self._products(None), input_ids_BL.shape
-        x, found = self._embedding[input_ids_BL].flatten(0, 1), {}
-        for i, layer in enumerate(self._layers[: max(layers)]):
-            x = self._one_layer(x, shape, layer, products[i], None)
-            found[i + 1] = x.view(*shape, -1)
-        if self.num_layers in found:
-            found[self.num_layers] = rms_norm(x, self._final_norm, self._eps).view(*shape, -1)
-        return [found[layer] for layer in layers]
+        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, shape, products[i], None))
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, axes [N, V]."""
@@ -169,7 +111,7 @@ class LeanModel:
         if slot is None:
             plain = [{name: fused.weight for name, fused in layer.fused.items()} for layer in self._layers]
             return [LayerProducts(weights, dict.fromkeys(FUSED), self._embedding) for weights in plain]
-        adapted = next(a for a in self._slots.values() if a.slot is slot)
+        adapted = self._known(slot)
         if adapted.revision != slot.revision:
             with torch.no_grad():
                 adapted.weights = [
@@ -182,11 +124,10 @@ class LeanModel:
             for weights, loras in zip(adapted.weights, adapted.loras, strict=True)
         ]
 
-    def _one_layer(
-        self, x: Tensor, shape: torch.Size, layer: Layer, products: LayerProducts, rows: Tensor | None
-    ) -> Tensor:
+    def _behind(self, index: int, x: Tensor, shape: torch.Size, products: LayerProducts, rows: Tensor | None) -> Tensor:
+        layer = self._layers[index]
         normed = rms_norm(x, layer.input_norm, self._eps)
-        attended = self._attention(products.linear("qkv", normed), layer, shape)
+        attended = self._attention(products.linear("qkv", normed), self._head_norms[index], shape)
         if rows is not None:
             attended, x = attended.index_select(0, rows), x.index_select(0, rows)
         x = x + products.linear("out", attended)
@@ -194,13 +135,13 @@ class LeanModel:
         activated = swiglu(products.linear("gate_up", normed))
         return x + products.linear("down", activated)
 
-    def _attention(self, qkv: Tensor, layer: Layer, shape: torch.Size) -> Tensor:
+    def _attention(self, qkv: Tensor, norm: HeadNorm, shape: torch.Size) -> Tensor:
         tables = self._table(shape[1])
         if shape[1] <= SHORT:
-            return normed_attention(qkv, shape, self._heads, layer.qk_norm, tables)
+            return normed_attention(qkv, shape, self._heads, norm, tables)
         heads = self._heads
         qk, v = qkv.view(*shape, -1, heads.size).transpose(1, 2).split([heads.num_normed, heads.num_kv], dim=1)
-        qk = rotary(rms_norm(qk, layer.qk_norm.weight.squeeze(1), layer.qk_norm.eps), tables.cos, tables.sin)
+        qk = rotary(rms_norm(qk, norm.weight.squeeze(1), norm.eps), tables.cos, tables.sin)
         q, k = qk.split([heads.num_heads, heads.num_kv], dim=1)
         out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
         return out.transpose(1, 2).reshape(shape.numel(), -1)
@@ -221,6 +162,11 @@ def _filled(rows_N: Tensor) -> Tensor:
     return torch.cat([rows_N, rows_N[:1].expand(-len(rows_N) % ROW_MULTIPLE)])
 
 
+def _required(norm: Tensor | None) -> Tensor:
+    assert norm is not None  # every Qwen3 model has one (`can_compute`)
+    return norm
+
+
 def _inverse_frequencies(config: Any) -> Tensor:
     exponents = torch.arange(0, config.head_dim, 2).float() / config.head_dim
     return 1.0 / (float(config.rope_parameters["rope_theta"]) ** exponents)
@@ -230,7 +176,7 @@ def _with(lora: FusedLoRA | None, weight: Tensor) -> Tensor:
     return weight if lora is None else lora.merged(weight)
 
 
-def _adapted(slot: LoraSlot, fused: FusedLayer) -> FusedLoRA | None:
+def _fused(slot: LoraSlot, fused: FusedLayer) -> FusedLoRA | None:
     """Return views of the slot's values for one fused layer, or None if no part of it has LoRA."""
     found: list[LoRAPart] = []
     names: list[str] = []

@@ -136,6 +136,11 @@ class HeadLayout:
     size: int
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """Query heads and key heads."""
+        return self.num_heads, self.num_kv
+
+    @property
     def num_normed(self) -> int:
         """Query and key heads, which are normed and rotated."""
         return self.num_heads + self.num_kv

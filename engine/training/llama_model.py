@@ -14,16 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
-from engine.training.fused_layers import ATTENTION, FusedLayer, fuse, new_slot, tensor_name
-from engine.training.lean_ops import HeadLayout, rms_norm
+from engine.training.fused_layers import ATTENTION, DecoderLayer, FusedLayer, tensor_name
+from engine.training.fused_model import FusedModel
+from engine.training.lean_ops import rms_norm
 from engine.training.llama_ops import AdaptedPart, Places, StackedLoRA, attention, gated, packed_rotary, stacked_linear
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.packing import Unpacked, pack, padded
 
 # Gate and up stay apart: together they are too wide for a core's cache, and take half as long again as one by one.
 FUSED = ATTENTION | {"gate": ("mlp.gate_proj",), "up": ("mlp.up_proj",), "down": ("mlp.down_proj",)}
+_MODULES = {path.rpartition(".")[2] for paths in FUSED.values() for path in paths}
 _FAMILY = ("llama", "mistral", "qwen2", "qwen3")
 
 
@@ -36,16 +37,6 @@ def can_compute(config: Any) -> bool:
         and not has_window
         and (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) == 1.0
     )
-
-
-@dataclass(frozen=True)
-class DecoderLayer:
-    """The frozen weights of one decoder layer."""
-
-    fused: dict[str, FusedLayer]
-    input_norm: Tensor
-    post_norm: Tensor
-    qk_norm: Tensor | None  # of query and key heads, axes [H + K, D], if the model has one
 
 
 @dataclass
@@ -76,70 +67,25 @@ class RowContext:
     anchor: Tensor
 
 
-class LlamaModel:
+class LlamaModel(FusedModel[StackedSlot]):
     """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
 
     def __init__(self, base: Any, base_name: str) -> None:
         """Take the weights out of a Hugging Face model of the family, which computes nothing afterwards."""
-        config = base.config
-        self.base_name = base_name
-        self._eps = float(config.rms_norm_eps)
-        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        self._heads = HeadLayout(config.num_attention_heads, config.num_key_value_heads, size)
-        self._embedding: Tensor = base.get_input_embeddings().weight.detach()
-        self._head: Tensor = base.get_output_embeddings().weight.detach()
-        self._final_norm: Tensor = base.model.norm.weight.detach()
+        super().__init__(base, base_name, FUSED)
         self._rotary: nn.Module = base.model.rotary_emb
-        self._layers = [self._take(base.model.layers, index) for index in range(config.num_hidden_layers)]
         self._no_loras: list[dict[str, StackedLoRA | None]] = [dict.fromkeys(FUSED) for _ in self._layers]
-        self._slots: dict[tuple[LoraShape, str], StackedSlot] = {}
-
-    def _take(self, layers: Any, index: int) -> DecoderLayer:
-        """Return the fused copy of one decoder layer in place of its own weights, one layer at a time."""
-        state = {f"model.layers.{index}.{name}": tensor.detach() for name, tensor in layers[index].state_dict().items()}
-        layers[index] = nn.Identity()
-        prefix = f"model.layers.{index}."
-        norms = [state.get(f"{prefix}self_attn.{side}_norm.weight") for side in "qk"]
-        counts = (self._heads.num_heads, self._heads.num_kv)
-        normed = [norm.expand(count, -1) for norm, count in zip(norms, counts, strict=True) if norm is not None]
-        return DecoderLayer(
-            fuse(state, index, FUSED),
-            state[f"{prefix}input_layernorm.weight"],
-            state[f"{prefix}post_attention_layernorm.weight"],
-            torch.cat(normed) if normed else None,
-        )
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self._embedding.device
-
-    @property
-    def vocab_size(self) -> int:
-        """Rows of the output matrix."""
-        return len(self._head)
-
-    @property
-    def num_layers(self) -> int:
-        """The number of decoder layers."""
-        return len(self._layers)
 
     def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
         """Return the slot of this shape and role, made on first use. Raises ValueError if the model lacks a layer."""
-        if (shape, role) not in self._slots:
-            missing = set(shape.target_modules) - {
-                path.rpartition(".")[2] for paths in FUSED.values() for path in paths
-            }
-            if missing:
-                raise ValueError(f"the model has no linear layers named {', '.join(sorted(missing))}")
-            slot = new_slot([layer.fused for layer in self._layers], shape, self.base_name)
-            loras = [{name: _stacked(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
-            self._slots[shape, role] = StackedSlot(slot, loras)
-        return self._slots[shape, role].slot
+        missing = set(shape.target_modules) - _MODULES
+        if missing:
+            raise ValueError(f"the model has no linear layers named {', '.join(sorted(missing))}")
+        return super().slot(shape, role)
 
-    def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
-        """Return the base model as an adapter of rank 1: every value zero."""
-        return self.slot(LoraShape(1, 1, target_modules)).export()
+    def _adapted(self, slot: LoraSlot) -> StackedSlot:
+        fused = [{name: _stacked(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
+        return StackedSlot(slot, fused)
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
@@ -154,15 +100,8 @@ class LlamaModel:
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
-        positions_1P, unpacked = padded(input_ids_BL)
-        row, shape = self._row(None, positions_1P, unpacked), (*input_ids_BL.shape, -1)
-        x, found = self._embedding[input_ids_BL.flatten()], {}
-        for index in range(max(layers)):
-            x = self._behind(index, x, row, None)
-            found[index + 1] = x.view(shape)
-        if self.num_layers in found:
-            found[self.num_layers] = rms_norm(x, self._final_norm, self._eps).view(shape)
-        return [found[layer] for layer in layers]
+        row = self._row(None, *padded(input_ids_BL))
+        return self._states_behind(input_ids_BL, layers, lambda index, x: self._behind(index, x, row, None))
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, float32, axes [N, V]."""
@@ -174,7 +113,7 @@ class LlamaModel:
         places = Places(unpacked, self._heads, self._embedding.dtype)
         if slot is None:
             return RowContext(cos, sin, places, self._no_loras, self._embedding)
-        adapted = next(adapted for adapted in self._slots.values() if adapted.slot is slot)
+        adapted = self._known(slot)
         adapted.refresh()
         return RowContext(cos, sin, places, adapted.loras, slot.flat)
 

@@ -7,6 +7,7 @@ are added to the slot's own, in float32; sums over a row are taken in float32.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -14,8 +15,7 @@ from torch import Tensor, nn
 
 from engine.training.lean_ops import HeadLayout, once_differentiable
 from engine.training.packing import Unpacked
-
-LONGEST_ROW = 512  # tokens up to which attention keeps its weights, [B, H, W, W], in place of the fused kernel
+from engine.training.short_attention import LONGEST_ROW
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Places:
         query_H = torch.arange(heads.num_heads, device=device)
         other_K = torch.arange(heads.num_kv, device=device) + heads.num_heads
         total = heads.num_heads + 2 * heads.num_kv
-        self.num_queries = rows_BW.numel() * heads.num_heads
+        self.num_queries, self.num_keys = (rows_BW.numel() * count for count in heads.counts)
         self.unpack = torch.cat([
             _by_head(rows_BW * total, index) for index in (query_H, other_K, other_K + heads.num_kv)
         ])  # fmt: skip
@@ -132,14 +132,18 @@ class Places:
         queries_PH = (row_P[:, None] * heads.num_heads + query_H) * self.width + column_P[:, None]
         keys_PK = (row_P[:, None] * heads.num_kv + query_H[: heads.num_kv]) * self.width + column_P[:, None]
         keys_PK = keys_PK + self.num_queries
-        values_PK = keys_PK + rows_BW.numel() * heads.num_kv
+        values_PK = keys_PK + self.num_keys
         self.repack = queries_PH.flatten()
         self.gather = torch.cat([queries_PH, keys_PK, values_PK], dim=1).flatten()
         is_own_BW = places_P[rows_BW] == torch.arange(rows_BW.numel(), device=device).view_as(rows_BW)
         owned = is_own_BW[:, None].expand(-1, heads.num_heads, -1)
         self.owned = owned.reshape(-1, 1).to(dtype)  # 1 where a query's answer is taken, else 0
-        bias = torch.full((self.width, self.width), -torch.inf, device=device, dtype=dtype).triu(1)
-        self.bias = bias.repeat(heads.repeats, 1)  # [G W, W]
+
+    @cached_property
+    def bias(self) -> Tensor:
+        """Minus infinity where a query's position may not look, axes [G W, W]: made for rows that are short."""
+        bias = torch.full((self.width, self.width), -torch.inf, device=self.owned.device, dtype=self.owned.dtype)
+        return bias.triu(1).repeat(self.heads.repeats, 1)
 
 
 def _by_head(firsts_BW: Tensor, heads_H: Tensor) -> Tensor:
@@ -226,7 +230,7 @@ def attention(qkv: Tensor, places: Places) -> Tensor:
     """Return what each token of a packed row attends to in its own sequence, axes [P, T D] -> [P, H D]."""
     heads, width = places.heads, places.width
     unpacked = _Unpack.apply(qkv, places)
-    sides = unpacked.split([places.num_queries, *[len(unpacked[places.num_queries :]) // 2] * 2])
+    sides = unpacked.split([places.num_queries, places.num_keys, places.num_keys])
     if width <= LONGEST_ROW:
         q, k, v = (side.view(places.num_rows * heads.num_kv, -1, heads.size) for side in sides)
         out = _ShortAttention.apply(q, k, v, places.bias)

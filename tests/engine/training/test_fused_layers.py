@@ -9,18 +9,18 @@ from engine.training.lora_slot import LoraShape
 def state(*, biases: bool = False) -> dict[str, torch.Tensor]:
     """Return the weights of an attention layer of width 8 with four query heads and one key head of 2."""
     sizes = {"q_proj": (8, 8), "k_proj": (2, 8), "v_proj": (2, 8), "o_proj": (8, 8)}
-    found = {f"model.layers.0.self_attn.{name}.weight": torch.randn(size) for name, size in sizes.items()}
+    found = {f"self_attn.{name}.weight": torch.randn(size) for name, size in sizes.items()}
     wanted = {name: size for name, size in sizes.items() if biases and name != "o_proj"}
-    return found | {f"model.layers.0.self_attn.{name}.bias": torch.randn(size[0]) for name, size in wanted.items()}
+    return found | {f"self_attn.{name}.bias": torch.randn(size[0]) for name, size in wanted.items()}
 
 
 def test_parts_lie_one_below_the_other() -> None:
     """Weights and biases in the order of the fusion; a layer without biases has none."""
     weights = state(biases=True)
     layers = fuse(weights, 0, ATTENTION)
-    assert torch.equal(layers["qkv"].weight[8:10], weights["model.layers.0.self_attn.k_proj.weight"])
+    assert torch.equal(layers["qkv"].weight[8:10], weights["self_attn.k_proj.weight"])
     assert layers["qkv"].bias is not None
-    assert torch.equal(layers["qkv"].bias[10:], weights["model.layers.0.self_attn.v_proj.bias"])
+    assert torch.equal(layers["qkv"].bias[10:], weights["self_attn.v_proj.bias"])
     assert layers["out"].bias is None
 
 

@@ -20,7 +20,7 @@ DEPTHS = (0.2, 0.6, 1.0)
 
 @pytest.fixture(params=[LeanModel, LlamaModel, PeftTrainingModel])
 def model(request: pytest.FixtureRequest, tiny_model: Path) -> TrainingModel:
-    """A tiny model in each of the two implementations."""
+    """A tiny model in each of the implementations."""
     loaded: TrainingModel = request.param(load_base(tiny_model), "tiny")
     return loaded
 
