@@ -9,6 +9,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
+
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 Check = Callable[[str, str, str], bool]  # (answer, the base model's answer, the word of the wish)
 SHORTER, LONGER = 0.6, 1.4  # times the base answer's words
@@ -27,9 +30,8 @@ _CONTRACTION = re.compile(r"\b\w+[\u2019'](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE
 _SLANG = re.compile(
     r"\b(hey|yeah|yep|nope|gonna|wanna|gotta|kinda|stuff|guys|cool|awesome|ok|okay|lol)\b", re.IGNORECASE
 )
-_SPANISH_WORDS = "el la los las un una de del que y en es son por para con se no su como más pero muy lo al este esta"
-_ENGLISH_WORDS = "the a an of that and in is are for with to it not this as but very be you your on or"
-_SPANISH, _ENGLISH = (frozenset(words.split()) for words in (_SPANISH_WORDS, _ENGLISH_WORDS))
+_TOLD_APART = ["de", "en", "es", "fr", "it", "nl", "pt"]  # a short text is like too many of 139 languages
+_LEAST_SURE = 0.5  # share of the probability
 
 
 def is_degenerate(text: str) -> bool:
@@ -101,11 +103,16 @@ def is_list(text: str) -> bool:
 
 
 def is_spanish(text: str) -> bool:
-    """Return True if the stop words are Spanish ones by more than two to one, and at least one in ten words is one."""
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    spanish = sum(word in _SPANISH for word in words)
-    english = sum(word in _ENGLISH for word in words)
-    return spanish > 2 * english and spanish >= max(1, len(words) / 10)
+    """Return True if a text is Spanish rather than one of six other languages (py3langid). Blocking."""
+    code, share = _identifier().classify(text)
+    return bool(code == "es" and share >= _LEAST_SURE)
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(_TOLD_APART)
+    return identifier
 
 
 def is_formal(text: str) -> bool:

@@ -83,6 +83,32 @@ def test_what_does_not_follow_a_wish(check: str, text: str, word: str) -> None:
     assert not follows_wish(check, text, LONG, word)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "¿Puedo ayudarte?", "Está lloviendo.", "Sí, claro.", "Llueve mucho hoy.", "Hierve agua y añade sal.",
+        "¿Qué necesitas?", "Bebe agua.", "Duerme ocho horas cada noche.", "Nadie sabe cuándo empezó todo.",
+        "¡Feliz cumpleaños!", "Escribe una función que salude: def saludar(nombre): print(nombre)",
+    ],
+)  # fmt: skip
+def test_short_spanish_is_spanish(text: str) -> None:
+    """No word of a list of common ones has to be in it."""
+    assert CHECKS["spanish"](text, LONG, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No.", "No problem.", "The answer is no.", "A siesta is a nap after lunch.", "In Spanish, hola means hello.",
+        "Posso ajudar você?", "Olá, como estás?", "Não sei.", "Ciao, come stai?", "Non lo so.", "Bois de l'eau.",
+        "Wie geht es dir?", "Hoe maak je brood?", "def greet(name): print(name)",
+    ],
+)  # fmt: skip
+def test_neighbours_of_spanish_are_not_spanish(text: str) -> None:
+    """Nor is a short word that many languages have."""
+    assert not CHECKS["spanish"](text, LONG, "")
+
+
 def test_a_last_sentence_without_full_stop_counts() -> None:
     """An answer may be cut off; 3.5 ends no sentence."""
     assert [num_sentences(t) for t in ("", "It is 3.5 km", "One. Two", "One. Two.")] == [0, 1, 2, 2]
