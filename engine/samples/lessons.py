@@ -4,6 +4,7 @@ Pure. Owns the mapping from feedback to hindsight and note, and from a lesson to
 feedback and notes reach the teacher's prompts only, never the student's.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,8 +22,10 @@ from storage.tables import Completion, Feedback
 
 _HOLLOW = 0.5  # of an answer's trigrams
 _CIRCLE = 20  # trigrams
-_LEAST, _LEAST_ENDED = 6, 24  # tokens before a circle that are worth showing, and worth an end
+_LEAST = 6  # tokens before a circle that are worth showing, and worth an end
+_LEAST_LISTED = 24  # before the end of a list: of fewer its first item is all
 _SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964", "\u061f")  # also Chinese, Hindi, Arabic
+_ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])(?:\s|$)", re.MULTILINE)
 _QUOTES = "\"'\u201d\u2019\u00bb)*_ "
 
 
@@ -160,16 +163,21 @@ def teacher_samples(
 def _ended(said: Sample, prompts: PromptBuilder) -> Sample:
     """Return an answer that goes round in circles with an end behind its last whole line or sentence before that.
 
-    One that has none, or is short, is cut off before the circle and shows no end; of one that has hardly begun there
-    nothing is left.
+    One that has none, or is the beginning of a list, is cut off before the circle and shows no end; of one that has
+    hardly begun there nothing is left.
     """
     straight = before_circles(said.response_ids)
     if len(straight) == len(said.response_ids):
         return said
-    whole = whole_sentences(straight, [prompts.text([token_id]) for token_id in straight])
-    if len(whole) < _LEAST_ENDED:
+    pieces = [prompts.text([token_id]) for token_id in straight]
+    whole = whole_sentences(straight, pieces)
+    if len(whole) < (_LEAST_LISTED if _is_list("".join(pieces)) else _LEAST):
         return replace(said, response_ids=straight if len(straight) >= _LEAST else [])
     return replace(said, response_ids=[*whole, prompts.end_token_id], is_cut=True)
+
+
+def _is_list(text: str) -> bool:
+    return bool(_ITEM.search(text))
 
 
 def whole_sentences(response_ids: list[int], pieces: Sequence[str]) -> list[int]:

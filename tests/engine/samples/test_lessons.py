@@ -252,7 +252,7 @@ def test_an_answer_is_whole_up_to_its_last_line_or_sentence(text: str, whole: st
 def test_an_answer_that_goes_round_in_circles_ends_before_it_does(
     prompts: PromptBuilder, pocket_tokenizer: Any
 ) -> None:
-    """The last token is the end of an answer; what is too short for that, or never whole, shows none."""
+    """The last token is the end of an answer; the first item of a list, or what is never whole, shows none."""
     line = "* a koala is a small animal of the trees that eats leaves at night and has a round nose and two thumbs\n"
     circle = "* it sleeps all day\n" * 8
 
@@ -270,6 +270,9 @@ def test_an_answer_that_goes_round_in_circles_ends_before_it_does(
     (short,) = taught("* a koala is a small animal\n" + circle)
     assert not short.is_cut
     assert prompts.text(short.response_ids).count("sleeps") <= 1
+    (sentence,) = taught("a koala is a small animal.\n\n" + "it sleeps all day.\n\n" * 8)
+    assert sentence.is_cut
+    assert sentence.response_ids[-1] == prompts.end_token_id
     assert taught("so it " * 30) == []
 
 
