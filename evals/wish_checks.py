@@ -102,10 +102,10 @@ def is_list(text: str) -> bool:
     return len(_BULLET.findall(text)) + len(_NUMBERED.findall(text)) >= LIST_ITEMS
 
 
-def is_spanish(text: str) -> bool:
-    """Return True if a text is Spanish rather than one of six other languages (py3langid). Blocking."""
-    code, share = _identifier().classify(text)
-    return bool(code == "es" and share >= _LEAST_SURE)
+def is_in(code: str, text: str) -> bool:
+    """Return True if a text is in this language rather than in one of six others (py3langid). Blocking."""
+    found, share = _identifier().classify(text)
+    return bool(found == code and share >= _LEAST_SURE)
 
 
 @cache
@@ -140,7 +140,8 @@ CHECKS: dict[str, Check] = {
     "capitals": lambda text, *_: _cased(text) == _cased(text).upper() != "",
     "begins_with": lambda text, _, word: text.strip().lower().startswith(word.lower()),
     "ends_with": lambda text, _, word: _ends_with(text, word),
-    "spanish": lambda text, *_: is_spanish(text),
+    "spanish": lambda text, *_: is_in("es", text),
+    "english": lambda text, *_: is_in("en", text),
     "emoji": lambda text, *_: has_emoji(text),
     "no_emoji": lambda text, *_: not has_emoji(text),
     "name": lambda text, _, word: re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) is not None,

@@ -100,7 +100,11 @@ async def _rewrite(study: RealStudy, seed: int, wish: RealWish, noted: str, trai
 
 
 async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:
-    """Judge after the second lesson, then go back to the first version: an answer counts if it followed the wish."""
+    """Judge after the second lesson, then go back to the first version: an answer counts if it followed the wish.
+
+    The opposite is said of the answers that the person got after the first lesson, so "more detail" is held against
+    those: against the base model's, which run into the limit of length, no answer is longer.
+    """
     back, trained = REAL_WISHES[wish.opposite], _taught(study, seed, wish)
     version = _version_after(study, trained)
     if study.journal.is_resumed:  # this unit may have broken off behind its lesson
@@ -110,14 +114,15 @@ async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> N
     await study.correct(trained, back, prompt, seed)
     asked = _unasked(study, seed, wish)
     await study.base_answers(asked)
-    texts = {arm: await study.answers(person, asked, notes) for arm, person, notes in arms_of(noted, trained)}
+    found = {arm: await study.answers(person, asked, notes) for arm, person, notes in arms_of(noted, trained)}
     await study.client.rollback(trained, version)
-    texts = {"base": await study.answers(trained, asked, "off"), **texts}
-    was_away = study.follows(wish, texts["base"], asked)
-    for arm, found in texts.items():
+    before = await study.answers(trained, asked, "off")
+    was_away = study.follows(wish, before, asked)
+    for arm, texts in {"base": before, **found}.items():
         labels = {"part": "reversal", "seed": seed, "arm": arm, "first": wish.name}
-        for text, prompt, counts in zip(found, asked, was_away, strict=True):
-            study.judge(labels | {"counts": counts}, back, [text], [prompt])
+        follows = study.follows(back, texts, asked, before)
+        for text, is_followed, counts in zip(texts, follows, was_away, strict=True):
+            study.record(labels | {"counts": counts}, back, text, follows=is_followed)
 
 
 def _unasked(study: RealStudy, seed: int, wish: RealWish) -> list[RealPrompt]:

@@ -140,15 +140,22 @@ class RealStudy:
         """Wait until no note is being learned, for a bounded time; return the notes."""
         return await settled(self.client, person, self.config.settle_s)
 
-    def follows(self, wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt]) -> list[bool]:
-        """Return which answers follow a wish, held against the base model's, which were asked for before."""
-        pairs = zip(texts, asked, strict=True)
-        return [wish.is_followed(text, self._base[prompt.turns], prompt.question) for text, prompt in pairs]
+    def follows(
+        self, wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt], before: Sequence[str] = ()
+    ) -> list[bool]:
+        """Return which answers follow a wish, held against those `before`, or the base model's, asked for earlier."""
+        known = before or [self._base[prompt.turns] for prompt in asked]
+        rows = zip(texts, known, asked, strict=True)
+        return [wish.is_followed(text, earlier, prompt.question) for text, earlier, prompt in rows]
 
     def judge(self, labels: dict[str, Any], wish: RealWish, texts: Sequence[str], asked: Sequence[RealPrompt]) -> None:
         """Record an answer per prompt (`labels`: part, seed, arm), and if it follows the wish."""
         for text, follows in zip(texts, self.follows(wish, texts, asked), strict=True):
-            self.journal.record({"event": "answer", **labels, "wish": wish.name, "text": text, "follows": follows})
+            self.record(labels, wish, text, follows=follows)
+
+    def record(self, labels: dict[str, Any], wish: RealWish, text: str, *, follows: bool) -> None:
+        """Record one answer that was judged."""
+        self.journal.record({"event": "answer", **labels, "wish": wish.name, "text": text, "follows": follows})
 
     async def judge_arms(self, part: str, seed: int, wish: RealWish, arms: Arms) -> None:
         """Ask persons what the wish is judged on; record every answer."""

@@ -9,7 +9,7 @@ from evals.journal import Journal
 from evals.real.run import PART_WORK, RealConfig
 from evals.real.score import summarise
 from evals.real.study import RealStudy
-from tests.evals.brief_heed import LONG, PLAIN, SHORT, BriefHeed, served
+from tests.evals.brief_heed import LESSONS, LONG, PLAIN, SHORT, BriefHeed, served
 
 
 def study_of(client: Client, journal: Journal, *wishes: str) -> RealStudy:
@@ -71,6 +71,17 @@ async def test_a_reversal_takes_back_what_was_adopted() -> None:
     assert (row["wish"], row["base"], row["weights"], row["ratio"], row["answers"]) == ("longer", 0, 1, 1, 4)
     assert len({user for user, _ in heed.corrected}) == 1
     assert len(heed.corrected) == 2
+
+
+async def test_more_detail_is_held_against_the_answer_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It need not be longer than the base model's, which a limit of length may have cut."""
+    for word in ("more", "deeper"):
+        monkeypatch.setitem(LESSONS, word, "Ten words are as many as the plain answer has.")
+    journal = Journal()
+    async for client in served(BriefHeed()):
+        await PART_WORK["reversal"](study_of(client, journal, "shorter"), 0)
+    row = row_of(journal, "reversal")
+    assert (row["base"], row["note"], row["ratio"]) == (0, 1, 1)
 
 
 async def test_what_was_never_adopted_is_no_reversal() -> None:
