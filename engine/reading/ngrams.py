@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float32]
-WIDTH = 4096
+WIDTH = 16384
 SAME_WORDING = 0.4  # Jaccard index of character trigrams from which two texts count as one wording
 _LONGEST = 5
 

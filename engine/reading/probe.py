@@ -21,11 +21,12 @@ DEPTHS = (0.3, 0.4, 0.5, 0.6, 0.7)  # that are looked at: what a text means is t
 MEANINGS = tuple(Meaning)
 SURE_ACCURACY = 0.97  # of what is read surely
 LEAST_ACCURACY = 0.82  # in cross-validation over all languages, of a probe that is used
-_DECAYS = (3e-4, 1e-3, 3e-3)
+_DECAYS = (1e-4, 3e-4, 1e-3)
 _FOLDS = 5
 _SCALE = 6.0  # of each block of features: a typical vector's length
 _FURTHEST = 6.0  # standard deviations
 _WIDEST = 8192  # states of all depths together: a wider probe's file is too large
+_LARGEST = 127  # of a stored weight's steps: one byte each
 _TEMPERATURES = np.geomspace(0.25, 4.0, 33)
 
 
@@ -78,14 +79,17 @@ class MeaningProbe:
         return [self._reading(probabilities) for probabilities in regression.softmax(found)]
 
     def to_bytes(self) -> bytes:
-        """Return the probe as a safetensors file; its weights have half precision."""
+        """Return the probe as a safetensors file; each meaning's weights are whole multiples of its own step."""
         c = self.choice
         numbers = [c.decay, c.temperature, c.threshold, c.accuracy]
+        steps = np.abs(self.weights[:-1]).max(0) / np.float32(_LARGEST) + np.float32(1e-12)
         return save_tensors(
             {
                 "centre": self.centre,
                 "spread": self.spread,
-                "weights": self.weights.astype(np.float16),
+                "weights": np.rint(self.weights[:-1] / steps).astype(np.int8),
+                "steps": steps,
+                "bias": self.weights[-1:],
                 "depths": np.array(c.depths, np.int64),
                 "choice": np.array(numbers, np.float64),
             }
@@ -97,7 +101,8 @@ class MeaningProbe:
         try:
             found = load_tensors(data)
             choice = Choice(tuple(int(i) for i in found["depths"]), *(float(v) for v in found["choice"]))
-            probe = cls(choice, *(found[name].astype(np.float32) for name in ("centre", "spread", "weights")))
+            weights = np.vstack([found["weights"] * found["steps"], found["bias"]]).astype(np.float32)
+            probe = cls(choice, found["centre"], found["spread"], weights)
         except Exception as error:
             raise ValueError(f"this is no probe: {error}") from error
         rows = len(choice.depths) * probe.centre.shape[1] + ngrams.WIDTH + 1

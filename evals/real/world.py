@@ -22,7 +22,8 @@ _ROLES = ("user", "assistant")
 # Wishes that no one answer can follow together; "spanish" stands apart, since it renames every other answer.
 _ALTERNATIVES = (
     {"shorter", "longer", "one_sentence", "concise"}, {"one_sentence", "list", "numbered", "no_list"},
-    {"lowercase", "capitals"}, {"emoji", "no_emoji", "formal"}, {"begins_with", "numbered", "list"}, {"spanish", "english"},
+    {"lowercase", "capitals"}, {"emoji", "no_emoji", "formal"}, {"begins_with", "numbered", "list"},
+    {"spanish", "english"},
 )  # fmt: skip
 
 
