@@ -61,18 +61,22 @@ class Trainability:
     architecture: str  # as the field calls it: "Qwen3"
     quantisation: str = ""  # as the field calls it: "AWQ"; empty for none
     packed: str = ""  # the same where the weights are packed to 4 bits
+    missing_bytes: int = 0  # of the GPU's memory, for learning beside the model
     longest_context: int | None = None  # tokens up to which vLLM and the trainer agree; None: the model's own limit
 
     @property
     def can_learn(self) -> bool:
         """Return True if people's adapters can be trained on it."""
-        return not self.quantisation
+        return not self.quantisation and not self.missing_bytes
 
     @property
     def reason(self) -> str:
         """The sentence for a person whose feedback is not trained; empty if it is."""
         if self.can_learn:
             return ""
+        if self.missing_bytes:
+            missing = self.missing_bytes >> 20
+            return f"The GPU has no room to train this model: {missing} MB are missing. So heed only answers."
         return f"This model is quantised ({self.quantisation}), so heed does not train it."
 
     @property
@@ -80,6 +84,8 @@ class Trainability:
         """The sentence for the operator whose model does not learn; empty if it does."""
         if self.can_learn:
             return ""
+        if self.missing_bytes:
+            return "Set HEED_MODEL to a smaller model, or HEED_LEARN_MAX_SEQUENCE_TOKENS lower, and heed learns."
         return "Set HEED_MODEL to the same model as it was before it was quantised, and heed learns."
 
 
@@ -95,7 +101,7 @@ def check(folder: Path) -> Trainability:
         raise ArchitectureNotSupported(_refusal(folder, found))
     method = _quantisation(folder, config)
     packed = method if _is_packed(method, config) else ""
-    found_here = Trainability(NAMES[architecture], method, packed, _longest_context(config))
+    found_here = Trainability(NAMES[architecture], method, packed, longest_context=_longest_context(config))
     if found_here.can_learn and "dynamic" in _rotations(config):
         raise ArchitectureNotSupported(_DYNAMIC.format(folder=folder))
     return found_here

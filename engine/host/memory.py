@@ -36,17 +36,22 @@ class MemoryNeed:
 
 
 def memory_need(shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int) -> MemoryNeed:
-    """Return the memory of a model with `num_slots` adapters in vLLM and one in training."""
-    host, learn = config.host, config.learn
-    context = host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
-    training = (
-        learn.micro_batch_tokens * shape.activation_bytes_per_token
-        + _SCORED_POSITIONS * shape.vocab_size * _SCORING_BYTES
-        + _ADAPTER_COPIES * 4 * shape.num_adapter_values(learn.lora_rank)
-    )
+    """Return the memory of a model with `num_slots` adapters in vLLM and one in training, by ordinary micro-batches."""
+    context = config.host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
+    scoring = _SCORED_POSITIONS * shape.vocab_size * _SCORING_BYTES
     return MemoryNeed(
         weights=shape.num_weights * value_bytes,
-        adapters=num_slots * shape.num_adapter_values(host.max_lora_rank) * value_bytes,
-        training=training,
+        adapters=adapter_bytes(shape, config, value_bytes, num_slots),
+        training=training_bytes(shape, config, shape.step.kept(config.learn.micro_batch_tokens)) + scoring,
         kv_cache=max(LEAST_CACHE_BYTES, FULL_CONTEXTS * context * shape.kv_bytes_per_token(value_bytes)),
     )
+
+
+def adapter_bytes(shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int) -> int:
+    """Return what vLLM's slots for adapters take: each has room for the largest rank."""
+    return num_slots * shape.num_adapter_values(config.host.max_lora_rank) * value_bytes
+
+
+def training_bytes(shape: ModelShape, config: EngineConfig, step_bytes: int) -> int:
+    """Return what an update takes besides logits: the activations of its largest step, and its adapter's values."""
+    return step_bytes + _ADAPTER_COPIES * 4 * shape.num_adapter_values(config.learn.lora_rank)

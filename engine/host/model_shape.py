@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from engine.training.step_memory import StepMemory
+
 UNTOLD_CONTEXT = 8192  # tokens, of a model that names no limit
 
 
@@ -56,6 +58,6 @@ class ModelShape:
         return self.num_layers * rank * sides
 
     @property
-    def activation_bytes_per_token(self) -> int:
-        """Return what a training step keeps for each token, over all layers (measured on an 8B model)."""
-        return self.num_layers * 8 * (3 * self.hidden + 2 * self.intermediate)
+    def step(self) -> StepMemory:
+        """The memory of its training steps."""
+        return StepMemory(self.num_layers, self.hidden, self.intermediate)

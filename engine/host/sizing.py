@@ -69,19 +69,15 @@ def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest:
     )
 
 
-def on_gpu(host: HostConfig, training_bytes: int, total_bytes: int, longest: int | None = None) -> Sizing:
-    """Return the sizes for a GPU of `total_bytes`, of which learning needs `training_bytes`. `longest` as above.
-
-    Raises EngineStartError if learning leaves vLLM nothing.
-    """
+def on_gpu(host: HostConfig, share: float, longest: int | None = None) -> Sizing:
+    """Return the sizes for a GPU of whose memory vLLM gets a share (`engine.host.gpu_plan`). `longest` as above."""
     length = min((n for n in (host.max_model_len, longest) if n is not None), default=AS_LONG_AS_FITS)
-    share = host.gpu_memory_utilization or min(MOST_OF_GPU, 1 - training_bytes / total_bytes)
-    if share < LEAST_OF_GPU and host.gpu_memory_utilization is None:
-        raise EngineStartError(
-            f"The GPU has {_mb(total_bytes)} MB, and learning with this model needs {_mb(training_bytes)} MB of it. "
-            "Set HEED_MODEL to a smaller model, or HEED_LEARN_MICRO_BATCH_TOKENS lower."
-        )
     return Sizing(host.kv_cache_bytes, length, gpu_share=share)
+
+
+def stored_weights(folder: Path) -> int:
+    """Return the bytes of a model's weights as files. Blocking."""
+    return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
 def _require_memory(folder: Path, weights: int, free_bytes: int) -> None:
@@ -89,8 +85,7 @@ def _require_memory(folder: Path, weights: int, free_bytes: int) -> None:
 
     Weights that are smaller as files are quantised, and stay so.
     """
-    stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    needed = min(weights, stored)
+    needed = min(weights, stored_weights(folder))
     if needed > free_bytes:
         raise EngineStartError(
             f"The weights of the model in {folder} need {_mb(needed)} MB of memory and {_mb(free_bytes)} MB are free: "

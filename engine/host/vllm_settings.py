@@ -15,9 +15,9 @@ from typing import Any
 from engine.config import EngineConfig, HostConfig
 from engine.config.learning import with_fused
 from engine.host.architectures import Trainability
-from engine.host.memory import memory_need
+from engine.host.gpu_plan import gpu_plan, require_room, with_room
 from engine.host.model_shape import ModelShape
-from engine.host.sizing import Sizing, free_memory, on_gpu
+from engine.host.sizing import Sizing, free_memory, on_gpu, stored_weights
 from engine.host.sizing import on_cpu as sizing_on_cpu
 from engine.worker.watchdog import ProcessId
 
@@ -171,12 +171,23 @@ def _worker_args(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: 
     }
 
 
+def learns_here(folder: Path, trainability: Trainability, config: EngineConfig) -> Trainability:
+    """Return the same, or a model that only answers if the GPU has no room to train it. Blocking: imports vLLM."""
+    from vllm.platforms import current_platform
+
+    if current_platform.is_cpu():
+        return trainability
+    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    total = current_platform.get_device_total_memory()
+    return with_room(trainability, shape, config, total, stored_weights(folder))
+
+
 def sizing_on_gpu(folder: Path, config: EngineConfig, trainability: Trainability, total_bytes: int) -> Sizing:
     """Return the sizes for a GPU of `total_bytes`. Blocking: one file. Raises EngineStartError if they cannot work."""
     shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-    need = memory_need(shape, config, 2, config.host.max_loras_gpu)
-    training = need.training if trainability.can_learn else 0
-    return on_gpu(config.host, training, total_bytes, trainability.longest_context)
+    plan = gpu_plan(shape, config, total_bytes, learns=trainability.can_learn)
+    require_room(plan, shape, stored_weights(folder))
+    return on_gpu(config.host, plan.share, trainability.longest_context)
 
 
 def _dtype(model_folder: Path, host: HostConfig, trainability: Trainability, *, is_cpu: bool) -> str:

@@ -22,6 +22,8 @@ from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.packing import Packed, pack
+from engine.training.recomputing import Recomputing, kept_bytes
+from engine.training.step_memory import StepMemory
 
 
 class PeftTrainingModel:
@@ -34,6 +36,9 @@ class PeftTrainingModel:
         self._softcap: float | None = getattr(base.config, "final_logit_softcapping", None)  # of Gemma 2
         self._window: float = getattr(base.config.get_text_config(), "sliding_window", None) or math.inf  # tokens
         self._takes_masks: bool = base.config._attn_implementation != "eager"  # which adds them, in numbers
+        text = base.config.get_text_config()
+        memory = StepMemory(text.num_hidden_layers, text.hidden_size, text.intermediate_size)
+        self._recomputing = Recomputing(base.base_model.layers, memory, kept_bytes(self.device))
         self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
         self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
@@ -107,9 +112,11 @@ class PeftTrainingModel:
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
         """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
-        with self._using(slot):
-            if self._can_pack(batch):
-                return self._packed_hidden(pack(batch))
+        packed = pack(batch) if self._can_pack(batch) else None
+        tokens = batch.input_ids_BL if packed is None else packed.input_ids_1P
+        with self._using(slot), self._recomputing.step_of(tokens.numel()):
+            if packed is not None:
+                return self._packed_hidden(packed)
             out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
         return out.flatten(0, 1).index_select(0, batch.rows_N)
 

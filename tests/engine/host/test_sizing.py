@@ -55,20 +55,12 @@ def test_what_the_operator_set_is_kept(tmp_path: Path) -> None:
     assert "HEED_HOST_KV_CACHE_BYTES" in only_cache.remark
 
 
-def test_a_gpu_leaves_learning_what_it_needs_and_conversations_what_fits() -> None:
-    """vLLM gets what is left, never more than most of it; what the operator set is kept."""
-    roomy, tight = sizing.on_gpu(HostConfig(), 4 << 30, 80 << 30), sizing.on_gpu(HostConfig(), 6 << 30, 24 << 30)
-    assert (roomy.gpu_share, roomy.max_model_len) == (sizing.MOST_OF_GPU, sizing.AS_LONG_AS_FITS)
-    assert (tight.gpu_share, tight.kv_cache_bytes) == (0.75, None)
-    told = sizing.on_gpu(HostConfig(gpu_memory_utilization=0.9, max_model_len=2048), 6 << 30, 24 << 30, 4096)
-    assert (told.gpu_share, told.max_model_len) == (0.9, 2048)
-    assert sizing.on_gpu(HostConfig(), 0, 24 << 30, 4096).max_model_len == 4096
-
-
-def test_a_gpu_too_small_for_learning_is_refused_with_what_to_set() -> None:
-    """Before vLLM is started."""
-    with pytest.raises(EngineStartError, match=r"GPU has 8192 MB.*6144 MB.*HEED_LEARN_MICRO_BATCH_TOKENS"):
-        sizing.on_gpu(HostConfig(), 6 << 30, 8 << 30)
+def test_on_a_gpu_conversations_are_as_long_as_fits() -> None:
+    """Unless the operator or the model sets less; the cache is vLLM's own choice."""
+    free = sizing.on_gpu(HostConfig(), 0.75)
+    assert (free.gpu_share, free.max_model_len, free.kv_cache_bytes) == (0.75, sizing.AS_LONG_AS_FITS, None)
+    assert sizing.on_gpu(HostConfig(max_model_len=2048), 0.9, 4096).max_model_len == 2048
+    assert sizing.on_gpu(HostConfig(), 0.85, 4096).max_model_len == 4096
 
 
 def test_weights_that_do_not_fit_are_refused_before_they_are_loaded(tmp_path: Path) -> None:

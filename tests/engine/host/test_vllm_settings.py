@@ -12,7 +12,7 @@ import pytest
 from engine.config import LORA_TARGET_MODULES, EngineConfig, HostConfig
 from engine.host import vllm_settings
 from engine.host.architectures import Trainability
-from engine.host.memory import memory_need
+from engine.host.gpu_plan import gpu_plan
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import MOST_OF_GPU
 from engine.host.vllm_settings import engine_args, set_environment
@@ -93,12 +93,19 @@ def test_the_cpu_computes_in_float32_unless_told_otherwise(tiny_model: Path, tmp
 
 
 def test_on_a_gpu_a_model_that_learns_leaves_room_for_it(tiny_model: Path, tmp_path: Path) -> None:
-    """The room follows from the model and the batch; a quantised one needs none."""
+    """The room follows from the model and the longest sample; a quantised one needs none."""
     config = EngineConfig("m", tmp_path)
-    need = memory_need(ModelShape.of(json.loads((tiny_model / "config.json").read_text())), config, 2, 8).training
-    assert vllm_settings.sizing_on_gpu(tiny_model, config, QWEN, 4 * need).gpu_share == pytest.approx(0.75)
+    shape = ModelShape.of(json.loads((tiny_model / "config.json").read_text()))
+    training = gpu_plan(shape, config, 5 << 30).training
+    learning = vllm_settings.sizing_on_gpu(tiny_model, config, QWEN, 5 << 30)
+    assert learning.gpu_share == pytest.approx(1 - training / (5 << 30))
     quantised = Trainability("Llama", "AWQ")
-    assert vllm_settings.sizing_on_gpu(tiny_model, config, quantised, 4 * need).gpu_share == MOST_OF_GPU
+    assert vllm_settings.sizing_on_gpu(tiny_model, config, quantised, 5 << 30).gpu_share == MOST_OF_GPU
+
+
+def test_on_a_cpu_every_model_that_learns_may(tiny_model: Path, tmp_path: Path) -> None:
+    """The plan is a GPU's."""
+    assert vllm_settings.learns_here(tiny_model, QWEN, EngineConfig("m", tmp_path)) is QWEN
 
 
 def test_a_quantised_model_gets_no_adapters_and_a_type_its_kernels_take(tiny_model: Path, tmp_path: Path) -> None:
