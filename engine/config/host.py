@@ -17,7 +17,8 @@ class HostConfig:
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
     kv_cache_bytes: int | None = None  # None: 256 MiB on a CPU, vLLM's own profile on a GPU
     max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
-    max_cpu_loras: int = 256  # adapters kept ready in host memory; below that they come from disk
+    max_cpu_loras: int = 256  # adapters kept ready in host memory, at most; the others come from disk
+    adapter_cache_bytes: int = 512 << 20  # of host memory, for adapters kept ready: half vLLM's, half the trainer's
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
     gpu_memory_utilization: float | None = None  # share of GPU memory for vLLM; None: 0.85, less if training needs more
@@ -29,7 +30,7 @@ class HostConfig:
     restart_window_s: float = 600.0
     busy_budget_ms: float = 25.0  # longest call into the worker while a stream is being read; one piece may exceed it
     idle_budget_ms: float = 250.0  # the same while none is
-    registry_size: int = 64  # adapters whose tensors the trainer keeps at hand besides vLLM's copies
+    registry_size: int = 64  # adapters whose tensors the trainer keeps at hand besides vLLM's copies, at most
     log_level: str = "WARNING"  # of vLLM and its children
     teacher_model: str = ""  # a model folder with the same tokenizer, for learn.teacher "external"; empty: none
 
@@ -43,6 +44,7 @@ class HostConfig:
             f"host.max_lora_rank is {self.max_lora_rank}: use one of {VLLM_LORA_RANKS}",
         )
         require_range("host.max_cpu_loras", self.max_cpu_loras, self.max_num_seqs + 1, 100_000)
+        require_range("host.adapter_cache_bytes", self.adapter_cache_bytes, 1 << 20, 1 << 40)
         if self.gpu_memory_utilization is not None:
             require_range("host.gpu_memory_utilization", self.gpu_memory_utilization, 0.05, 0.98)
         require_range("host.watch_interval_s", self.watch_interval_s, 0.05, 8.0)

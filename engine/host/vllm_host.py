@@ -149,6 +149,7 @@ class VllmHost:
             "target_modules": list(self._config.learn.target_modules),
             "max_rank": self._config.host.max_lora_rank,
             "registry_size": self._config.host.registry_size,
+            "registry_bytes": self._config.host.adapter_cache_bytes // 2,
             "learn": self._config.learn.to_dict(),
             "teacher_model": str(self._teacher_folder or ""),
         }

@@ -35,6 +35,7 @@ QUIET = {
 CPU_ONLY = {
     "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
 }
+_ADAPTER_VALUE_BYTES = 4  # at most: vLLM keeps adapters in the type of the weights
 ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
     "enable_prefix_caching": True,
     "logprobs_mode": "processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
@@ -140,20 +141,29 @@ def engine_args(
         kv_cache_memory_bytes=sizing.kv_cache_bytes,
         gpu_memory_utilization=sizing.gpu_share,
         **ALWAYS,
-        **_lora_args(config, trainability, is_cpu=is_cpu),
+        **_lora_args(model_folder, config, trainability, is_cpu=is_cpu),
         **_worker_args(host, owner, log_file, is_cpu=is_cpu),
     )
 
 
-def _lora_args(config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
+def _lora_args(model_folder: Path, config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
     host = config.host
+    num_slots = host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu
     return {
         "enable_lora": trainability.can_learn,
         "max_lora_rank": host.max_lora_rank,
-        "max_loras": host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu,
-        "max_cpu_loras": host.max_cpu_loras,
+        "max_loras": num_slots,
+        "max_cpu_loras": num_cpu_loras(model_folder, config, num_slots),
         "lora_target_modules": with_fused(config.learn.target_modules),
     }
+
+
+def num_cpu_loras(model_folder: Path, config: EngineConfig, num_slots: int) -> int:
+    """Return how many adapters vLLM keeps ready in host memory: as many as fit, and one for each slot at least."""
+    shape = ModelShape.of(json.loads((model_folder / "config.json").read_text(encoding="utf-8")))
+    one = shape.num_adapter_values(config.learn.lora_rank) * _ADAPTER_VALUE_BYTES
+    fitting = config.host.adapter_cache_bytes // 2 // one
+    return max(num_slots, min(config.host.max_cpu_loras, fitting))
 
 
 def _worker_args(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool) -> dict[str, Any]:

@@ -30,6 +30,11 @@ class AdapterTensors:
         """Return True if every value is a number."""
         return all(bool(torch.isfinite(t).all()) for t in self.tensors.values())
 
+    @property
+    def num_bytes(self) -> int:
+        """The size of the tensors in memory."""
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
     def cloned(self) -> dict[str, Tensor]:
         """Return copies of the tensors, which may be changed in place."""
         return {name: tensor.detach().clone() for name, tensor in self.tensors.items()}

@@ -1,9 +1,10 @@
 """The adapters in the worker's memory, from which vLLM loads versions and the trainer starts updates.
 
-Owns the memory copies (a bounded LRU over versions that are on disk; versions not yet on disk stay) and the
-replacement of vLLM's `_load_adapter`. Invariants: a request for an unloadable version never raises (that would end
-the engine for everyone): it gets the zero adapter and the version is reported; tensors handed to vLLM are copies,
-because vLLM multiplies B by the scaling in place; vLLM and the trainer's thread may ask at the same time.
+Owns the memory copies (an LRU over versions that are on disk, bounded by number and bytes; versions not yet on disk
+stay, and so does the one used last) and the replacement of vLLM's `_load_adapter`. Invariants: a request for an
+unloadable version never raises (that would end the engine for everyone): it gets the zero adapter and the version is
+reported; tensors handed to vLLM are copies, because vLLM multiplies B by the scaling in place; vLLM and the trainer's
+thread may ask at the same time.
 """
 
 import logging
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 class LoraRegistry:
     """Adapters by `lora_int_id`; `failed` collects versions that were asked for and could not be loaded."""
 
-    capacity: int
+    capacity: int  # adapters
+    capacity_bytes: int
     zero: AdapterTensors
     max_rank: int
     failed: dict[int, str] = field(default_factory=dict)
@@ -32,13 +34,22 @@ class LoraRegistry:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def put(self, lora_int_id: int, adapter: AdapterTensors) -> None:
-        """Store an adapter. The longest unused one that is on disk makes room."""
+        """Store an adapter. The longest unused ones that are on disk make room."""
         with self._lock:
             self._adapters[lora_int_id] = adapter
             self._adapters.move_to_end(lora_int_id)
-            on_disk = [key for key, kept in self._adapters.items() if kept.is_on_disk]
-            for key in on_disk[: max(0, len(self._adapters) - self.capacity)]:
+            self._make_room([key for key in self._adapters if key != lora_int_id])
+
+    def _make_room(self, may_leave: list[int]) -> None:
+        for key in may_leave:
+            if not self._is_over():
+                return
+            if self._adapters[key].is_on_disk:
                 del self._adapters[key]
+
+    def _is_over(self) -> bool:
+        size = sum(kept.num_bytes for kept in self._adapters.values())
+        return len(self._adapters) > self.capacity or size > self.capacity_bytes
 
     def get(self, lora_int_id: int, path: str) -> AdapterTensors:
         """Return an adapter from memory, else from disk. Raises OSError or ValueError if neither has it."""
@@ -56,7 +67,8 @@ class LoraRegistry:
         """Allow this version to leave memory."""
         with self._lock:
             if lora_int_id in self._adapters:
-                self.put(lora_int_id, replace(self._adapters[lora_int_id], is_on_disk=True))
+                self._adapters[lora_int_id] = replace(self._adapters[lora_int_id], is_on_disk=True)
+                self._make_room([*self._adapters])
 
     def drop(self, lora_int_id: int) -> None:
         """Forget a version and its failure."""

@@ -201,7 +201,7 @@ class TrainerExtension:
         started = time.perf_counter()
         model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
         zero = model.zero_adapter(tuple(spec["target_modules"]))
-        registry = LoraRegistry(spec["registry_size"], zero, spec["max_rank"])
+        registry = LoraRegistry(spec["registry_size"], spec["registry_bytes"], zero, spec["max_rank"])
         lora_manager = self.heed_model_runner.lora_manager
         install(lora_manager, registry)
         teacher = self.heed_load_teacher(spec["teacher_model"], model)

@@ -52,6 +52,7 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
                 "target_modules": list(LORA_TARGET_MODULES),
                 "max_rank": 16,
                 "registry_size": 64,
+                "registry_bytes": 1 << 28,
                 "learn": LearnConfig().to_dict(),
                 "teacher_model": "",
             }
