@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
+from bot.cli.gpu_findings import gpu_findings
 from bot.config import Settings, unknown_variables
 from bot.core.sampling import in_words, resolved
 from bot.errors import ModelNotFound, ServerError
@@ -57,6 +58,7 @@ async def examine(settings: Settings) -> list[Finding]:
     return [
         _python(),
         *_packages(),
+        *(Finding(found.name, found.state, found.remedy) for found in gpu_findings()),
         *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
         _model(settings),
         *_learning(settings),
