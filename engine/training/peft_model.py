@@ -41,6 +41,7 @@ class PeftTrainingModel:
         self._recomputing = Recomputing(base.base_model.layers, memory, kept_bytes(self.device))
         self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
+        self._lora_layers: list[LoraLayer] = []
         self._slots: dict[tuple[LoraShape, str], LoraSlot] = {}
         self._names: dict[int, str] = {}  # PEFT adapter name by the slot's identity
         self._active: LoraSlot | None = None
@@ -100,9 +101,9 @@ class PeftTrainingModel:
             self._peft = get_peft_model(self.base, config, adapter_name=name, autocast_adapter_dtype=True)
         else:
             self._peft.add_adapter(name, config)
-        for layer in self._peft.modules():
-            if isinstance(layer, LoraLayer):
-                adapted_linear.install(layer)
+        self._lora_layers = [layer for layer in self._peft.modules() if isinstance(layer, LoraLayer)]
+        for layer in self._lora_layers:
+            adapted_linear.install(layer)
 
     @property
     def _peft_model(self) -> Any:
@@ -164,5 +165,16 @@ class PeftTrainingModel:
         elif self._peft is None:
             yield
         else:
-            with self._peft.disable_adapter():
+            with self._without_adapters():
                 yield
+
+    @contextmanager
+    def _without_adapters(self) -> Iterator[None]:
+        """Switch the adapters off by their layers' own flags: PEFT walks all modules for it, 57 ms on an 8B model."""
+        for layer in self._lora_layers:
+            layer._disable_adapters = True
+        try:
+            yield
+        finally:
+            for layer in self._lora_layers:
+                layer._disable_adapters = False
