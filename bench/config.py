@@ -7,7 +7,9 @@ from evals import provenance
 from evals.arguments import described
 from evals.errors import ArgumentError
 
-PARTS = ("start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training")
+PARTS = (
+    "start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training", "memory",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import crowd, dashboards, gaps, http, intake, latency, parked, start, table, throughput, training
+from bench import crowd, dashboards, gaps, http, intake, latency, memory, parked, start, table, throughput, training
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, provenance, server
@@ -29,13 +29,14 @@ PARTS: dict[str, ModuleType] = {
     "dashboards": dashboards,
     "crowd": crowd,
     "training": training,
+    "memory": memory,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
     "http": http,
 }
 
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training")  # need no running heed
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory")  # need no running heed
 
 
 def main(words: Sequence[str]) -> int:
