@@ -6,6 +6,7 @@ every note that holds is in the prompt, and the next probe decides which of them
 the sequence in which feedback arrived, never from a clock.
 """
 
+from engine.adapters import superseding
 from engine.errors import NothingToUndo
 from engine.requests import UndoResult
 from storage.database import Session
@@ -118,10 +119,11 @@ def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_b
 
 
 def _into_prompt(s: Session, user_id: str) -> None:
-    """Return every note to the prompt after the weights have changed, also those that a newer note had replaced."""
-    for state in (NoteState.WHEN_ASKED, NoteState.IN_WEIGHTS, NoteState.SUPERSEDED):
+    """Return every note to the prompt after the weights have changed, also those that a note now gone had replaced."""
+    for state in (NoteState.WHEN_ASKED, NoteState.IN_WEIGHTS):
         for note in note_rows.in_state(s, user_id, state):
             note_rows.set_state(s, note.id, NoteState.IN_PROMPT)
+    superseding.bring_back(s, user_id)
 
 
 def _is_taken_in(s: Session, note: Note) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from engine.adapters import superseding
 from engine.requests import LearnOutcome
 from engine.samples.notes import num_tokens
 from storage.database import Database, Session
@@ -51,7 +52,7 @@ async def keep_note(
         state=NoteState.IN_PROMPT,
         num_tokens=num_tokens(text, count),
     )
-    kept = await database.write(lambda s: notes.add(s, note))
+    kept = await database.write(lambda s: superseding.add(s, note))
     return replace(await keep(database, row, version, reason), note=kept.text, note_id=kept.id)
 
 
@@ -81,6 +82,7 @@ async def cancel(database: Database, feedback_id: str) -> LearnOutcome:
             updates.cancel(s, feedback_id)
             for note in notes.by_feedback(s, row.user_id, feedback_id):
                 notes.set_state(s, note.id, NoteState.DELETED)
+            superseding.bring_back(s, row.user_id)
             feedback.set_status(s, feedback_id, FeedbackStatus.CANCELLED)
         return row, people.get(s, row.user_id).active_version
 

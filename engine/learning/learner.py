@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
+from engine.adapters import superseding
 from engine.config import LearnConfig
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained, finite_or_none
@@ -224,7 +225,7 @@ class Learner:
         parent = await self._active.active(row.user_id)
         user = await self._database.read(lambda s: people.get(s, row.user_id))
         learn = self._config.learn.merged((user.lora_shape or {}) | (row.training or {}))
-        shown = self._said([n for n in live if n.feedback_id != lesson.feedback_id]) if learn.reads_notes else []
+        shown = self._read_besides(lesson, live, learn)
         run = UpdateRun(
             user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number, notes=shown
         )
@@ -243,8 +244,10 @@ class Learner:
         """Return prompts cut to what this update reads: a request may set less than the configuration."""
         return self._prompts.limited(update.learn.max_sequence_tokens)
 
-    def _said(self, live: Sequence[Note]) -> list[str]:
-        return notes.said(notes.showing(live), self._config.note, self._host.max_model_len)
+    def _read_besides(self, lesson: Lesson, live: Sequence[Note], learn: LearnConfig) -> list[str]:
+        """Return the words of the notes that the teacher reads besides the lesson's own."""
+        others = [note for note in notes.showing(live) if note.feedback_id != lesson.feedback_id]
+        return notes.said(others, self._config.note, self._host.max_model_len) if learn.reads_notes else []
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
         update.recent = await self._recent(lesson.user_id)
@@ -264,7 +267,10 @@ class Learner:
             state=NoteState.LEARNING,
             num_tokens=notes.num_tokens(lesson.note_text, self._prompts.count),
         )
-        update.note = await self._database.write(lambda s: note_rows.add(s, note))
+        update.note = await self._database.write(lambda s: superseding.add(s, note))
+        live = await self._database.read(lambda s: note_rows.live(s, lesson.user_id))
+        update.notes = update.run.notes = self._read_besides(lesson, live, update.learn)
+        await self._database.write(lambda s: updates.finish(s, update.run.id, notes=update.notes))
 
     # -- the end of every update ---------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """The form that a wish asks for, as a plain instruction: "you ramble" is "Answer very briefly.".
 
-Pure. Owns the reading of wish_forms.json: instructions, and the words that ask for each. A model of some hundred
-million weights follows plain instructions, and few of the words in which people ask for the same; to such a model a
-wish is told as the instruction. English first, and the plainest words of six other languages. Invariants: words that
-ask for several forms, for one under a condition, or for a word of the person's own choice (a name, a beginning) are no
-instruction; nothing is told that the words do not ask for.
+Pure. Owns the reading of wish_forms.json: instructions, the words that ask for each, and which of them no answer can
+follow together. A model of some hundred million weights follows plain instructions, and few of the words in which
+people ask for the same; to such a model a wish is told as the instruction. English first, and the plainest words of
+six other languages. Invariants: words that ask for several forms, for one under a condition, or for a word of the
+person's own choice (a name, a beginning) are no instruction; nothing is told that the words do not ask for.
 """
 
 import json
@@ -40,6 +40,7 @@ def _pattern(cues: Sequence[str]) -> re.Pattern[str]:
 
 INSTRUCTIONS = {instruction: _pattern(cues) for instruction, cues in _TOLD["instructions"].items()}
 _STRONGER = [tuple(pair) for pair in _TOLD["stronger"]]  # where the words of both are there, the first is asked for
+_EXCLUSIVE = [frozenset(group) for group in _TOLD["exclusive"]]  # of which an answer can have one
 _DENIABLE = frozenset(_TOLD["deniable"])  # asked for, unless the words before say not to
 _DENIED = re.compile(rf"{_WORDS['<no>']}.{{0,{_DENIED_WITHIN}}}$")
 _MORE_THAN_FORM = re.compile(_any_of(_TOLD["more"]))
@@ -54,6 +55,12 @@ def instruction_of(wish: str) -> str:
     asked = {instruction for instruction in INSTRUCTIONS if _asks(words, instruction)}
     asked -= {weaker for stronger, weaker in _STRONGER if stronger in asked and weaker in asked}
     return asked.pop() if len(asked) == 1 else ""
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Return True if two wishes ask for forms that no answer has together: then the newer one holds."""
+    forms = {instruction_of(newer), instruction_of(older)}
+    return len(forms) == 2 and any(forms <= group for group in _EXCLUSIVE)
 
 
 def _asks(words: str, instruction: str) -> bool:

@@ -15,6 +15,8 @@ from evals.real.neutral import record_drift
 from evals.real.study import RealStudy, arms_of
 from evals.real.world import REAL_WISHES, RealPrompt, RealWish, real_prompts
 
+MAX_IDEALS = 4  # train prompts whose answers are looked at for one that follows the wish
+
 
 async def adoption(study: RealStudy, seed: int) -> None:
     """One correction per wish, each by a new person; and what it moved on neutral answers."""
@@ -90,13 +92,25 @@ async def _adopt(study: RealStudy, seed: int, wish: RealWish) -> None:
 
 async def _rewrite(study: RealStudy, seed: int, wish: RealWish, noted: str, trained: str) -> None:
     await study.client.note(noted, study.words(wish, seed))
-    prompt = real_prompts(seed, "train", 1, "corrected", wish.name)[0]
-    ideal = (await study.answers(noted, [prompt], "auto"))[0]
+    prompt, ideal = await _ideal(study, seed, wish, noted)
     answer = await study.client.chat(trained, prompt.messages)
     started_s = time.perf_counter()
     outcome = await study.client.rewrite(trained, answer.completion_id, ideal, study.config.overrides)
     await study.ended(trained, wish, answer, outcome, started_s)
     await study.judge_arms("rewritten", seed, wish, arms_of(noted, trained)[1:])
+
+
+async def _ideal(study: RealStudy, seed: int, wish: RealWish, noted: str) -> tuple[RealPrompt, str]:
+    """Return a train prompt and the answer that a person rewrites it to: the first that follows the wish.
+
+    No one rewrites an answer into what they did not wish for. If none of several follows, the first is taken.
+    """
+    asked = real_prompts(seed, "train", MAX_IDEALS, "corrected", wish.name)
+    await study.base_answers(asked)
+    texts = await study.answers(noted, asked, "auto")
+    follows = study.follows(wish, texts, asked)
+    place = follows.index(True) if any(follows) else 0
+    return asked[place], texts[place]
 
 
 async def _reverse(study: RealStudy, seed: int, wish: RealWish, noted: str) -> None:

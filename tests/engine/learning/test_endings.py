@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.adapters import superseding
 from engine.learning import endings
 from storage.database import Database
 from storage.errors import FeedbackNotFound
@@ -36,6 +37,18 @@ async def test_a_cancelled_lesson_leaves_nothing(database: Database) -> None:
     assert (logged.status, logged.error) == (updates.CANCELLED, "")
     assert await database.write(lambda s: feedback.requeue_interrupted(s, max_attempts=3)) == []
     assert await database.read(feedback.pending) == []
+
+
+async def test_a_cancelled_lesson_gives_back_what_its_wish_had_replaced(database: Database) -> None:
+    """The older of two wishes that exclude each other holds again."""
+    row = await given(database)
+    older = Note(user_id=row.user_id, text="Answer in Spanish.", state=NoteState.IN_PROMPT)
+    newer = Note(user_id=row.user_id, feedback_id=row.id, text="Answer in English.", state=NoteState.LEARNING)
+    for note in (older, newer):
+        await database.write(lambda s, n=note: superseding.add(s, n))
+    assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["Answer in English."]
+    await endings.cancel(database, row.id)
+    assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["Answer in Spanish."]
 
 
 async def test_what_has_ended_cannot_be_cancelled(database: Database) -> None:

@@ -149,6 +149,26 @@ async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monke
     assert all(ideal in text for text in seen)
 
 
+async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The older note is superseded before the teacher answers, and the update's record says what was read."""
+    seen: list[str] = []
+
+    def noted(asked: Any, shown: Any, responses: Any, prompts: Any) -> list[Sample]:
+        seen[:0] = [" ".join(str(m["content"]) for m in messages) for messages in shown]
+        return teacher_samples(asked, shown, responses, prompts)
+
+    teacher_samples = lessons.teacher_samples
+    monkeypatch.setattr(lessons, "teacher_samples", noted)
+    user_id = await live.person()
+    for text in ("keep it short", "Use emoji in your answer."):
+        await live.teach(await live.ask(user_id, QUESTION), text, kind="note")
+    outcome = await live.teach(await live.ask(user_id, QUESTION), "Use no emoji.")
+    assert seen
+    assert all("keep it short" in text and "Use emoji" not in text for text in seen)
+    run = await live.database.read(lambda s: updates.get(s, user_id, outcome.update_id or ""))
+    assert run.notes == ["keep it short"]
+
+
 async def test_a_lesson_shows_how_answers_to_many_topics_begin(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """None unless asked for; at most as many as are asked for, short and of different prompts."""
     trained: list[list[Sample]] = []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of
+from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of, replaces
 from evals.real.world import REAL_WISHES
 
 FILE = Path(__file__).with_name("wishes.tsv")
@@ -56,6 +56,27 @@ def test_what_is_no_single_form_stays_as_it_was_said(text: str) -> None:
 def test_instructions_are_themselves_understood() -> None:
     """A note that was made of a wish is not made into something else."""
     assert [instruction_of(text) for text in INSTRUCTIONS] == list(INSTRUCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "is_replaced"),
+    [
+        ("English again please", "Answer in Spanish.", True),
+        ("more detail please", "too long", True),
+        ("more detail please", "in one sentence", True),
+        ("too long", "in one sentence", False),
+        ("number the points", "use bullet points", True),
+        ("no lists please", "number the points", True),
+        ("in one sentence", "use bullet points", True),
+        ("in Spanish", "too long", False),
+        ("too long", "too long", False),
+        ("call me Tom", "Answer in Spanish.", False),
+    ],
+)
+def test_a_wish_replaces_those_that_no_answer_follows_beside_it(newer: str, older: str, is_replaced: bool) -> None:
+    """Either way round; what asks for no form replaces nothing."""
+    assert replaces(newer, older) is is_replaced
+    assert replaces(older, newer) is is_replaced
 
 
 def test_no_fresh_phrasing_of_the_evaluation_is_labelled() -> None:

@@ -9,6 +9,7 @@ from evals.journal import Journal
 from evals.real.run import PART_WORK, RealConfig
 from evals.real.score import summarise
 from evals.real.study import RealStudy
+from evals.real.world import real_prompts
 from tests.evals.brief_heed import LESSONS, LONG, PLAIN, SHORT, BriefHeed, served
 
 
@@ -34,6 +35,23 @@ async def test_what_is_learned_is_adopted_and_nothing_else(part: str, learns: bo
     assert (row["ratio"], row["answers"]) == (float(learns), 4)
     assert found["accepted"]["all"] == float(learns)
     assert found["followable"] == {"wishes": 1, "of": 1}
+
+
+async def test_an_answer_is_rewritten_into_one_that_follows_the_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first train prompt whose answer with the note does; a person's own words would."""
+    heed, text = BriefHeed(), BriefHeed.text
+    prompts = real_prompts(0, "train", 4, "corrected", "shorter")
+    missed = {prompt.question for prompt in prompts[:2]}
+
+    def once_missed(self: BriefHeed, body: dict[str, Any]) -> str:
+        return LONG if body["messages"][-1]["content"] in missed and "rewritten" in body["user"] else text(self, body)
+
+    monkeypatch.setattr(BriefHeed, "text", once_missed)
+    async for client in served(heed):
+        await PART_WORK["rewritten"](study_of(client, Journal(), "shorter"), 0)
+    assert [words for _, words in heed.corrected] == [SHORT]
+    trained = [question for user, question in heed.asked if user.endswith("-t")]
+    assert trained[0] == prompts[2].question
 
 
 async def test_what_the_model_cannot_follow_is_not_taught() -> None:

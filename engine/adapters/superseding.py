@@ -1,0 +1,42 @@
+"""Wishes that a newer one has replaced by its words: "in English again" after "in Spanish".
+
+With both in view a teacher says now the one and now the other. Invariants: of two wishes that exclude each other
+(`engine.prompts.wish_forms`) the newer holds, in prompts and for teachers, from the moment it is a note; the older one
+is superseded, not deleted, and holds again once the newer is gone.
+"""
+
+from engine.prompts.wish_forms import INSTRUCTIONS, replaces
+from storage.database import Session
+from storage.kinds import Meaning, NoteState, Scope
+from storage.learning import feedback, notes
+from storage.tables import Note
+
+
+def add(s: Session, note: Note) -> Note:
+    """Store a note, and supersede the wishes that it replaces. Return the stored row. Raises as `notes.add`."""
+    added = notes.add(s, note)
+    settle(s, note.user_id)
+    return added
+
+
+def bring_back(s: Session, user_id: str) -> None:
+    """Return every superseded note to the prompt, but for those that a live one still replaces."""
+    for note in notes.in_state(s, user_id, NoteState.SUPERSEDED):
+        notes.set_state(s, note.id, NoteState.IN_PROMPT)
+    settle(s, user_id)
+
+
+def settle(s: Session, user_id: str) -> None:
+    """Supersede every wish that a newer live one replaces."""
+    wishes = [note for note in notes.live(s, user_id) if _is_wish(s, note)]
+    for place, older in enumerate(wishes):
+        if any(replaces(newer.text, older.text) for newer in wishes[place + 1 :]):
+            notes.set_state(s, older.id, NoteState.SUPERSEDED)
+
+
+def _is_wish(s: Session, note: Note) -> bool:
+    """Return True if a note is a plain instruction or was meant as a wish: "I teach English" asks for no language."""
+    if note.text in INSTRUCTIONS:
+        return True
+    said = feedback.get(s, note.feedback_id) if note.feedback_id is not None else None
+    return said is not None and (said.reading == Meaning.WISH or said.scope == Scope.ALWAYS)
