@@ -267,10 +267,15 @@ class Learner:
             state=NoteState.LEARNING,
             num_tokens=notes.num_tokens(lesson.note_text, self._prompts.count),
         )
-        update.note = await self._database.write(lambda s: superseding.add(s, note))
-        live = await self._database.read(lambda s: note_rows.live(s, lesson.user_id))
-        update.notes = update.run.notes = self._read_besides(lesson, live, update.learn)
-        await self._database.write(lambda s: updates.finish(s, update.run.id, notes=update.notes))
+
+        def take(s: Session) -> tuple[Note, list[str]]:
+            added = superseding.add(s, note)
+            left = self._read_besides(lesson, note_rows.live(s, lesson.user_id), update.learn)
+            updates.finish(s, update.run.id, notes=left)
+            return added, left
+
+        update.note, update.notes = await self._database.write(take)
+        update.run.notes = update.notes
 
     # -- the end of every update ---------------------------------------------------------------------------------------
 
