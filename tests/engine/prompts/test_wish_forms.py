@@ -1,11 +1,14 @@
 """engine.prompts.wish_forms: wishes in many words, held against five hundred that were labelled by hand."""
 
 import csv
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
 
+from engine.pocket.style import DIRECTIONS
 from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of, replaces
+from evals.cases import wish_for
 from evals.real.world import REAL_WISHES
 
 FILE = Path(__file__).with_name("wishes.tsv")
@@ -41,6 +44,8 @@ def test_what_is_told_is_what_was_asked_for() -> None:
         "no need to be so formal",
         "not in German please",
         "call me Tom",
+        "put numbers as digits, would you?",
+        "write it with numbers in words",
         "begin every answer with Hello",
         "short and in Spanish",
         "thanks",
@@ -67,7 +72,7 @@ def test_instructions_are_themselves_understood() -> None:
         ("too long", "in one sentence", False),
         ("number the points", "use bullet points", True),
         ("no lists please", "number the points", True),
-        ("in one sentence", "use bullet points", True),
+        ("in one sentence", "use bullet points", False),  # of one item
         ("in Spanish", "too long", False),
         ("too long", "too long", False),
         ("call me Tom", "Answer in Spanish.", False),
@@ -77,6 +82,14 @@ def test_a_wish_replaces_those_that_no_answer_follows_beside_it(newer: str, olde
     """Either way round; what asks for no form replaces nothing."""
     assert replaces(newer, older) is is_replaced
     assert replaces(older, newer) is is_replaced
+
+
+def test_wishes_about_different_things_replace_nothing() -> None:
+    """Of what the pocket model's people wish for, in several wordings each, only opposites exclude each other."""
+    wishes = [(each[0], wish_for(seed, each, "forms", seed).text) for each, seed in product(DIRECTIONS, range(12))]
+    pairs = [(a, b) for (one, a), (other, b) in combinations(wishes, 2) if one != other]
+    assert len(pairs) > 30_000
+    assert [pair for pair in pairs if replaces(*pair)] == []
 
 
 def test_no_fresh_phrasing_of_the_evaluation_is_labelled() -> None:
