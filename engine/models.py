@@ -19,7 +19,8 @@ from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
 from engine.host.model_sampling import own_sampling as own_sampling  # for `heed doctor`
 from engine.host.model_shape import ModelShape
-from engine.host.vllm_settings import cpu_dtype, has_gpu
+from engine.host.vllm_settings import cpu_dtype
+from engine.host.vllm_settings import has_gpu as has_gpu  # for `heed doctor`
 from engine.pocket import WEIGHTS
 from engine.requests import ModelLearning
 from engine.sources import smollm2
@@ -97,7 +98,7 @@ def _in_folder(name: str, folder: Path, licence: str, config: EngineConfig) -> N
 def _memory(folder: Path, config: EngineConfig) -> int | None:
     """Return the bytes a model needs on this machine, or None if its config.json does not tell."""
     is_cpu, dtype = not has_gpu(), config.host.dtype
-    num_slots = config.host.max_num_seqs + 1 if is_cpu else config.host.max_loras_gpu
+    num_slots = config.host.num_slots(is_cpu=is_cpu)
     try:
         settings: Mapping[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         dtype = cpu_dtype(folder) if is_cpu and dtype == "auto" else dtype

@@ -8,13 +8,13 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
+from bot.cli.finding import Finding
 from bot.cli.gpu_findings import gpu_findings
 from bot.config import Settings, unknown_variables
 from bot.core.sampling import in_words, resolved
@@ -37,28 +37,13 @@ MIN_FREE_BYTES = 2 * 1024**3
 BREAKING = ("torchvision", "torchaudio", "torchcodec")  # their PyPI builds want CUDA and break transformers
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at. `remedy` is empty where it is well; a hint's may be left undone."""
-
-    name: str
-    state: str
-    remedy: str = ""
-    is_hint: bool = False
-
-    @property
-    def is_ok(self) -> bool:
-        """True where nothing needs doing."""
-        return self.is_hint or not self.remedy
-
-
 async def examine(settings: Settings) -> list[Finding]:
     """Everything doctor looks at, in the order a start needs it."""
     ready = await _ready(settings)
     return [
         _python(),
         *_packages(),
-        *(Finding(found.name, found.state, found.remedy) for found in gpu_findings()),
+        *gpu_findings(),
         *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
         _model(settings),
         *_learning(settings),

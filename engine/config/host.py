@@ -34,6 +34,10 @@ class HostConfig:
     log_level: str = "WARNING"  # of vLLM and its children
     teacher_model: str = ""  # a model folder with the same tokenizer, for learn.teacher "external"; empty: none
 
+    def num_slots(self, *, is_cpu: bool) -> int:
+        """Return the adapters that one batch may use: on a CPU one for each stream, and the base model's."""
+        return self.max_num_seqs + 1 if is_cpu else self.max_loras_gpu
+
     def __post_init__(self) -> None:
         """Refuse values that vLLM would reject only after the model has been loaded."""
         require_range("host.max_num_seqs", self.max_num_seqs, 1, 1024)

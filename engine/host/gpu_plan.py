@@ -12,12 +12,11 @@ from engine.host.architectures import Trainability
 from engine.host.memory import adapter_bytes, training_bytes
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import LEAST_OF_GPU, MOST_OF_GPU, SHORTEST_CONTEXT
-from engine.training.step_memory import KEPT_SHARE
+from engine.training.step_memory import CHUNK_ELEMENTS, KEPT_BYTES, KEPT_SHARE
 
 VALUE_BYTES = 2  # bfloat16
 VLLM_BYTES = 2 << 30  # CUDA's context, vLLM's own activations and graphs
-PROJECTED_BYTES = 20 << 25  # logits of one piece of a micro-batch with all that is made of them (measured: 20 a value)
-TARGET_BYTES = 1 << 28  # the teacher's distributions (`engine.training.targets`)
+PROJECTED_BYTES = 20 * CHUNK_ELEMENTS  # logits of one piece of a micro-batch, with all that is made of them (measured)
 
 
 @dataclass(frozen=True)
@@ -36,35 +35,37 @@ class GpuPlan:
         return max(0, self.cache) // shape.kv_bytes_per_token(VALUE_BYTES)
 
 
-def gpu_plan(shape: ModelShape, config: EngineConfig, total_bytes: int, *, learns: bool = True) -> GpuPlan:
-    """Return the plan for a card of `total_bytes` and the longest sample that a lesson may have."""
+def gpu_plan(
+    shape: ModelShape, config: EngineConfig, total_bytes: int, stored_weights: int = 0, *, learns: bool = True
+) -> GpuPlan:
+    """Return the plan for a card of `total_bytes` and the longest sample that a lesson may have.
+
+    `stored_weights`: the bytes of the model's files, which are fewer if it is quantised; 0 if they are not known.
+    """
     host, learn = config.host, config.learn
     longest = max(learn.micro_batch_tokens, min(learn.max_sequence_tokens, shape.context_tokens))
     step = shape.step.most(longest, int(KEPT_SHARE * total_bytes))
-    training = training_bytes(shape, config, step) + PROJECTED_BYTES + TARGET_BYTES if learns else 0
+    training = training_bytes(shape, config, step) + PROJECTED_BYTES + KEPT_BYTES if learns else 0
     adapters = adapter_bytes(shape, config, VALUE_BYTES, host.max_loras_gpu) if learns else 0
     weights = shape.num_weights * VALUE_BYTES
+    weights = min(weights, stored_weights or weights)
     share = host.gpu_memory_utilization or min(MOST_OF_GPU, 1 - training / total_bytes)
     cache = int(share * total_bytes) - weights - adapters - VLLM_BYTES
     return GpuPlan(total_bytes, weights, adapters, training, cache, share)
 
 
-def shortfall(plan: GpuPlan, shape: ModelShape, stored_weights: int) -> int:
-    """Return the bytes that are missing for one short conversation, 0 if there is room.
-
-    `stored_weights`: those of the model's files, which are fewer if it is quantised.
-    """
-    weights = min(plan.weights, stored_weights or plan.weights)
-    needed = weights + plan.adapters + VLLM_BYTES + SHORTEST_CONTEXT * shape.kv_bytes_per_token(VALUE_BYTES)
+def shortfall(plan: GpuPlan, shape: ModelShape) -> int:
+    """Return the bytes that are missing for one short conversation, 0 if there is room."""
+    needed = plan.weights + plan.adapters + VLLM_BYTES + SHORTEST_CONTEXT * shape.kv_bytes_per_token(VALUE_BYTES)
     share = max(plan.share, LEAST_OF_GPU)
     return max(0, needed - int(share * plan.total), needed + plan.training - plan.total)
 
 
-def require_room(plan: GpuPlan, shape: ModelShape, stored_weights: int) -> None:
-    """Raise EngineStartError if the card is too small; `stored_weights` as above."""
-    if not shortfall(plan, shape, stored_weights):
+def require_room(plan: GpuPlan, shape: ModelShape) -> None:
+    """Raise EngineStartError if the card is too small."""
+    if not shortfall(plan, shape):
         return
-    parts = (plan.total, min(plan.weights, stored_weights or plan.weights), plan.adapters, plan.training)
+    parts = (plan.total, plan.weights, plan.adapters, plan.training)
     total, weights, adapters, training = (size >> 20 for size in parts)
     raise EngineStartError(
         f"The GPU has {total} MB. This model needs {weights} MB for its weights, {adapters} MB for adapters and "
@@ -77,9 +78,10 @@ def with_room(
     trainability: Trainability, shape: ModelShape, config: EngineConfig, total_bytes: int, stored_weights: int
 ) -> Trainability:
     """Return the same, or a model that is served and does not learn if the card has room for no more than that."""
-    plan = gpu_plan(shape, config, total_bytes, learns=trainability.can_learn)
-    missing = shortfall(plan, shape, stored_weights)
-    serving = gpu_plan(shape, config, total_bytes, learns=False)
-    if missing and trainability.can_learn and not shortfall(serving, shape, stored_weights):
-        return replace(trainability, missing_bytes=missing)
-    return trainability
+    if not trainability.can_learn:
+        return trainability
+    learning, serving = (
+        gpu_plan(shape, config, total_bytes, stored_weights, learns=learns) for learns in (True, False)
+    )
+    missing = shortfall(learning, shape)
+    return replace(trainability, missing_bytes=missing) if missing and not shortfall(serving, shape) else trainability

@@ -1,7 +1,9 @@
-"""The shape of a model, from its config.json: what its sizes follow from, in memory and in the cache. Pure."""
+"""The shape of a model, from its config.json: what its sizes follow from, in memory and in the cache."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from engine.training.step_memory import StepMemory
@@ -39,6 +41,11 @@ class ModelShape:
             context_tokens=int(text.get("max_position_embeddings") or UNTOLD_CONTEXT),
             is_tied=bool(whole.get("tie_word_embeddings", text.get("tie_word_embeddings", True))),
         )
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> Self:
+        """Return the shape of the model in a folder. Blocking: one small file."""
+        return cls.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
 
     def kv_bytes_per_token(self, value_bytes: int) -> int:
         """Return what one token takes in the cache: keys and values of every layer."""

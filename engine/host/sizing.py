@@ -5,7 +5,6 @@ than a share of the free memory. On a GPU vLLM measures for itself, within what 
 operator has set is never changed; what cannot work is refused with the setting's name before vLLM is started.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,7 @@ def on_cpu(folder: Path, host: HostConfig, dtype: str, free_bytes: int, longest:
 
     Raises EngineStartError if what the operator set cannot work.
     """
-    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    shape = ModelShape.in_folder(folder)
     value_bytes = _TYPE_BYTES.get(dtype, 2)
     _require_memory(folder, shape.num_weights * value_bytes, free_bytes)
     one = shape.kv_bytes_per_token(value_bytes)

@@ -148,7 +148,7 @@ def engine_args(
 
 def _lora_args(model_folder: Path, config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
     host = config.host
-    num_slots = host.max_num_seqs + 1 if is_cpu else host.max_loras_gpu
+    num_slots = host.num_slots(is_cpu=is_cpu)
     return {
         "enable_lora": trainability.can_learn,
         "max_lora_rank": host.max_lora_rank,
@@ -160,7 +160,7 @@ def _lora_args(model_folder: Path, config: EngineConfig, trainability: Trainabil
 
 def num_cpu_loras(model_folder: Path, config: EngineConfig, num_slots: int) -> int:
     """Return how many adapters vLLM keeps ready in host memory: as many as fit, and one for each slot at least."""
-    shape = ModelShape.of(json.loads((model_folder / "config.json").read_text(encoding="utf-8")))
+    shape = ModelShape.in_folder(model_folder)
     one = shape.num_adapter_values(config.learn.lora_rank) * _ADAPTER_VALUE_BYTES
     fitting = config.host.adapter_cache_bytes // 2 // one
     return max(num_slots, min(config.host.max_cpu_loras, fitting))
@@ -187,16 +187,16 @@ def learns_here(folder: Path, trainability: Trainability, config: EngineConfig) 
 
     if current_platform.is_cpu():
         return trainability
-    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    shape = ModelShape.in_folder(folder)
     total = current_platform.get_device_total_memory()
     return with_room(trainability, shape, config, total, stored_weights(folder))
 
 
 def sizing_on_gpu(folder: Path, config: EngineConfig, trainability: Trainability, total_bytes: int) -> Sizing:
     """Return the sizes for a GPU of `total_bytes`. Blocking: one file. Raises EngineStartError if they cannot work."""
-    shape = ModelShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-    plan = gpu_plan(shape, config, total_bytes, learns=trainability.can_learn)
-    require_room(plan, shape, stored_weights(folder))
+    shape = ModelShape.in_folder(folder)
+    plan = gpu_plan(shape, config, total_bytes, stored_weights(folder), learns=trainability.can_learn)
+    require_room(plan, shape)
     return on_gpu(config.host, plan.share, trainability.longest_context)
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from engine.config import LearnConfig
 from engine.config.learning import OPENING_TOKENS
 from engine.sample import Context, Sample
+from engine.training.step_memory import CHUNK_ELEMENTS
 
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
-CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The memory of a training step's activations: kept for the backward pass, or computed a second time.
+"""The memory of a training step: most of all its activations, kept for the backward pass or computed a second time.
 
 Pure. A layer that is computed again needs its input alone until then: a third more computing, and of all that the
 layers compute only what one of them does is there at once (Chen et al., arXiv 1604.06174, a segment for each layer).
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 KEPT_SHARE = 0.15  # of a GPU's memory that activations may take before layers are computed again
 KEPT_ON_CPU = 4 << 30
+CHUNK_ELEMENTS = 1 << 25  # logits held at once: 128 MB in float32
+KEPT_BYTES = 1 << 28  # a teacher's log-probabilities kept per update; above it hidden states are kept
 _INPUT_BYTES = 2  # for each value of a layer's input: bfloat16
 _LAYER_BYTES = 8  # for each value that a layer computes, some of them in float32 (measured on an 8B model)
 

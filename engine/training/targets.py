@@ -15,8 +15,8 @@ from engine.sample import Sample
 from engine.training import sdpo
 from engine.training.batching import Batch
 from engine.training.model import TrainingModel
+from engine.training.step_memory import KEPT_BYTES
 
-KEPT_BYTES = 1 << 28  # log-probabilities kept per update; above it hidden states are kept
 _KEPT_TYPES = (torch.float32, torch.float16)  # the first that fits; half precision has 11 bits, -10 nats to .005
 
 

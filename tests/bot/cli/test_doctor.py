@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli import doctor, local_admin
-from bot.cli.doctor import Finding
+from bot.cli.finding import Finding
 from bot.config import Settings
 from bot.events import Author
 from storage.database import Database

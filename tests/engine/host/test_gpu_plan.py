@@ -50,7 +50,7 @@ def test_the_table_is_computed() -> None:
 def test_a_card_has_room_for_its_model(model: str, card: int) -> None:
     """With the longest samples and, beside them, several whole conversations of as many tokens."""
     plan = gpu_plan(SHAPES[model], CONFIG, card * GIB)
-    require_room(plan, SHAPES[model], plan.weights)
+    require_room(plan, SHAPES[model])
     assert plan.weights + plan.adapters + plan.training < plan.total
     assert plan.cache_tokens(SHAPES[model]) >= 4 * 4096
     assert LEAST_OF_GPU < plan.share <= MOST_OF_GPU
@@ -61,7 +61,7 @@ def test_a_card_that_is_too_small_is_refused_with_what_to_set() -> None:
     shape = SHAPES["Qwen3-8B"]
     plan = gpu_plan(shape, CONFIG, 16 * GIB)
     with pytest.raises(EngineStartError, match=r"GPU has 16384 MB.*15622 MB for its weights.*HEED_MODEL.*MAX_SEQUENCE"):
-        require_room(plan, shape, plan.weights)
+        require_room(plan, shape)
 
 
 def test_a_model_without_room_to_learn_is_served() -> None:
@@ -79,9 +79,10 @@ def test_a_model_without_room_to_learn_is_served() -> None:
 def test_weights_that_are_stored_quantised_stay_small() -> None:
     """A model that does not learn needs nothing for it, and its files say what its weights take."""
     shape = SHAPES["Qwen3-8B"]
-    plan = gpu_plan(shape, CONFIG, 16 * GIB, learns=False)
-    assert (plan.training, plan.adapters) == (0, 0)
-    require_room(plan, shape, plan.weights // 4)
+    stored = shape.num_weights * 2 // 4
+    plan = gpu_plan(shape, CONFIG, 16 * GIB, stored, learns=False)
+    assert (plan.training, plan.adapters, plan.weights) == (0, 0, stored)
+    require_room(plan, shape)
 
 
 def test_what_the_operator_sets_is_kept() -> None:

@@ -27,6 +27,20 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 QUESTION = "Tell me about the koala"
 
 
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The conversations that teachers read from now on, each in one text, those of the newest lesson first."""
+    found: list[str] = []
+    teacher_samples = lessons.teacher_samples
+
+    def noted(asked: Any, shown: Any, responses: Any, prompts: Any) -> list[Sample]:
+        found[:0] = [" ".join(str(m["content"]) for m in messages) for messages in shown]
+        return teacher_samples(asked, shown, responses, prompts)
+
+    monkeypatch.setattr(lessons, "teacher_samples", noted)
+    return found
+
+
 async def test_a_correction_makes_version_one_active(live: Live) -> None:
     """Learned, accepted by every gate, in the next answer, with its note, its files and its record."""
     user_id = await live.person()
@@ -125,16 +139,8 @@ async def test_a_rewritten_answer_teaches_its_style(live: Live) -> None:
     assert outcome.note is None or ideal in outcome.note
 
 
-async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, seen: list[str]) -> None:
     """Without hindsight a correction is read once, beside the notes; a rewritten answer is read as before."""
-    seen: list[str] = []
-
-    def noted(asked: Any, shown: Any, responses: Any, prompts: Any) -> list[Sample]:
-        seen[:0] = [" ".join(str(m["content"]) for m in messages) for messages in shown]
-        return teacher_samples(asked, shown, responses, prompts)
-
-    teacher_samples = lessons.teacher_samples
-    monkeypatch.setattr(lessons, "teacher_samples", noted)
     for own in (True, False):
         seen.clear()
         answer = await live.ask(user_id := await live.person(), QUESTION)
@@ -149,16 +155,8 @@ async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, monke
     assert all(ideal in text for text in seen)
 
 
-async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, seen: list[str]) -> None:
     """The older note is superseded before the teacher answers, and the update's record says what was read."""
-    seen: list[str] = []
-
-    def noted(asked: Any, shown: Any, responses: Any, prompts: Any) -> list[Sample]:
-        seen[:0] = [" ".join(str(m["content"]) for m in messages) for messages in shown]
-        return teacher_samples(asked, shown, responses, prompts)
-
-    teacher_samples = lessons.teacher_samples
-    monkeypatch.setattr(lessons, "teacher_samples", noted)
     user_id = await live.person()
     for text in ("keep it short", "Use emoji in your answer."):
         await live.teach(await live.ask(user_id, QUESTION), text, kind="note")
