@@ -129,6 +129,7 @@ class LearnOutcome:
     is_calibrated: bool = True  # False: the model's rates and gates are only estimated
     reading: str = ""  # what it was taken for (`storage.kinds.Meaning`); empty if it was not read
     is_unsure: bool = False  # so the person is asked: "Just this answer" or "From now on"
+    replaced: list[str] = field(default_factory=list)  # the notes whose place the one it made has taken
 
 
 @dataclass(frozen=True)

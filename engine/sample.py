@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from engine.config import LearnConfig, Teacher
 
-Context = Literal["student", "teacher", "behaviour"]
+Context = Literal["student", "teacher", "plain", "behaviour"]
 Kind = Literal["correction", "counterfactual", "opening", "anchor", "earlier", "gold"]
 _RECORD_ORDER = (  # of the fields in kept batches
     "kind", "student_ids", "teacher_ids", "response_ids", "behaviour_logprobs", "behaviour_ids",
-    "weight", "temperature", "teacher", "is_cut",
+    "weight", "temperature", "teacher", "is_cut", "plain_ids",
 )  # fmt: skip
 
 
@@ -25,7 +25,8 @@ class Sample:
     `is_cut`, its last token ends it, as its teacher would not have (`engine.training.forced_ends`).
 
     `behaviour_ids` is the prompt it was sampled with (None: the student's), `temperature` what it was sampled at; vLLM
-    reports greedy tokens (temperature 0) with the log-probabilities of temperature 1.
+    reports greedy tokens (temperature 0) with the log-probabilities of temperature 1. `plain_ids` is the prompt that a
+    guided teacher is compared with (None: the student's).
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Sample:
     temperature: float = 1.0
     teacher: Teacher | None = None
     is_cut: bool = False
+    plain_ids: list[int] | None = None
 
     def check(self) -> None:
         """Raise ValueError for a sample without prompt or response, with unequal lengths or a negative weight."""
@@ -88,9 +90,8 @@ class Sample:
 
     def prompt(self, context: Context) -> list[int]:
         """Return the prompt of one of the contexts."""
-        if context == "teacher":
-            return self.teacher_ids
-        return self.student_ids if context == "student" else (self.behaviour_ids or self.student_ids)
+        own = {"teacher": self.teacher_ids, "plain": self.plain_ids, "behaviour": self.behaviour_ids}
+        return own.get(context) or self.student_ids
 
     def teacher_mode(self, learn: LearnConfig) -> Teacher:
         """Return the sample's own teacher, else the configured one if it is taught, else the plain base."""
@@ -103,7 +104,7 @@ class Sample:
     @property
     def num_tokens(self) -> int:
         """Tokens of the longest of its contexts with the response."""
-        return max(self.length(context) for context in ("student", "teacher", "behaviour"))
+        return max(self.length(context) for context in ("student", "teacher", "plain", "behaviour"))
 
 
 @dataclass(frozen=True)

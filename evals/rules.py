@@ -19,7 +19,7 @@ OPEN_GATES: dict[str, float] = {
 }  # fmt: skip
 ALONE = {  # one sample, nothing held still, and the whole parent: what the other systems have in common
     "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "parent_rate": 1.0, "parent_share": 1.0,
-    "schedule": "constant", "min_divergence": 0.0,
+    "replacing_share": 1.0, "schedule": "constant", "min_divergence": 0.0,
     # and nothing that a model's calibration would add
     "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True,
     "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,

@@ -1,6 +1,6 @@
 """Everything that slash commands say, in one place: sentences, labels and the few words that depend on a number."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.core import held_wishes, standing_notes
 from engine.requests import ConsolidationOutcome, LearnOutcome, LessonProgress, UndoResult
@@ -139,7 +139,8 @@ def _learned(outcome: LearnOutcome, ask: str) -> str:
     match outcome.status:
         case "learned":
             model = "" if outcome.is_calibrated else UNCALIBRATED
-            return f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s{model}."
+            line = f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s{model}."
+            return f"{line} {takes_the_place_of(outcome.replaced)}".rstrip()
         case "queued":
             return sentence(outcome.reason) or QUEUED
         case "rejected":
@@ -147,6 +148,12 @@ def _learned(outcome: LearnOutcome, ask: str) -> str:
         case "cancelled":
             return CANCELLED
     return ask or sentence(outcome.reason) or NOTED
+
+
+def takes_the_place_of(wishes: Sequence[str]) -> str:
+    """Name the notes that a newer one has replaced; empty for none."""
+    named = " and ".join(f'"{wish.rstrip(".")}"' for wish in wishes)
+    return f"It takes the place of {named}." if named else ""
 
 
 def learning(progress: LessonProgress) -> str:

@@ -19,6 +19,14 @@ def add(s: Session, note: Note) -> Note:
     return added
 
 
+def replaced_by(s: Session, note: Note) -> list[Note]:
+    """Return the superseded wishes whose place a live wish has taken, and no live one before it had."""
+    older = [wish for wish in _wishes(s, note.user_id) if wish.id != note.id]
+    gone = notes.in_state(s, note.user_id, NoteState.SUPERSEDED) if _is_wish(s, note) else []
+    taken = [wish for wish in gone if replaces(note.text, wish.text)]
+    return [wish for wish in taken if not any(replaces(other.text, wish.text) for other in older)]
+
+
 def bring_back(s: Session, user_id: str) -> None:
     """Return every superseded note to the prompt, but for those that a live one still replaces."""
     for note in notes.in_state(s, user_id, NoteState.SUPERSEDED):
@@ -28,10 +36,14 @@ def bring_back(s: Session, user_id: str) -> None:
 
 def settle(s: Session, user_id: str) -> None:
     """Supersede every wish that a newer live one replaces."""
-    wishes = [note for note in notes.live(s, user_id) if _is_wish(s, note)]
+    wishes = _wishes(s, user_id)
     for place, older in enumerate(wishes):
         if any(replaces(newer.text, older.text) for newer in wishes[place + 1 :]):
             notes.set_state(s, older.id, NoteState.SUPERSEDED)
+
+
+def _wishes(s: Session, user_id: str) -> list[Note]:
+    return [note for note in notes.live(s, user_id) if _is_wish(s, note)]
 
 
 def _is_wish(s: Session, note: Note) -> bool:

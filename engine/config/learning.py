@@ -37,6 +37,9 @@ class LearnConfig:
     learning_rate: float = 1e-2  # AdamW on a fresh adapter of a pocket-sized model (docs/LOG.md)
     parent_rate: float = 0.33  # times learning_rate if an update goes on from a parent (docs/LOG.md)
     parent_share: float = 0.75  # of its parent's B that an update goes on from: its damage fades, too
+    replacing_share: float = (
+        0.75  # the same where a wish takes the place of an older one (`engine.adapters.superseding`)
+    )
     schedule: Schedule = "linear"  # of the learning rate, to zero: Adam keeps moving on a gradient of mere noise
     adam_betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
@@ -108,6 +111,7 @@ class LearnConfig:
         require_range("learn.ema_rate", self.ema_rate, 0, 1)
         require_range("learn.parent_rate", self.parent_rate, 0, 1)
         require_range("learn.parent_share", self.parent_share, 0, 1)
+        require_range("learn.replacing_share", self.replacing_share, 0, 1)
         require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
         require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)

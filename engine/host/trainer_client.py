@@ -134,7 +134,7 @@ class TrainerClient:
     async def first_tokens(
         self, prompts: Sequence[tuple[list[int], list[int]]], learn: LearnConfig, at_once: int = 8
     ) -> list[int]:
-        """Return the first token of the guided teacher's answer to each pair of prompts, its own and the student's.
+        """Return the first token of the guided teacher's answer to each pair of prompts, its own and the plain one.
 
         In calls of `at_once` pairs: decoding goes on in between.
         """

@@ -54,6 +54,7 @@ class _Update(PhaseTimer):
     notes: list[str]  # that the teacher sees besides the new feedback
     facts: list[Note]  # that the weights hold
     note: Note | None = None  # that the feedback became
+    replaced: list[str] = field(default_factory=list)  # the notes whose place it has taken
     recent: list[Completion] = field(default_factory=list)  # answers to the person
     intent: Intent = field(default_factory=lambda: Intent(Meaning.WISH, was_read=False))
     is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
@@ -81,6 +82,7 @@ class _Update(PhaseTimer):
             adapter_version=version,
             note=self.note.text if self.note else None,
             note_id=self.note.id if self.note else None,
+            replaced=self.replaced,
             reason=reason,
             steps=self.trained.steps,
             divergence_before=finite_or_none(self.trained.divergence_before),
@@ -258,8 +260,14 @@ class Learner:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
-        if update.note is not None:
-            return
+        """Store the lesson's note. The update goes on from less of its parent if that takes the place of a wish."""
+        note = update.note or await self._add_note(lesson, update)
+        replaced = await self._database.read(lambda s: superseding.replaced_by(s, note))
+        update.replaced = [wish.text for wish in replaced]
+        if replaced:
+            update.learn = replace(update.learn, parent_share=update.learn.replacing_share)
+
+    async def _add_note(self, lesson: Lesson, update: _Update) -> Note:
         note = Note(
             user_id=lesson.user_id,
             feedback_id=lesson.feedback_id,
@@ -274,8 +282,9 @@ class Learner:
             updates.finish(s, update.run.id, notes=left)
             return added, left
 
-        update.note, update.notes = await self._database.write(take)
-        update.run.notes = update.notes
+        added, update.notes = await self._database.write(take)
+        update.note, update.run.notes = added, update.notes
+        return added
 
     # -- the end of every update ---------------------------------------------------------------------------------------
 

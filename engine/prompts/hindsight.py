@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from engine.requests import ChatMessage
 
+_NOTHING_ASKED = "Answer the question."
 _NOTES_HEADER = "Notes about this person (the newest is last and wins):"
 
 _FEEDBACK_WORDINGS = {
@@ -99,3 +100,8 @@ def with_hindsight(messages: Sequence[ChatMessage], hindsight: Hindsight) -> lis
 def teacher_messages(messages: Sequence[ChatMessage], notes: Sequence[str], hindsight: Hindsight) -> list[ChatMessage]:
     """Return the teacher's conversation: the student's with the standing notes and the hindsight."""
     return with_notes(with_hindsight(messages, hindsight), notes)
+
+
+def plain_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the conversation with a note that asks for nothing."""
+    return with_notes(messages, [_NOTHING_ASKED])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.form import form_of
-from engine.prompts.hindsight import Hindsight, solution_note, teacher_messages
+from engine.prompts.hindsight import Hindsight, plain_messages, solution_note, teacher_messages
 from engine.prompts.wish_forms import instruction_of
 from engine.requests import ChatMessage
 from engine.sample import Kind, Sample
@@ -134,7 +134,8 @@ def moves(
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
     """Return one answer: the student sees the conversation, the teacher also the notes and the hindsight."""
-    views = Views(rollout.messages, teacher_messages(rollout.messages, notes, hindsight))
+    seen = teacher_messages(rollout.messages, notes, hindsight)
+    views = Views(rollout.messages, seen, plain_messages(rollout.messages))
     return pairs.with_behaviour(pairs.pair(kind, rollout, views, prompts), rollout, prompts)
 
 
@@ -142,7 +143,8 @@ def teacher_sample(
     asked: Sequence[ChatMessage], seen: Sequence[ChatMessage], response_ids: list[int], prompts: PromptBuilder
 ) -> Sample:
     """Return an answer of the teacher, without importance weight: off-policy on purpose (GKD, arXiv 2306.13649)."""
-    return pairs.pair("counterfactual", Rollout(list(asked), [], response_ids, []), Views(asked, seen), prompts)
+    views = Views(asked, seen, plain_messages(asked))
+    return pairs.pair("counterfactual", Rollout(list(asked), [], response_ids, []), views, prompts)
 
 
 def teacher_samples(

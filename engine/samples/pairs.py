@@ -21,24 +21,30 @@ Messages = Sequence[ChatMessage]
 
 @dataclass(frozen=True)
 class Views:
-    """One conversation as the student sees it, and as the teacher does."""
+    """One conversation as the student sees it, and as the teacher does.
+
+    `plain`: with notes that ask for nothing, for a teacher that is guided away from it (`engine.training.sdpo.guided`).
+    """
 
     student: Messages
     teacher: Messages
+    plain: Messages | None = None
 
 
 def pair(kind: Kind, rollout: Rollout, views: Views, prompts: PromptBuilder) -> Sample:
     """Return an answer behind two views; without a response if nothing fits."""
     limit, answer = prompts.max_training_tokens, rollout.response_token_ids
-    found = prompts.training_prompts([views.student, views.teacher], min(len(answer), limit // 2), rollout.tools)
+    shown = [view for view in (views.student, views.teacher, views.plain) if view is not None]
+    found = prompts.training_prompts(shown, min(len(answer), limit // 2), rollout.tools)
     if not found:
         return Sample(kind, [], [], [])
     count = _num_thoughts(rollout, found[0], prompts)
     own_tail = rollout.prompt_token_ids[-_TAIL:]
     is_alike = own_tail in ([], found[0][-_TAIL:])  # thoughts stand where they stood, or nowhere
     thoughts = answer[:count][-(limit // 4) :] if is_alike else []
-    student, teacher = ([*prompt, *thoughts] for prompt in found)
-    return Sample(kind, student, teacher, answer[count:][: limit - max(len(student), len(teacher))])
+    student, teacher, *plain = ([*prompt, *thoughts] for prompt in found)
+    read = answer[count:][: limit - max(map(len, (student, teacher, *plain)))]
+    return Sample(kind, student, teacher, read, plain_ids=next(iter(plain), None))
 
 
 def with_behaviour(sample: Sample, rollout: Rollout, prompts: PromptBuilder) -> Sample:

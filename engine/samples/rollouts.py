@@ -22,6 +22,7 @@ from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import plain_messages
 from engine.requests import GIVEN, TOOLS, ChatMessage, Sampling, Tool
 from storage.tables import Completion
 
@@ -242,7 +243,8 @@ class RolloutStore:
 
         Where that would be the answer's end, or a conversation is too long to be read, there are none.
         """
-        views = [self._prompts.training_prompts([*pair], longest) for pair in zip(seen, asked, strict=True)]
+        shown = zip(seen, map(plain_messages, asked), strict=True)
+        views = [self._prompts.training_prompts([*pair], longest) for pair in shown]
         fitting = {place: (view[0], view[1]) for place, view in enumerate(views) if view}
         tokens = await self._trainer.first_tokens([*fitting.values()], learn)
         first = dict(zip(fitting, tokens, strict=True))

@@ -5,17 +5,17 @@ before it, so the last prompt token's row belongs to the response and the last r
 padding is on the right, where a causal model cannot see it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
-from engine.config.learning import OPENING_TOKENS
 from engine.sample import Context, Sample
 from engine.training.step_memory import CHUNK_ELEMENTS
 
+Samples = Sequence[Sample] | Mapping[int, Sample]  # by their numbers
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
 
 
@@ -30,11 +30,15 @@ class Batch:
     owners_N: Tensor  # the sample each position belongs to
 
     @property
-    def is_end_N(self) -> Tensor:
-        """True where an answer is decided: at its first OPENING_TOKENS positions and at its last one."""
-        lengths = torch.unique_consecutive(self.owners_N, return_counts=True)[1].tolist()
-        is_end = [t < OPENING_TOKENS or t == length - 1 for length in lengths for t in range(length)]
-        return torch.tensor(is_end, device=self.owners_N.device)
+    def lengths(self) -> list[int]:
+        """The number of positions of each sample."""
+        return [int(n) for n in torch.unique_consecutive(self.owners_N, return_counts=True)[1]]
+
+    @property
+    def is_last_N(self) -> Tensor:
+        """True at the last position of each sample."""
+        is_last = [t == length - 1 for length in self.lengths for t in range(length)]
+        return torch.tensor(is_last, device=self.owners_N.device)
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
@@ -49,7 +53,7 @@ def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
 
 
 def plan_batches(
-    samples: Sequence[Sample], indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
+    samples: Samples, indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
 ) -> list[Batch]:
     """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits."""
     lengths = {i: _padded(samples[i].length(context)) for i in indices}
@@ -75,7 +79,7 @@ def _padded(length: int) -> int:
     return -(-length // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
 
 
-def _make_batch(samples: Sequence[Sample], group: list[int], context: Context, device: torch.device) -> Batch:
+def _make_batch(samples: Samples, group: list[int], context: Context, device: torch.device) -> Batch:
     sequences = [samples[i].prompt(context) + samples[i].response_ids for i in group]
     width = _padded(max(map(len, sequences)))
     rows: list[int] = []

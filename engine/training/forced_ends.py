@@ -27,8 +27,7 @@ class ForcedEnds:
         """Return the teacher's log-probabilities of a chunk of positions, sure at the ends put there. In place."""
         if self._cut.intersection(batch.samples):
             owners_N = batch.owners_N
-            is_last_N = torch.cat([owners_N[1:] != owners_N[:-1], owners_N.new_ones(1, dtype=torch.bool)])
-            is_end_N = is_last_N & torch.isin(owners_N, torch.tensor([*self._cut], device=owners_N.device))
+            is_end_N = batch.is_last_N & torch.isin(owners_N, torch.tensor([*self._cut], device=owners_N.device))
             (ends,) = is_end_N[chunk].nonzero(as_tuple=True)
             teacher_NV[ends] = math.log(_DOUBT / max(1, teacher_NV.shape[-1] - 1))
             teacher_NV[ends, batch.token_ids_N[chunk][ends]] = math.log1p(-_DOUBT)

@@ -31,10 +31,10 @@ class Openings:
     def first_tokens(
         self, prompts: Sequence[tuple[list[int], list[int]]], scale: float, temperature: float, seed: int
     ) -> list[int]:
-        """Return the first token of an answer to each pair of prompts, the teacher's and the student's.
+        """Return the first token of an answer to each pair of prompts, the teacher's and the plain one.
 
         It is drawn at `temperature` (0: the likeliest) from the base model under the teacher's prompt, guided by
-        `scale` away from the base model under the student's.
+        `scale` away from the base model under the plain one (`engine.sample.Sample.plain_ids`).
         """
         sides = zip(*prompts, strict=True)
         teacher_NV, base_NV = (self._logprobs([tuple(prompt) for prompt in side]) for side in sides)

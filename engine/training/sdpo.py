@@ -154,7 +154,7 @@ def guided(teacher_logprobs_NV: Tensor, base_logprobs_NV: Tensor, scale: float) 
     """Return log softmax(log p0 + s (log q - log p0)), axes [N, V], detached; s = 1 is the teacher itself.
 
     Classifier-free guidance (arXiv 2306.17806, equation 7): the teacher q goes on in the direction in which the lesson
-    has moved it away from the base model p0, which has not seen it.
+    has moved it away from the base model p0, which has not seen it or has seen a note that asks for nothing.
     """
     return torch.lerp(base_logprobs_NV.detach(), teacher_logprobs_NV.detach(), scale).log_softmax(-1)
 

@@ -42,15 +42,25 @@ class Targets:
         else:
             self._put(batch, hidden_NH.detach().repeat(1, 2 if self._is_guided else 1))
 
-    def guide(self, batch: Batch, base_NH: Tensor) -> None:
-        """Guide the ends of these samples' answers away from the base model, given by its hidden states."""
-        kept, is_end_N1 = self.rows(batch.samples), batch.is_end_N.unsqueeze(-1)
+    def guide_openings(self, batch: Batch, base_NH: Tensor) -> None:
+        """Guide the first positions of these samples, as many as the batch has, away from these hidden states."""
+        lengths = batch.lengths
+        known = [self._values[i] for i in batch.samples]
+        guided = self._guided(torch.cat([rows[:n] for rows, n in zip(known, lengths, strict=True)]), base_NH)
+        for i, rows, first in zip(batch.samples, known, guided.split(lengths), strict=True):
+            self._values[i] = torch.cat([first, rows[len(first) :]])
+
+    def guide_last(self, batch: Batch, base_NH: Tensor) -> None:
+        """Guide the last position of each of these samples away from the base model, given by its hidden states."""
+        kept = self.rows(batch.samples)
+        guided = torch.where(batch.is_last_N.unsqueeze(-1), self._guided(kept, base_NH), kept)
+        for i, rows in zip(batch.samples, guided.split(batch.lengths), strict=True):
+            self._values[i] = rows
+
+    def _guided(self, kept: Tensor, base_NH: Tensor) -> Tensor:
         if self._is_hidden:
-            teacher = kept.chunk(2, -1)[0]
-            self._put(batch, torch.cat([teacher, torch.where(is_end_N1, base_NH.detach(), teacher)], dim=-1))
-        else:
-            guided = sdpo.guided(kept.float(), self._project(base_NH), self._scale)
-            self._put(batch, torch.where(is_end_N1, guided, kept))
+            return torch.cat([kept.chunk(2, -1)[0], base_NH.detach()], dim=-1)
+        return sdpo.guided(kept.float(), self._project(base_NH), self._scale).to(self._type)
 
     def put_logits(self, batch: Batch, logits_NV: Tensor) -> None:
         """Store the distributions of these logits. Only with `must_be_logprobs`."""

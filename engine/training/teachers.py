@@ -6,11 +6,13 @@ before every step about its samples. Invariant: nothing from here carries a grad
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from engine.config import LearnConfig
+from engine.config.learning import OPENING_TOKENS
 from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.batching import Batch, plan_batches
@@ -100,13 +102,21 @@ class Teachers:
             yield
 
     def _guide(self) -> Iterator[None]:
-        """Guide the base teacher, at both ends of what is taught, by the base model without notes and feedback."""
+        """Guide the base teacher where what is taught is decided: how it begins, and whether it ends.
+
+        At the end it is led away from the base model without notes and feedback, at the beginning from the one with a
+        note that asks for nothing: a note's frame alone makes a small model begin otherwise.
+        """
         is_guided = self._learn.guidance_scale != 1
         taught = [i for i in self._taught_by("base") if is_guided and self._samples[i].is_taught]
         for batch in self._plan(taught, "student"):
             hidden = self._hidden(batch, None)
-            self._targets["teacher"].guide(batch, hidden)
+            self._targets["teacher"].guide_last(batch, hidden)
             self._base_states |= _by_sample(batch, hidden)
+            yield
+        begun = {i: _begun(self._samples[i]) for i in taught if len(self._samples[i].response_ids) > 1}
+        for batch in plan_batches(begun, begun, "plain", self._learn.micro_batch_tokens, self._model.device):
+            self._targets["teacher"].guide_openings(batch, self._hidden(batch, None))
             yield
 
     def _ask_external(self) -> Iterator[None]:
@@ -144,3 +154,8 @@ class Teachers:
 
 def _by_sample(batch: Batch, values_NH: Tensor) -> dict[int, Tensor]:
     return {i: values_NH[batch.owners_N == i] for i in batch.samples}
+
+
+def _begun(sample: Sample) -> Sample:
+    """Return a sample with the beginning of its answer alone, never with its last token."""
+    return replace(sample, response_ids=sample.response_ids[:-1][:OPENING_TOKENS])

@@ -1,5 +1,7 @@
 """engine.sample: the records that cross into the worker."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.config import LearnConfig
@@ -62,6 +64,14 @@ def test_each_kind_has_its_part(kind: str, is_taught: bool, is_held_out: bool, t
     one = sample(kind)
     assert (one.is_taught, one.is_held_out) == (is_taught, is_held_out)
     assert one.teacher_mode(LearnConfig(teacher="ema")) == teacher
+
+
+def test_a_teacher_is_guided_away_from_the_students_prompt_where_there_is_no_plain_one() -> None:
+    """And from the plain one where there is, which counts among the tokens read."""
+    one = Sample("correction", [1], [1, 2], [3])
+    noted = replace(one, plain_ids=[1, 2, 9])
+    assert (one.prompt("plain"), noted.prompt("plain")) == ([1], [1, 2, 9])
+    assert (one.num_tokens, noted.num_tokens) == (3, 4)
 
 
 def test_what_crosses_comes_back() -> None:

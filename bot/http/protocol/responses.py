@@ -104,6 +104,7 @@ class RetryResponse(JsonResponse):
 class LessonResponse(JsonResponse):
     """The result of a piece of feedback. `ask` is a question for the person, after a thumb down without a reason.
 
+    `replaced` are the notes whose place this one has taken.
     `reading` is what heed took it for: wish, remark, fact, thanks or nothing; with `is_unsure` the person is asked.
     `uncalibrated`: the model's rates and gates are only estimated (`heed calibrate`).
     `url` says, while the lesson is queued, where to ask what became of it.
@@ -114,6 +115,7 @@ class LessonResponse(JsonResponse):
     adapter_version: int
     note: NotRequired[str]
     note_id: NotRequired[str]
+    replaced: NotRequired[list[str]]
     reason: NotRequired[str]
     ask: NotRequired[str]
     taken_back: NotRequired[bool]

@@ -18,6 +18,7 @@ def lesson(result: LessonResult) -> responses.LessonResponse:
     optional = {
         "note": outcome.note,
         "note_id": outcome.note_id,
+        "replaced": outcome.replaced,
         "reason": outcome.reason,
         "ask": result.ask,
         "taken_back": result.is_taken_back,

@@ -575,6 +575,11 @@ class Terminal:
             "Learned: v3 in 0.0 s (uncalibrated model). "
             "Only this answer, or from now on? /justthis or /fromnowon says so.",
         ),
+        (
+            {"status": "learned", "adapter_version": 3, "replaced": ["Answer in Spanish."], "is_unsure": True},
+            'Learned: v3 in 0.0 s. It takes the place of "Answer in Spanish". '
+            "Only this answer, or from now on? /justthis or /fromnowon says so.",
+        ),
         ({"status": "rejected", "reason": "it got worse"}, "Not learned. It got worse."),
         ({"status": "rejected"}, "Not learned. The new version did worse and was dropped."),
         ({"status": "kept", "ask": "Why?"}, "Why?"),

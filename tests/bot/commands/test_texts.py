@@ -35,6 +35,13 @@ def test_a_lesson_on_an_uncalibrated_model_says_so() -> None:
     assert texts.learned(replace(outcome, is_calibrated=False)) == "Learned: v2 in 1.2 s (uncalibrated model)."
 
 
+def test_a_lesson_says_which_wishes_it_has_replaced() -> None:
+    """By their words, as /notes lists them."""
+    outcome = LearnOutcome("f", "learned", 2, duration_ms=1234, replaced=["Answer in Spanish."])
+    assert texts.learned(outcome) == 'Learned: v2 in 1.2 s. It takes the place of "Answer in Spanish".'
+    assert texts.takes_the_place_of(["keep it short", "one line"]).endswith('of "keep it short" and "one line".')
+
+
 def test_every_constant_is_a_sentence() -> None:
     """Each fixed text begins with a capital (or heed's name, or a command) and ends with a full stop or an example."""
     fixed = {name: text for name, text in vars(texts).items() if name.isupper() and isinstance(text, str)}

@@ -1,5 +1,7 @@
 """engine.adapters.superseding: of two wishes that no answer can follow together the newer holds."""
 
+from collections.abc import Callable
+
 import pytest
 
 from engine.adapters import superseding, undo
@@ -66,3 +68,19 @@ async def test_other_people_keep_theirs(database: Database, ana: str) -> None:
     await database.write(lambda s: noted(s, ana, "in Spanish please"))
     await database.write(lambda s: noted(s, ben, "in English please"))
     assert await live(database, ana) == ["in Spanish please"]
+
+
+async def test_the_wishes_whose_place_one_has_taken(database: Database, ana: str) -> None:
+    """Not what an earlier wish that still holds had replaced, and nothing by a fact."""
+
+    def told(text: str, reading: str = Meaning.WISH) -> Callable[[Session], list[str]]:
+        return lambda s: [old.text for old in superseding.replaced_by(s, noted(s, ana, text, reading))]
+
+    assert await database.write(told("too long")) == []
+    assert await database.write(told("in Spanish please")) == []
+    assert await database.write(told("in English please")) == ["in Spanish please"]
+    assert await database.write(told("speak English with me again")) == []
+    assert await database.write(told("I teach German", Meaning.FACT)) == []
+    assert await database.write(told("auf Deutsch bitte")) == [
+        "in Spanish please", "in English please", "speak English with me again",
+    ]  # fmt: skip

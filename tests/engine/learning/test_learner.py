@@ -10,6 +10,7 @@ import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
+from engine.config import LearnConfig
 from engine.errors import ConversationRefused
 from engine.prompts.builder import PromptBuilder
 from engine.sample import Sample
@@ -165,6 +166,28 @@ async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, see
     assert all("keep it short" in text and "Use emoji" not in text for text in seen)
     run = await live.database.read(lambda s: updates.get(s, user_id, outcome.update_id or ""))
     assert run.notes == ["keep it short"]
+
+
+async def test_a_lesson_that_replaces_a_wish_goes_on_from_less_of_its_parent(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says which; every other goes on from as much as ever."""
+    shares: list[float] = []
+    train = live.parts.learner._candidates.train
+
+    async def noted(run_id: str, parent: Any, samples: list[Sample], learn: LearnConfig) -> Any:
+        shares.append(learn.parent_share)
+        return await train(run_id, parent, samples, learn)
+
+    monkeypatch.setattr(live.parts.learner._candidates, "train", noted)
+    user_id = await live.person()
+    replaced: list[list[str]] = []
+    await live.teach(await live.ask(user_id, QUESTION), "Use emoji in your answer.", kind="note")
+    for text in ("Use no emoji.", "Answer very briefly."):
+        outcome = await live.teach(await live.ask(user_id, QUESTION), text, training={"replacing_share": 0.3})
+        replaced.append(outcome.replaced)
+    assert shares == [0.3, 0.75]
+    assert replaced == [["Use emoji in your answer."], []]
 
 
 async def test_a_lesson_shows_how_answers_to_many_topics_begin(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from engine.prompts.hindsight import (
     ChatMessage,
     Hindsight,
     notes_block,
+    plain_messages,
     solution_note,
     teacher_messages,
     with_hindsight,
@@ -114,3 +115,12 @@ def test_feedback_with_braces_stays_as_it_is() -> None:
 def test_a_rewritten_answer_makes_a_note_that_shows_it() -> None:
     """The note of an ideal quotes the answer."""
     assert solution_note("Sure.") == "Write like this: Sure."
+
+
+def test_a_plain_conversation_has_a_note_that_asks_for_nothing() -> None:
+    """In the frame of every other note: what the frame alone moves is the same with both."""
+    asked = [{"role": "user", "content": "what is a koala?"}]
+    (system, question) = plain_messages(asked)
+    (noted, _) = with_notes(asked, ["no emoji"])
+    assert question == asked[0]
+    assert system["content"].replace("Answer the question.", "no emoji") == noted["content"]

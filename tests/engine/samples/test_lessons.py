@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.prompts.builder import PromptBuilder
-from engine.prompts.hindsight import Hindsight
+from engine.prompts.hindsight import Hindsight, plain_messages
 from engine.sample import Sample
 from engine.samples import lessons
 from engine.samples.lessons import Lesson
@@ -193,6 +193,7 @@ def test_a_teachers_own_answer_is_off_policy_on_purpose(prompts: PromptBuilder, 
     sample = lessons.teacher_sample(CHAT, seen, [7, 2], prompts)
     assert sample.student_ids == prompts.prompt_token_ids(CHAT)
     assert "too long" in pocket_tokenizer.decode(sample.teacher_ids)
+    assert sample.plain_ids == prompts.prompt_token_ids(plain_messages(CHAT))
     assert sample.response_ids == [7, 2]
     assert sample.behaviour_logprobs is None
 

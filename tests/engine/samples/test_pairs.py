@@ -1,12 +1,12 @@
 """engine.samples.pairs: the one place where a stored conversation becomes a sample."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from engine.prompts.builder import PromptBuilder
-from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.prompts.hindsight import Hindsight, plain_messages, teacher_messages
 from engine.requests import Sampling
 from engine.samples import pairs
 from engine.samples.pairs import Views
@@ -50,6 +50,16 @@ def test_a_long_conversation_loses_its_oldest_turns_in_both_views(
     assert student.count("number") == teacher.count("number")
     assert 0 < student.count("number") < 60
     assert "number 0" not in student
+
+
+def test_a_plain_view_is_shortened_alike(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """It counts among what training reads, and keeps the turns that the others keep; without one there is none."""
+    both = views(TALK)
+    sample = pairs.pair("correction", rollout(TALK, [4, 5, 2]), replace(both, plain=plain_messages(TALK)), prompts)
+    student, plain = (pocket_tokenizer.decode(sample.prompt(view)) for view in ("student", "plain"))
+    assert sample.num_tokens <= LIMIT
+    assert (student.count("number"), "Answer the question." in plain) == (plain.count("number"), True)
+    assert pairs.pair("correction", rollout(TALK, [4, 5, 2]), both, prompts).plain_ids is None
 
 
 def test_a_single_message_is_cut_from_its_front(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:

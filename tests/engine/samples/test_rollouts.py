@@ -10,6 +10,7 @@ from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import plain_messages
 from engine.samples.rollouts import RolloutStore, own_rollouts, rollout_tokens
 from storage.tables import Completion
 from tests.engine.live import Live
@@ -244,6 +245,21 @@ async def test_a_guided_teachers_answers_begin_as_it_does(live: Live, monkeypatc
     answers = await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, GUIDED, LONGEST)
     assert [answer[0] for answer in answers] == [hello, well]
     assert all(1 < len(answer) <= LONGEST for answer in answers)
+
+
+async def test_how_it_begins_is_guided_away_from_a_plain_note(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trainer gets the teacher's prompts, each with that of a note which asks for nothing."""
+    asked: list[tuple[list[int], list[int]]] = []
+
+    async def first_tokens(prompts: list[tuple[list[int], list[int]]], _learn: LearnConfig) -> list[int]:
+        asked.extend(prompts)
+        return [4] * len(prompts)
+
+    monkeypatch.setattr(live.parts.context.trainer, "first_tokens", first_tokens)
+    await live.parts.context.rollouts.as_taught(ZERO_ADAPTER, ASKED, SEEN, GUIDED, LONGEST)
+    prompts = live.parts.context.prompts
+    plain = [prompts.prompt_token_ids(plain_messages(messages)) for messages in ASKED]
+    assert asked == [*zip(map(prompts.prompt_token_ids, SEEN), plain, strict=True)]
 
 
 async def test_an_answer_does_not_begin_with_its_end(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

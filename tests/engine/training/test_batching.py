@@ -33,12 +33,13 @@ def test_the_end_of_sequence_token_is_a_response_position_like_any_other() -> No
     assert len(batch.rows_N) == 2
 
 
-def test_the_ends_of_an_answer_are_its_opening_and_its_last_token() -> None:
-    """Short answers are nothing but ends; of longer ones four first positions and the last are."""
+def test_every_sample_has_one_last_position() -> None:
+    """Where its answer ends or goes on."""
     samples = [sample(length=length) for length in (1, 3, 7)]
     (batch,) = plan_batches(samples, range(3), "student", 10_000, CPU)
-    ends = [batch.is_end_N[batch.owners_N == i].tolist() for i in range(3)]
-    assert ends == [[True], [True] * 3, [True] * 4 + [False] * 2 + [True]]
+    assert sorted(batch.lengths) == [1, 3, 7]
+    last = [batch.is_last_N[batch.owners_N == i].tolist() for i in range(3)]
+    assert last == [[True], [False] * 2 + [True], [False] * 6 + [True]]
 
 
 def test_padding_is_on_the_right_and_never_a_response_row() -> None:

@@ -1,12 +1,13 @@
 """engine.training.targets: the teacher's distributions, kept per sample."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.config.learning import OPENING_TOKENS
-from engine.training import targets
+from engine.sample import Context
+from engine.training import sdpo, targets
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
 from engine.training.model import load_base
@@ -59,25 +60,30 @@ def test_nothing_kept_carries_a_gradient(model: LeanModel) -> None:
 
 
 @KEPT
-def test_a_guided_teacher_goes_on_from_the_base_model(
+def test_a_guided_teacher_goes_on_from_two_prompts(
     model: LeanModel, monkeypatch: pytest.MonkeyPatch, width: int, error: float
 ) -> None:
-    """Kept in any way, guided samples have log p0 + s (log q - log p0), normalised, at both ends of their answers.
+    """Kept in any way, guided positions have log p0 + s (log q - log p0), normalised (`sdpo.guided`).
 
-    Other samples, and what stands between the ends, stay as the teacher says it.
+    p0 is the model behind the plain prompt where an answer begins, and behind the student's at its last position; what
+    stands between, and other samples, stay as the teacher says it.
     """
-    samples = [sample(seed=i, length=5 + 3 * i) for i in range(3)]
-    seen, plain = (plan_batches(samples, range(3), view, 10_000, model.device)[0] for view in ("teacher", "student"))
-    keep(monkeypatch, model, width, len(seen.rows_N))
-    kept = Targets(model, num_positions=len(seen.rows_N), guidance_scale=1.5)
-    teacher = model.hidden(None, seen)
-    kept.put_hidden(seen, teacher)
-    (guided,) = plan_batches(samples, [2, 0], "student", 10_000, model.device)
-    kept.guide(guided, model.hidden(None, guided))
-    told = model.logits(teacher).log_softmax(-1)
-    base = model.logits(model.hidden(None, plain)).log_softmax(-1)
-    for i in range(3):
-        q, p0 = told[seen.owners_N == i], base[plain.owners_N == i]
-        is_end = torch.tensor([i != 1 and (t < OPENING_TOKENS or t == len(q) - 1) for t in range(len(q))])
-        wanted = torch.where(is_end[:, None], (p0 + 1.5 * (q - p0)).log_softmax(-1), q)
+    samples = [replace(sample(seed=i, length=5 + 3 * i), plain_ids=[7, 8, 9]) for i in range(3)]
+    begun = [replace(one, response_ids=one.response_ids[:3]) for one in samples]
+    views: tuple[Context, ...] = ("teacher", "student", "plain")
+    batches = {view: plan_batches(samples, range(3), view, 10_000, model.device)[0] for view in views}
+    logprobs = {view: model.logits(model.hidden(None, batch)).log_softmax(-1) for view, batch in batches.items()}
+    said = [{view: logprobs[view][batches[view].owners_N == i] for view in views} for i in range(3)]
+    keep(monkeypatch, model, width, len(batches["teacher"].rows_N))
+    kept = Targets(model, num_positions=len(batches["teacher"].rows_N), guidance_scale=1.5)
+    kept.put_hidden(batches["teacher"], model.hidden(None, batches["teacher"]))
+    (ends,) = plan_batches(samples, [2, 0], "student", 10_000, model.device)
+    kept.guide_last(ends, model.hidden(None, ends))
+    (openings,) = plan_batches(begun, [2, 0], "plain", 10_000, model.device)
+    kept.guide_openings(openings, model.hidden(None, openings))
+    for i, told in enumerate(said):
+        wanted = told["teacher"].clone()
+        if i != 1:
+            for place, away in (*((t, "plain") for t in range(3)), (-1, "student")):
+                wanted[place] = sdpo.guided(told["teacher"][place], told[away][place], 1.5)
         assert torch.allclose(kept.logprobs(kept.rows([i])), wanted, atol=max(2 * error, 1e-4))

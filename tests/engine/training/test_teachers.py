@@ -1,5 +1,6 @@
 """engine.training.teachers: who is asked, when, and what is remembered of the base model."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 import torch
 
 from engine.config import LearnConfig
-from engine.sample import Sample
+from engine.config.learning import OPENING_TOKENS
+from engine.sample import Context, Sample
+from engine.training import sdpo
 from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
@@ -51,14 +54,31 @@ def test_the_states_that_a_fresh_student_begins_with_are_known_where_the_base_wa
 
 @pytest.mark.parametrize(
     ("learn", "passes"),
-    [({}, 1), ({"guidance_scale": 1.5}, 2), ({"kl_to_base_weight": 1.0}, 2), ({"teacher": "ema"}, 1)],
+    [({}, 1), ({"guidance_scale": 1.5}, 3), ({"kl_to_base_weight": 1.0}, 2), ({"teacher": "ema"}, 1)],
 )
 def test_nobody_is_asked_for_what_no_loss_needs(model: LeanModel, learn: dict[str, Any], passes: int) -> None:
-    """One pass for the base teacher, one more for guidance or a penalty; the average is asked before each step."""
+    """One pass for the base teacher, two more for guidance, one for a penalty; the average before each step."""
     teachers, number = asked(model, correction_with_company(), **learn)
     assert number == passes
     follows = len(list(teachers.ask_again({0, 1})))
     assert follows == (1 if learn.get("teacher") == "ema" else 0)
+
+
+@pytest.mark.parametrize("length", [1, 2, 9])
+def test_how_an_answer_begins_is_guided_away_from_the_plain_prompt_and_its_end_from_the_students(
+    model: LeanModel, length: int
+) -> None:
+    """Each position is guided once at most: the last one, four first ones, and nothing between."""
+    one = replace(sample(length=length), plain_ids=[7, 8, 9])
+    teachers, _ = asked(model, [one], guidance_scale=1.5)
+    views: tuple[Context, ...] = ("teacher", "student", "plain")
+    batches = [plan_batches([one], [0], view, 4096, model.device)[0] for view in views]
+    with torch.no_grad():
+        said, student, plain = (model.logits(model.hidden(None, batch)).log_softmax(-1) for batch in batches)
+    away = [student if t == length - 1 else plain if t < OPENING_TOKENS else said for t in range(length)]
+    base = torch.stack([rows[t] for t, rows in enumerate(away)])
+    kept = teachers.logprobs("teacher", teachers.rows("teacher", batches[0]), batches[0], slice(None))
+    assert torch.allclose(kept, sdpo.guided(said, base, 1.5), atol=1e-3)
 
 
 def test_an_external_teacher_that_is_not_there_is_refused(model: LeanModel) -> None:

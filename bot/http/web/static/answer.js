@@ -294,7 +294,8 @@ function outcomeLine(given) {
   if (given.state === "undone") return LESSON.undone;
   if (given.status === "learned") {
     const line = LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);
-    return given.uncalibrated ? `${line} ${LESSON.uncalibrated}` : line;
+    const model = given.uncalibrated ? ` ${LESSON.uncalibrated}` : "";
+    return line + model + (given.replaced ? LESSON.replaced(given.replaced) : "");
   }
   if (given.status === "cancelled") return LESSON.cancelled;
   if (given.status === "rejected") return LESSON.notLearned(given.reason || LESSON.didWorse);

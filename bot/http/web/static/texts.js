@@ -71,6 +71,7 @@ export const LESSON = {
   note: (text) => `Note: ${text}`,
   learned: (version, durationMs) => `Learned: ${versionName(version)} in ${seconds(durationMs)}`,
   uncalibrated: "(uncalibrated model)",
+  replaced: (notes) => `. It takes the place of ${notes.map((note) => `“${note.replace(/\.$/, "")}”`).join(" and ")}`,
   notLearned: (reason) => `Not learned. ${reason}`,
   didWorse: "The new version did worse and was dropped.",
   queued: "heed will learn it as soon as possible.",
