@@ -16,7 +16,7 @@ from statistics import fmean
 from bench.config import BenchConfig
 from bench.figures import Row, p95, row
 from bench.people import person
-from bench.windows import TimeWindow, gaps_s, longest_gap_s
+from bench.windows import TimeWindow, gaps_s
 from engine.pocket.style import PREFERENCES
 from evals import cases
 from evals.arms import TaughtPerson
@@ -65,11 +65,9 @@ def gaps_ms(answers: Sequence[Sequence[float]], windows: Sequence[Watched]) -> S
         AFTER: [w.after for w in windows],
         QUIET: [w.quiet for w in windows],
     }
-    found = {kind: [longest_gap_s(answers, window) for window in them] for kind, them in kinds.items()}
-    longest = {kind: [gap * 1e3 for gap in gaps if gap is not None] for kind, gaps in found.items()}
-    every = {
-        ANY + kind: [gap * 1e3 for window in kinds[kind] for gap in gaps_s(answers, window)] for kind in (UPDATE, QUIET)
-    }
+    found = {kind: [gaps_s(answers, window) for window in them] for kind, them in kinds.items()}
+    longest = {kind: [1e3 * max(gaps) for gaps in windows if gaps] for kind, windows in found.items()}
+    every = {ANY + kind: [1e3 * gap for gaps in found[kind] for gap in gaps] for kind in (UPDATE, QUIET)}
     return longest | every
 
 

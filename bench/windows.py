@@ -22,11 +22,6 @@ class TimeWindow:
         return self.end_s - self.start_s
 
 
-def longest_gap_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> float | None:
-    """Return the longest gap that overlaps the window, or None if nothing streamed."""
-    return max(gaps_s(answers, window), default=None)
-
-
 def gaps_s(answers: Iterable[Sequence[float]], window: TimeWindow) -> list[float]:
     """Return all gaps that overlap the window, in seconds."""
     return [

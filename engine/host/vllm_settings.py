@@ -142,7 +142,7 @@ def engine_args(
         gpu_memory_utilization=sizing.gpu_share,
         **ALWAYS,
         **_lora_args(model_folder, config, trainability, is_cpu=is_cpu),
-        **_worker_args(host, owner, log_file, is_cpu=is_cpu),
+        **_worker_args(model_folder, host, owner, log_file, is_cpu=is_cpu),
     )
 
 
@@ -166,13 +166,16 @@ def num_cpu_loras(model_folder: Path, config: EngineConfig, num_slots: int) -> i
     return max(num_slots, min(config.host.max_cpu_loras, fitting))
 
 
-def _worker_args(host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool) -> dict[str, Any]:
+def _worker_args(
+    model_folder: Path, host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool
+) -> dict[str, Any]:
     """Return what makes vLLM's processes heed's own: `engine.worker` runs in them."""
     heed = {
         "owner": [owner.pid, owner.started],
         "watch_interval_s": host.watch_interval_s,
         "log_file": str(log_file),
         "is_cpu": is_cpu,
+        "num_weights": ModelShape.in_folder(model_folder).num_weights,
     }
     return {
         "distributed_executor_backend": f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",

@@ -57,13 +57,19 @@ class TrainingModel(Protocol):
         """Return the base model's states behind some of its layers (1 to `num_layers`), axes [B, L, H] each."""
 
 
+def is_lean(config: Any, dtype: torch.dtype, num_weights: int) -> bool:
+    """Return True for a model of some million weights, trained by `engine.training.lean_model` between decode steps."""
+    from engine.training import lean_model
+
+    return dtype == torch.float32 and lean_model.can_compute(config) and num_weights <= LEAN_PARAMETERS
+
+
 def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:
     """Load the trainer's own copy of the model, in the implementation that suits it. Blocking."""
     from engine.training import lean_model, llama_model
 
     base = load_base(folder, dtype)
-    num_parameters = sum(p.numel() for p in base.parameters())
-    if dtype == torch.float32 and lean_model.can_compute(base.config) and num_parameters <= LEAN_PARAMETERS:
+    if is_lean(base.config, dtype, sum(p.numel() for p in base.parameters())):
         return lean_model.LeanModel(base, base_name)
     if llama_model.can_compute(base.config):
         return llama_model.LlamaModel(base, base_name)

@@ -14,15 +14,22 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from engine.worker.spare_cores import SpareCores
+
 KEPT = 256  # jobs whose results are remembered
 NICENESS = 5  # a third of a core against a thread that decodes on it
 Record = dict[str, Any]
 
 
 class Beside:
-    """The thread, and the work that waits for it, runs, or has ended and was not asked after yet."""
+    """The thread, and the work that waits for it, runs, or has ended and was not asked after yet.
 
-    def __init__(self) -> None:
+    `cores` are those that the work may borrow.
+    """
+
+    def __init__(self, cores: SpareCores) -> None:
+        """Start the thread; it has no work yet."""
+        self.cores = cores
         self._pool = ThreadPoolExecutor(1, "heed-trainer", initializer=_give_way)
         self._numbers = itertools.count(1)
         self._work: OrderedDict[int, Future[Record]] = OrderedDict()

@@ -25,11 +25,10 @@ from safetensors.torch import load as load_safetensors
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.sample import Passage, Sample
-from engine.training import lean_model
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
-from engine.training.model import TrainingModel, load_base, load_training_model
+from engine.training.model import TrainingModel, is_lean, load_base, load_training_model
 from engine.training.openings import Openings
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
@@ -75,8 +74,7 @@ class Trainer:
     lora_manager: Any
     max_rank: int
     teacher: TrainingModel | None = None  # the external one, if there is one
-    spare: SpareCores | None = None  # None: the model is too small to gain by them, or it computes on a GPU
-    beside: Beside | None = None  # the same
+    beside: Beside | None = None  # None: the model is too small to gain by it, or it computes on a GPU
     openings: Openings = field(init=False)
     update_id: str | None = None
     run: TrainingUpdate | None = None
@@ -89,12 +87,7 @@ class Trainer:
 
     def cores(self) -> AbstractContextManager[object]:
         """Return the context to compute in: the worker's own cores, and those that are free."""
-        return self.spare.borrowed() if self.spare is not None else nullcontext()
-
-    def leave_cores(self, *, to_decoding: bool) -> None:
-        """Leave the worker's own cores to decoding, or compute on them, too."""
-        if self.spare is not None:
-            self.spare.is_decoding = to_decoding
+        return self.beside.cores.borrowed() if self.beside is not None else nullcontext()
 
     def advance(self, run: TrainingUpdate, budget_s: float) -> None:
         """Work for about `budget_s`; beside decoding for longer, each piece on the cores that are free then."""
@@ -146,11 +139,6 @@ def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
         TrainingUpdate(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
 
 
-def _is_small(model_config: Any) -> bool:
-    """Return True if nothing is computed beside decoding: a worker that spins takes turns with its other threads."""
-    return bool(model_config.dtype == torch.float32 and lean_model.can_compute(model_config.hf_config))
-
-
 class TrainerExtension:
     """Mixed into vLLM's worker: `self.model_runner` is the worker's. Only `heed_*` names, so that nothing clashes."""
 
@@ -163,7 +151,9 @@ class TrainerExtension:
         if settings["is_cpu"]:
             punica.install()
             kept_memory.install()
-            queue_wait.install(queue_wait.WORKER_SPIN_S if _is_small(vllm_config.model_config) else 0.0)
+            served = vllm_config.model_config
+            takes_turns = is_lean(served.hf_config, served.dtype, settings["num_weights"])
+            queue_wait.install(queue_wait.WORKER_SPIN_S if takes_turns else 0.0)
         return super().__new__(cls)
 
     @property
@@ -209,8 +199,7 @@ class TrainerExtension:
         if isinstance(model, LeanModel):
             warm_up(model, LearnConfig.from_dict(spec["learn"]))
         elif self.heed_settings["is_cpu"]:
-            self.heed_trainer.spare = SpareCores(os.sched_getaffinity(os.getppid()))
-            self.heed_trainer.beside = Beside()
+            self.heed_trainer.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
             kept_memory.give_back()
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
@@ -235,7 +224,7 @@ class TrainerExtension:
         work: Callable[[], Record] = functools.partial(getattr(self, method), *args)
         if trainer.beside is None:
             return work()
-        trainer.leave_cores(to_decoding=is_read)
+        trainer.beside.cores.is_decoding = is_read
         return {"job": trainer.beside.begin(work)}
 
     @_guarded
@@ -244,7 +233,7 @@ class TrainerExtension:
         trainer = self.heed_require()
         if trainer.beside is None:
             raise LookupError("nothing is computed beside decoding here")
-        trainer.leave_cores(to_decoding=is_read)
+        trainer.beside.cores.is_decoding = is_read
         return trainer.beside.result(job) or {"job": job}
 
     @_guarded

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from engine.adapters.store import AdapterStore
 from engine.training import model
@@ -30,6 +31,14 @@ def test_a_large_one_gets_the_forward_of_its_family(tiny_model: Path, monkeypatc
     assert isinstance(load_training_model(tiny_model, "tiny", torch.bfloat16), LlamaModel)
     monkeypatch.setattr(model, "LEAN_PARAMETERS", 1000)
     assert isinstance(load_training_model(tiny_model, "tiny"), LlamaModel)
+
+
+def test_a_worker_can_tell_before_anything_is_loaded(tiny_model: Path) -> None:
+    """By the configuration, the type of numbers and how many there are: the forward that is loaded later."""
+    config = AutoConfig.from_pretrained(tiny_model)
+    assert model.is_lean(config, torch.float32, model.LEAN_PARAMETERS)
+    assert not model.is_lean(config, torch.float32, model.LEAN_PARAMETERS + 1)
+    assert not model.is_lean(config, torch.bfloat16, 1000)
 
 
 def test_every_other_gets_hugging_face_and_peft(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.worker.beside import NICENESS, Beside
+from engine.worker.spare_cores import SpareCores
 from tests.patience import PATIENCE_S
 
 
@@ -28,7 +29,7 @@ def held(opened: threading.Event) -> Callable[[], dict[str, Any]]:
 
 def test_work_goes_on_beside_the_caller_and_gives_way_to_it() -> None:
     """It has a thread of its own, of a lower priority; threads of the caller keep theirs."""
-    beside, opened = Beside(), threading.Event()
+    beside, opened = Beside(SpareCores(os.sched_getaffinity(0))), threading.Event()
     job = beside.begin(held(opened))
     assert beside.result(job) is None
     opened.set()
@@ -44,7 +45,7 @@ def priority() -> int:
 
 def test_two_callers_each_get_their_own_result() -> None:
     """Two pieces never touch the model at once: they come one after the other, whoever asks first."""
-    beside, opened = Beside(), threading.Event()
+    beside, opened = Beside(SpareCores(os.sched_getaffinity(0))), threading.Event()
     order: list[int] = []
     first = beside.begin(lambda: {"first": opened.wait(PATIENCE_S), "order": order.append(1)})
     second = beside.begin(lambda: {"second": True, "order": order.append(2)})
@@ -60,7 +61,7 @@ def test_two_callers_each_get_their_own_result() -> None:
 def test_results_that_no_one_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first, so that calls that were cancelled leave nothing behind."""
     monkeypatch.setattr("engine.worker.beside.KEPT", 2)
-    beside = Beside()
+    beside = Beside(SpareCores(os.sched_getaffinity(0)))
     jobs = [beside.begin(lambda: {"made": 1}) for _ in range(3)]
     assert [ended(beside, job) for job in jobs[1:]] == [{"made": 1}] * 2
     with pytest.raises(LookupError, match="no work"):
@@ -70,4 +71,4 @@ def test_results_that_no_one_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPa
 def test_nothing_is_known_of_work_that_never_began() -> None:
     """A worker that was restarted has none."""
     with pytest.raises(LookupError, match="no work"):
-        Beside().result(1)
+        Beside(SpareCores(os.sched_getaffinity(0))).result(1)

@@ -1,5 +1,6 @@
 """engine.worker.trainer: the extension's methods, on a worker with only the parts the trainer touches."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from engine.config import LORA_TARGET_MODULES, LearnConfig
 from engine.training.adapter_tensors import read_directory
 from engine.worker import kept_memory, lora_registry, trainer
 from engine.worker.beside import Beside
+from engine.worker.spare_cores import SpareCores
 from engine.worker.trainer import TrainerExtension
 from engine.worker.watchdog import ProcessId
 from tests.engine.updates_of import token_ids
@@ -37,7 +39,7 @@ class Worker(TrainerExtension):
 def prepared(tiny_model: Path) -> Iterator[Worker]:
     """Return a worker with the tiny model, prepared once."""
     me = ProcessId.current()
-    heed = {"owner": [me.pid, me.started], "watch_interval_s": 1.0, "is_cpu": True}
+    heed = {"owner": [me.pid, me.started], "watch_interval_s": 1.0, "is_cpu": True, "num_weights": 1_000_000}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "watch", lambda *_: None)
         patch.setattr(trainer.punica, "install", lambda: None)
@@ -66,6 +68,11 @@ def worker(prepared: Worker) -> Worker:
     """Return the same worker without an earlier test's open update."""
     prepared.heed_require().update_id = prepared.heed_require().run = None
     return prepared
+
+
+def own_cores() -> SpareCores:
+    """Return the cores of this process, none to borrow."""
+    return SpareCores(os.sched_getaffinity(0))
 
 
 def spec(update_id: str = "u", parent: Record | None = None, **learn: Any) -> Record:
@@ -280,7 +287,7 @@ def test_first_tokens_are_the_models(worker: Worker) -> None:
 def test_what_a_real_model_computes_goes_on_beside_decoding(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job takes the place of the record until it has ended; the numbers are those of a call that waits."""
     waited = finished(worker, spec())
-    monkeypatch.setattr(worker.heed_require(), "beside", Beside())
+    monkeypatch.setattr(worker.heed_require(), "beside", Beside(own_cores()))
 
     def computed(method: str, *args: Any) -> Record:
         record = worker.heed_compute(method, list(args), False)
@@ -306,8 +313,9 @@ def test_one_call_beside_decoding_works_piece_by_piece_on_the_cores_free_at_each
     prepared = worker.heed_require()
     lent: list[bool] = []
 
-    class Cores:
-        is_decoding = False
+    class Cores(SpareCores):
+        def __init__(self) -> None:
+            self.is_decoding = False
 
         @contextmanager
         def borrowed(self) -> Iterator[int]:
@@ -315,8 +323,7 @@ def test_one_call_beside_decoding_works_piece_by_piece_on_the_cores_free_at_each
             self.is_decoding = True
             yield 1
 
-    monkeypatch.setattr(prepared, "beside", Beside())
-    monkeypatch.setattr(prepared, "spare", Cores())
+    monkeypatch.setattr(prepared, "beside", Beside(Cores()))
     monkeypatch.setattr(trainer, "BESIDE_S", PATIENCE_S)
     assert worker.heed_open_update(spec(steps=3))["ok"]
     record = worker.heed_advance("u", 0.0)
@@ -333,7 +340,7 @@ def test_a_large_lesson_that_ends_gives_its_memory_back(worker: Worker, monkeypa
     assert worker.heed_open_update(spec())["ok"]
     worker.heed_close_update("u")
     assert where == []
-    beside = Beside()
+    beside = Beside(own_cores())
     monkeypatch.setattr(worker.heed_require(), "beside", beside)
     assert worker.heed_open_update(spec())["ok"]
     worker.heed_close_update("another")
