@@ -15,9 +15,8 @@ from statistics import fmean
 
 from bench.config import BenchConfig
 from bench.figures import Row, p95, row
-from bench.people import person
+from bench.people import person, wish_in_turn
 from bench.windows import TimeWindow, gaps_s
-from engine.pocket.style import PREFERENCES
 from evals import cases
 from evals.arms import TaughtPerson
 from evals.client import Client
@@ -72,8 +71,7 @@ def gaps_ms(answers: Sequence[Sequence[float]], windows: Sequence[Watched]) -> S
 
 
 async def _watch(config: BenchConfig, client: Client, learner: TaughtPerson, number: int) -> Watched:
-    preference = list(PREFERENCES)[number % len(PREFERENCES)]
-    wish = cases.wish_for(config.seed, (preference, 1), "gaps", number)
+    wish = wish_in_turn(config.seed, "gaps", number)
     answer = await learner.say(cases.corrected(config.seed, 1, "gaps", number)[0])
     await asyncio.sleep(PAUSE_S)
     sent_s = time.perf_counter()

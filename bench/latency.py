@@ -4,8 +4,7 @@ from typing import Any
 
 from bench.config import BenchConfig
 from bench.figures import Row, row
-from bench.people import person
-from engine.pocket.style import PREFERENCES
+from bench.people import person, wish_in_turn
 from evals import cases
 from evals.client import Client
 from evals.study import Advance
@@ -25,12 +24,11 @@ async def measure(config: BenchConfig, client: Client, run_id: str, advance: Adv
     samples: Samples = []
     for number in range(config.updates):
         learner = person(client, f"bench-{run_id}-latency-{number // LESSONS_PER_PERSON}")
-        preference = list(PREFERENCES)[number % len(PREFERENCES)]
-        wish = cases.wish_for(config.seed, (preference, 1), "latency", number)
+        wish = wish_in_turn(config.seed, "latency", number)
         about, after = cases.corrected(config.seed, 2, "latency", number)
         lesson = await learner.correct(about, wish.text)
         served = (await learner.say(after)).adapter_version
-        samples.append({**lesson.to_record(), "preference": preference, "is_served": served == lesson.version})
+        samples.append({**lesson.to_record(), "preference": wish.direction[0], "is_served": served == lesson.version})
         advance("latency")
     return samples
 

@@ -11,8 +11,7 @@ import psutil
 
 from bench.config import BenchConfig
 from bench.figures import Row
-from bench.people import person
-from engine.pocket.style import PREFERENCES
+from bench.people import person, wish_in_turn
 from evals import cases
 from evals.client import Client
 from evals.server import HeedServer
@@ -45,8 +44,7 @@ async def _measure(config: BenchConfig, client: Client, server: HeedServer, adva
     samples = Samples(bytes=[await _worker_bytes(server)], statuses=[])
     for number in range(config.updates):
         learner = person(client, f"bench-memory-{number}")
-        preference = list(PREFERENCES)[number % len(PREFERENCES)]
-        wish = cases.wish_for(config.seed, (preference, 1), "memory", number)
+        wish = wish_in_turn(config.seed, "memory", number)
         lesson = await learner.correct(cases.corrected(config.seed, 1, "memory", number)[0], wish.text)
         samples["statuses"].append(lesson.status)
         samples["bytes"].append(await _worker_bytes(server))
