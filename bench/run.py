@@ -1,4 +1,4 @@
-"""`heed bench [key=value ...]`: measures how fast heed starts, learns and answers; prints a table, writes JSON.
+"""`heed bench [gpu] [key=value ...]`: measures how fast heed starts, learns and answers; prints a table, writes JSON.
 
 Ratios are made within one run, from measurements that take turns. Exit codes: 0 when it measured; 1 with check=true
 where a figure misses its target; 2 where it could not measure.
@@ -36,11 +36,16 @@ PARTS: dict[str, ModuleType] = {
     "http": http,
 }
 
+GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
 BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory")  # need no running heed
 
 
 def main(words: Sequence[str]) -> int:
     """Run the command line. Return the exit code."""
+    if words and words[0] == GPU:
+        from bench.gpu.run import main as measure_gpu
+
+        return measure_gpu(words[1:])
     return command.execute("heed bench", BenchConfig, words, run_bench)
 
 

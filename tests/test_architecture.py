@@ -84,14 +84,15 @@ MAY_RUN_UP: dict[tuple[str, str], str] = {}
 ENGINE_FACADE = {"engine.engine", "engine.models", "engine.requests", "engine.errors", "engine.config", "engine.pocket"}
 
 PLAIN_STEPS = "bench/training.py"  # as a training script has them, which heed's are held against
+GPU_BENCH = "bench/gpu"  # times a device, also where nothing but PyTorch and Hugging Face is installed
 # Third party -> the only folder that may import it.
 HOMES = {
-    "torch": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS),
+    "torch": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS, GPU_BENCH),
     "vllm": ("engine/host", "engine/worker"),
     "peft": ("engine/training", "engine/worker", "engine/pocket", PLAIN_STEPS),
-    "transformers": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS),
+    "transformers": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS, GPU_BENCH),
     "safetensors": ("engine",),
-    "tokenizers": ("engine",),
+    "tokenizers": ("engine", GPU_BENCH),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
     "alembic": ("storage",),
