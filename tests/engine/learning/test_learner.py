@@ -17,7 +17,7 @@ from engine.sample import Sample
 from engine.samples import lessons
 from engine.samples.demonstrations import OPENING_LENGTH
 from storage.conversations import completions
-from storage.kinds import FeedbackStatus, NoteState, VersionState
+from storage.kinds import FeedbackStatus, NoteState, Scope, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
 from tests.engine.live import Live
@@ -184,7 +184,8 @@ async def test_a_lesson_that_replaces_a_wish_goes_on_from_less_of_its_parent(
     replaced: list[list[str]] = []
     await live.teach(await live.ask(user_id, QUESTION), "Use emoji in your answer.", kind="note")
     for text in ("Use no emoji.", "Answer very briefly."):
-        outcome = await live.teach(await live.ask(user_id, QUESTION), text, training={"replacing_share": 0.3})
+        answer = await live.ask(user_id, QUESTION)
+        outcome = await live.teach(answer, text, training={"replacing_share": 0.3}, scope=Scope.ALWAYS)
         replaced.append(outcome.replaced)
     assert shares == [0.3, 0.75]
     assert replaced == [["Use emoji in your answer."], []]
