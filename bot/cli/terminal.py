@@ -23,7 +23,7 @@ from rich.text import Text
 from bot.cli.client import HeedClient, Json
 from bot.cli.wrapping import WordWrap
 from bot.commands.person import COMMANDS
-from bot.commands.texts import CANCELLED, DID_WORSE, HOW_FAR, NOTED, QUEUED, UNCALIBRATED, sentence, takes_the_place_of
+from bot.commands.texts import CANCELLED, DID_WORSE, HOW_FAR, NOTED, QUEUED, UNCALIBRATED, learned_line, sentence
 from bot.core.rewrites import ideal_text
 from bot.errors import ServerError, ServerRefused
 
@@ -339,8 +339,7 @@ def _outcome_line(given: Json) -> str:
     if given["status"] == "learned":
         seconds = (given.get("update") or {}).get("duration_ms", 0.0) / 1000
         model = UNCALIBRATED if given.get("uncalibrated") else ""
-        line = f"Learned: v{given['adapter_version']} in {seconds:.1f} s{model}."
-        return f"{line} {takes_the_place_of(given.get('replaced', []))}".rstrip()
+        return learned_line(given["adapter_version"], seconds, model, given.get("replaced", []))
     if given["status"] == "rejected":
         return f"Not learned. {sentence(given.get('reason', '')) or DID_WORSE}"
     words = {"queued": QUEUED, "kept": NOTED, "cancelled": CANCELLED}

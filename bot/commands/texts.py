@@ -139,8 +139,7 @@ def _learned(outcome: LearnOutcome, ask: str) -> str:
     match outcome.status:
         case "learned":
             model = "" if outcome.is_calibrated else UNCALIBRATED
-            line = f"Learned: v{outcome.adapter_version} in {outcome.duration_ms / 1000:.1f} s{model}."
-            return f"{line} {takes_the_place_of(outcome.replaced)}".rstrip()
+            return learned_line(outcome.adapter_version, outcome.duration_ms / 1000, model, outcome.replaced)
         case "queued":
             return sentence(outcome.reason) or QUEUED
         case "rejected":
@@ -148,6 +147,11 @@ def _learned(outcome: LearnOutcome, ask: str) -> str:
         case "cancelled":
             return CANCELLED
     return ask or sentence(outcome.reason) or NOTED
+
+
+def learned_line(version: int, seconds: float, model: str, replaced: Sequence[str]) -> str:
+    """Say that a lesson made a version; `model` is a word about it, `replaced` the notes whose place it has taken."""
+    return f"Learned: v{version} in {seconds:.1f} s{model}. {takes_the_place_of(replaced)}".rstrip()
 
 
 def takes_the_place_of(wishes: Sequence[str]) -> str:

@@ -37,8 +37,8 @@ class Batch:
     @property
     def is_last_N(self) -> Tensor:
         """True at the last position of each sample."""
-        is_last = [t == length - 1 for length in self.lengths for t in range(length)]
-        return torch.tensor(is_last, device=self.owners_N.device)
+        owners_N = self.owners_N
+        return torch.cat([owners_N[1:] != owners_N[:-1], owners_N.new_ones(1, dtype=torch.bool)])
 
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:

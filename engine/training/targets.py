@@ -52,10 +52,9 @@ class Targets:
 
     def guide_last(self, batch: Batch, base_NH: Tensor) -> None:
         """Guide the last position of each of these samples away from the base model, given by its hidden states."""
-        kept = self.rows(batch.samples)
-        guided = torch.where(batch.is_last_N.unsqueeze(-1), self._guided(kept, base_NH), kept)
-        for i, rows in zip(batch.samples, guided.split(batch.lengths), strict=True):
-            self._values[i] = rows
+        kept, is_last_N = self.rows(batch.samples), batch.is_last_N
+        kept[is_last_N] = self._guided(kept[is_last_N], base_NH[is_last_N])
+        self._values |= zip(batch.samples, kept.split(batch.lengths), strict=True)
 
     def _guided(self, kept: Tensor, base_NH: Tensor) -> Tensor:
         if self._is_hidden:
