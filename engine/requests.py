@@ -52,6 +52,7 @@ class GenerateRequest:
     priority: int = 0  # lower is sooner: 0 chat, 10 background
     tools: list[Tool] = field(default_factory=list)  # shown to the chat template
     stop: asyncio.Event | None = None  # once set, the answer ends with what was written, as STOPPED
+    remark: str = ""  # what the person said of an earlier try at this answer: read beside the notes, and kept by none
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class Turn:
     notes: Literal["auto", "off"] = "auto"
     adapter: Literal["active", "base"] = "active"
     retry_of: str | None = None
+    remark: str = ""  # what was said of an earlier try at this answer
     choice_index: int = 0
     tools: list[Tool] = field(default_factory=list)
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
@@ -271,6 +272,7 @@ class Gateway:
             turn.adapter,
             tools=turn.tools,
             stop=self._stops.get((turn.user_id, turn.completion_id)),
+            remark=turn.remark,
         )
         answer = self._engine.generate(request)
         async with aclosing(answer) as deltas:

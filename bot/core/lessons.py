@@ -21,7 +21,7 @@ from engine.requests import LearnOutcome, LessonProgress, UndoResult
 from storage import settings
 from storage.conversations import completions
 from storage.database import Database, Session
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning
 from storage.learning import feedback, updates, versions
 from storage.learning.updates import TAKEN_BACK
 from storage.people import people
@@ -292,12 +292,14 @@ class LearningService:
     async def turn_again(self, lesson: LessonResult) -> Turn | None:
         """Return the turn that gives the corrected answer again, or None if nothing has changed."""
         row, outcome = lesson.feedback, lesson.outcome
+        is_alone = outcome.status == "kept" and outcome.reading == Meaning.REMARK  # no other answer shows it
         is_changed = outcome.status == "learned" or outcome.note is not None or lesson.is_taken_back or lesson.is_held
-        if row.completion_id is None or row.kind == FeedbackKind.NOTE or not is_changed:
+        if row.completion_id is None or row.kind == FeedbackKind.NOTE or not (is_changed or is_alone):
             return None
         corrected = await self._gateway.completion(row.user_id, row.completion_id)
         first = (await self._gateway.answers(corrected))[0]  # an answer asked for once more was sampled warm
-        return self._gateway.again(corrected, sampling_of(first))
+        turn = self._gateway.again(corrected, sampling_of(first))
+        return replace(turn, remark=row.text) if is_alone else turn
 
     async def _answered_again(self, lesson: LessonResult, *, is_new: bool) -> Completion | None:
         turn = await self.turn_again(lesson)

@@ -131,7 +131,8 @@ class Generator:
         return notes.num_tokens(text, self._prompts.count), most
 
     def _said(self, request: GenerateRequest, live: Sequence[Note], ref: AdapterRef) -> list[str]:
-        return [note.text for note in self.notes_in_prompt(live, ref.number, request.messages)]
+        standing = [note.text for note in self.notes_in_prompt(live, ref.number, request.messages)]
+        return [*standing, request.remark] if request.remark else standing
 
     def _reading(self, ref: AdapterRef) -> Reading:
         return Reading(self._host, self._trainer, self._prompts, ref)

@@ -16,7 +16,8 @@ from engine.adapters import superseding
 from engine.config import LearnConfig
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained, finite_or_none
-from engine.learning import update_log
+from engine.learning import bystanders, update_log
+from engine.learning.bystanders import Bystanders
 from engine.learning.candidates import Candidates
 from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
 from engine.learning.progress import ProgressEstimate
@@ -57,6 +58,7 @@ class _Update(PhaseTimer):
     replaced: list[str] = field(default_factory=list)  # the notes whose place it has taken
     recent: list[Completion] = field(default_factory=list)  # answers to the person
     intent: Intent = field(default_factory=lambda: Intent(Meaning.WISH, was_read=False))
+    bystanders: Bystanders | None = None  # of a remark, which must not change their answers
     is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
     trained: Trained = field(default_factory=Trained)
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token text, log p_teacher - log p_student)
@@ -156,6 +158,7 @@ class Learner:
         shown = await self._demonstrations(update, lesson.hindsight).to([lesson.corrected.messages])
         update.lap("teacher rollouts")
         prompts = self._prompts_of(update)
+        update.bystanders = Bystanders.of(self._rollouts, update.parent, lesson.completion.messages, update.learn)
         taught = lessons.samples(lesson, update.notes, [], prompts)
         held_out = await self._held_out(lesson, update)
         steady = lessons.steady_samples(others, prompts)
@@ -305,6 +308,7 @@ class Learner:
             parent,
             update.trained,
             update.lap,
+            examine=update.bystanders.examine if update.bystanders else None,
             also=lambda s, v, made: _record(
                 s, update.outcome("learned", made.number, verdict=v), update.trained, made.number
             ),
@@ -314,6 +318,8 @@ class Learner:
                 self._rollouts.drop(update.parent.name)
             self.progress.end(update.phases_ms)
             return update.outcome("learned", version.number, verdict=verdict)
+        if not verdict.checks.get(bystanders.CHECK, True):  # a gentler try would change others as well
+            return await self._end(update, update.outcome("kept", parent, verdict.reason, verdict))
         if update.is_last_try:
             return await self._end(update, update.outcome("rejected", parent, _refused(update, verdict), verdict))
         await self._try_gently(update, verdict)

@@ -72,6 +72,17 @@ async def test_a_warm_answer_is_answered_again_as_the_first_was(heed: Heed) -> N
     assert lesson.retry.sampling["temperature"] == 0.0
 
 
+async def test_a_remark_about_one_answer_shows_in_the_next_try_at_it(heed: Heed) -> None:
+    """Where nothing was learned from it the words stand beside the notes of that try, and of no later answer."""
+    row = await answer(heed)
+    lesson = await heed.core.lessons.teach(row.user_id, correction(row, "unsure"), retry=True)
+    assert (lesson.outcome.status, lesson.outcome.reading) == ("kept", "remark")
+    assert lesson.retry is not None
+    assert lesson.retry.retry_of == row.id
+    await answer(heed)
+    assert [request.remark for request in heed.engine.requests] == ["", "unsure", ""]
+
+
 def thumb_down(row: Completion) -> FeedbackRecord:
     """A bare thumb down."""
     return FeedbackRecord(FeedbackKind.REACTION, row.id, value="-1")

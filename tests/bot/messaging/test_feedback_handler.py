@@ -149,9 +149,10 @@ async def test_the_two_buttons_of_a_notice(counter: Counter) -> None:
 
 
 async def test_where_heed_is_unsure_it_asks_how_far(counter: Counter) -> None:
-    """Nothing is taught; the notice asks, and its button teaches."""
+    """Nothing is taught; the next try is written with the words, the notice asks, and its button teaches."""
     (answer,) = await counter.say("bees")
-    (asked,) = await counter.say("unsure, too long", reply_to=answer.message_id)
+    asked, again = await counter.say("unsure, too long", reply_to=answer.message_id)
+    assert again.message_id != asked.message_id
     assert asked.text.endswith("Only this answer, or from now on?")
     ((_, always),) = asked.rows
     told, _ = await counter.press(asked, always.action)

@@ -172,6 +172,18 @@ async def test_leaving_a_stream_ends_it(live: Live) -> None:
     assert live.host.num_running == 0
 
 
+async def test_a_remark_is_read_beside_the_notes_of_one_answer(live: Live) -> None:
+    """It is no note: the next answer is without it."""
+    user_id = await live.person()
+    messages = [{"role": "user", "content": QUESTION}]
+    request = GenerateRequest(user_id, messages, remark="answer in capital letters")
+    (*_, last) = [delta async for delta in live.engine.generate(request)]
+    assert last.result is not None
+    assert last.result.notes == ["answer in capital letters"]
+    assert "capital letters" in live.host.tokenizer.decode(last.result.prompt_token_ids)
+    assert (await live.result(user_id, QUESTION)).notes == []
+
+
 async def test_weights_alone_and_the_base_model_can_be_asked(live: Live) -> None:
     """`notes` off leaves the notes out; the base adapter leaves both out."""
     user_id, outcome = await live.lesson()

@@ -2,6 +2,9 @@
 
 import pytest
 
+from engine.adapter_ref import AdapterRef
+from engine.gates.candidate import Verdict
+from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
 from engine.learning.intent import Intent, chosen, is_standing, of_words
 from engine.reading.probe import ReactionReading
 from engine.reading.reader import ReactionReader
@@ -132,6 +135,32 @@ async def test_a_remark_is_taught_on_its_own_prompt_only(live: Live, monkeypatch
     held = [s for s in trained if s.kind == "anchor"]
     assert len([s for s in held if s.teacher == "current"]) >= 3
     assert all(s.student_ids == s.teacher_ids for s in held)
+    assert await live.notes(user_id) == []
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_a_remark_that_would_change_other_answers_is_not_learned(
+    live: Live, monkeypatch: pytest.MonkeyPatch, is_left: bool
+) -> None:
+    """It is tried once, refused by what other prompts are answered, and kept for this answer alone."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.9, is_sure=True))
+    examined: list[int] = []
+
+    async def examine(self: Bystanders, _candidate: AdapterRef, verdict: Verdict) -> Verdict:
+        examined.append(len(self.conversations))
+        return verdict.and_checks({CHECK: is_left}, {CHECK: REASON}, {})
+
+    monkeypatch.setattr(Bystanders, "examine", examine)
+    user_id = await live.person()
+    with live.open_gates():
+        outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please")
+    assert examined == [NUM_BYSTANDERS]
+    if is_left:
+        assert (outcome.status, outcome.adapter_version) == ("learned", 1)
+    else:
+        assert (outcome.status, outcome.adapter_version, outcome.reason) == ("kept", 0, REASON)
+        assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
     assert await live.notes(user_id) == []
 
 
