@@ -50,6 +50,12 @@ class Intent:
         return self.meaning == Meaning.WISH
 
     @property
+    def spares_others(self) -> bool:
+        """True if the words, or the person, say that it is about one answer; what moves other prompts says it less."""
+        is_guess = self.is_unsure and self.margin is None
+        return self.meaning == Meaning.REMARK and not is_guess
+
+    @property
     def is_taught(self) -> bool:
         """True if an update is run for it."""
         return self.meaning in (Meaning.WISH, Meaning.REMARK)

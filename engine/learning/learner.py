@@ -158,11 +158,11 @@ class Learner:
         shown = await self._demonstrations(update, lesson.hindsight).to([lesson.corrected.messages])
         update.lap("teacher rollouts")
         prompts = self._prompts_of(update)
-        update.bystanders = Bystanders.of(self._rollouts, update.parent, lesson.completion.messages, update.learn)
-        taught = lessons.samples(lesson, update.notes, [], prompts)
+        if update.intent.spares_others:
+            update.bystanders = Bystanders.of(self._rollouts, update.parent, lesson.completion.messages, update.learn)
+        taught = [*lessons.samples(lesson, update.notes, [], prompts), *lessons.steady_samples(others, prompts)]
         held_out = await self._held_out(lesson, update)
-        steady = lessons.steady_samples(others, prompts)
-        return await self._finish(lesson, update, [*taught, *shown, *steady, *held_out])
+        return await self._finish(lesson, update, [*taught, *shown, *held_out])
 
     async def _keep(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Train nothing: a fact becomes a note, thanks approve the answer."""

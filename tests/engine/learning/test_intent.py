@@ -72,6 +72,15 @@ async def test_the_persons_own_choice_overrides_every_reading(meaning: Meaning) 
     assert (always.meaning, always.reaches_others, always.is_unsure) == (Meaning.WISH, True, False)
 
 
+async def test_a_guess_without_a_reading_spares_no_other_prompt() -> None:
+    """It is a remark only because the words move other prompts little, which every weak wish does."""
+    assert not Intent(Meaning.REMARK, is_unsure=True).spares_others
+    assert Intent(Meaning.REMARK, 0.1, is_unsure=True).spares_others
+    assert Intent(Meaning.REMARK, 0.9).spares_others
+    assert chosen(Intent(Meaning.REMARK, is_unsure=True), Scope.ANSWER).spares_others
+    assert not Intent(Meaning.WISH, 0.9).spares_others
+
+
 class Told(ReactionReader):
     """A reader that says what it is told to."""
 
