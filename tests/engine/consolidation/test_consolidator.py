@@ -240,7 +240,8 @@ async def test_a_candidate_that_spoils_approved_answers_never_answers(
         return Verdict(False, "Answers you liked would have lost facts.", dict(verdict.checks))
 
     monkeypatch.setattr(consolidator(live)._approved, "judged", judged)
-    outcome = await live.engine.consolidate(pupil)
+    with live.open_gates():  # so that nothing else refuses one of them first
+        outcome = await live.engine.consolidate(pupil)
     assert (outcome.status, outcome.reason) == ("rejected", "Answers you liked would have lost facts.")
     assert len(seen) == 2
     for ref in seen:
