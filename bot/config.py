@@ -69,8 +69,8 @@ class HttpSettings(BaseModel):
     allowed_hosts: tuple[str, ...] = Field(default=(), description="further names a browser may use to reach heed")
     body_limit_bytes: int = Field(default=256 * 1024, ge=1024, description="the largest request, in bytes")
     max_streams: int = Field(default=32, ge=1, description="answers written at the same time, over all people")
-    max_connections: int = Field(default=1024, ge=1, description="connections at the same time")
-    max_connections_per_address: int = Field(default=256, ge=1, description="of them from one address, if no proxy's")
+    max_connections: int = Field(default=4096, ge=1, description="connections at the same time")
+    max_connections_per_address: int = Field(default=2048, ge=1, description="of them from one address, if no proxy's")
     new_people_per_hour: int = Field(default=1000, ge=1, description="people whom one address may add in an hour")
     client_timeout_s: float = Field(
         default=30.0, gt=0, description="seconds a client has to send a request, and to take a part of an answer"

@@ -137,7 +137,7 @@ async def test_an_address_has_its_share(start_heed: StartHeed, proxies: tuple[st
 
 def test_heed_keeps_descriptors_for_its_own_files() -> None:
     """However many connections are allowed, not all descriptors are theirs."""
-    assert ConnectionLimits.of(HttpSettings(), 65_536).in_all == 1024
+    assert ConnectionLimits.of(HttpSettings(), 65_536).in_all == 4096
     assert ConnectionLimits.of(HttpSettings(), 1024).in_all == 1024 - OWN_FILES
     assert ConnectionLimits.of(HttpSettings(), 100).in_all == 1
 
