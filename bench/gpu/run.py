@@ -76,8 +76,9 @@ def units(config: GpuBenchConfig, parts: Sequence[str]) -> int:
 
 def prepared(config: GpuBenchConfig, temporary: Path) -> Path:
     """Return the folder of the model that is served; random weights are written first. Blocking."""
-    folder = serving.folder_for(config, temporary)
-    return folder if config.model else save_random(qwen3_8b(), folder, torch.device(config.device))
+    if config.model:
+        return Path(config.model)
+    return save_random(qwen3_8b(), temporary / "model", torch.device(config.device))
 
 
 def rows_of(samples: dict[str, Any]) -> list[Row]:

@@ -11,7 +11,6 @@ import statistics
 import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from bench import gaps
@@ -117,8 +116,3 @@ def rows(samples: Samples) -> list[Row]:
     found += gaps.rows(samples["gaps"])
     memory = [(stage, used) for stage, used in samples["memory_mib"].items() if used is not None]
     return found + [Row(f"memory in use, {stage}", "GB", used * 2**20 / 1e9) for stage, used in memory]
-
-
-def folder_for(config: GpuBenchConfig, temporary: Path) -> Path:
-    """Return where the model that is served stands: the named folder, or a temporary one for random weights."""
-    return Path(config.model) if config.model else temporary / "model"

@@ -15,7 +15,7 @@ from engine.sources import smollm2
 from storage.database import Database
 from tests.engine.live import Live
 
-pytestmark = [pytest.mark.real, pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.real, pytest.mark.engine]
 
 KEPT = Path(__file__).resolve().parents[2] / "build" / "real"  # the model is fetched once for all runs
 QUESTIONS = ("How do I bake bread?", "What is photosynthesis?", "How can I sleep better?", "What does a lawyer do?")
@@ -53,6 +53,7 @@ def test_what_was_fetched_is_whole_and_names_its_licence(folder: Path) -> None:
     assert smollm2.LICENCE in (folder / smollm2.MANIFEST).read_text()
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_its_calibration_and_its_reading_probe_are_shipped(live: Live) -> None:
     """Rate and gates were measured on it; a correction is read by its own hidden states."""
     assert live.engine.calibration.is_measured
@@ -69,6 +70,7 @@ async def words(live: Live, user_id: str) -> list[int]:
     return [len(answer.text.split()) for answer in answers]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_one_correction_is_learned_and_taken_back(live: Live) -> None:
     """With the settings as they come and the gates closed, other answers get shorter; undone, they are long again."""
     user_id = await live.person()

@@ -67,9 +67,3 @@ def test_speeds_stand_beside_the_base_models() -> None:
     assert found["  by the base model's"] == 0.9
     assert found["memory in use, started"] == pytest.approx(1.048576)
     assert not any("decoded" in name for name in found)
-
-
-def test_a_named_model_is_served_from_where_it_is(tmp_path: Path) -> None:
-    """Random weights from a folder for the time being."""
-    assert serving.folder_for(GpuBenchConfig(model="/models/big"), tmp_path) == Path("/models/big")
-    assert serving.folder_for(GpuBenchConfig(), tmp_path).parent == tmp_path
