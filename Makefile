@@ -31,6 +31,7 @@ run: setup ## set up and start heed: http://127.0.0.1:8080, and a terminal chat
 
 test: setup-dev ## set up and run the tests
 	@$(BIN)/python -m tools.chromium
+	@$(BIN)/python -m tools.bubblewrap
 	@# byte code is kept: rewriting every test's assertions takes a processor four seconds, in each process
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder $(ARGS)
 
@@ -39,6 +40,7 @@ test-real: setup-dev ## run the tests with other models than the pocket model: e
 
 coverage: setup-dev ## run the tests and say which share of the lines of bot, engine and storage they run
 	@$(BIN)/python -m tools.chromium
+	@$(BIN)/python -m tools.bubblewrap
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder \
 		--cov=bot --cov=engine --cov=storage --cov-report=json:build/coverage.json --cov-report= $(ARGS)
 	@$(BIN)/python -m tools.coverage build/coverage.json

@@ -54,6 +54,22 @@ class ModelNotFound(StartError, FileNotFoundError):
     """The configured model does not exist."""
 
 
+class SandboxUnavailable(StartError):
+    """An agent's programs cannot be run in a sandbox here; the text names the remedy."""
+
+
+class CallUnreadable(BotError, ValueError):
+    """A call of a tool that a model wrote is none; the text says to the model what is wrong with it."""
+
+
+class NothingWaits(BotError, LookupError):
+    """No call of an agent waits for the person."""
+
+
+class SessionTooLong(BotError, ValueError):
+    """What was said in an agent's session does not fit into what the model reads."""
+
+
 class ServerError(BotError, ConnectionError):
     """A command could not do its work through the running heed."""
 
@@ -65,11 +81,12 @@ class ServerUnreachable(ServerError):
 
 
 class ServerRefused(ServerError):
-    """The running heed answered with an error; `status` is the HTTP status."""
+    """The running heed answered with an error; `status` is the HTTP status, `code` what it tells programs."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, code: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.code = code
 
 
 class RequestError(BotError, ValueError):

@@ -43,7 +43,7 @@ FLOORS = {
         {"bot.app"},
         {"bot.http", "bot.messaging", "bot.platforms"},
         {"bot.commands"},
-        {"bot.housekeeping"},
+        {"bot.agent", "bot.housekeeping"},
         {"bot.core"},
         {"bot.access"},
         {"bot.channel", "bot.config"},

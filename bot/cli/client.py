@@ -99,6 +99,12 @@ class HeedClient:
         async for chunk in self._chat({"messages": [{"role": "user", "content": text}]}):
             yield chunk
 
+    async def answer(self, messages: list[Json], tools: list[Json]) -> Json:
+        """Return the answer to a conversation that is not kept, which may call tools."""
+        body = {"model": "heed", "user": self.user, "messages": messages, "tools": tools}
+        async with self._call("POST", "/v1/chat/completions", body) as response:
+            return await _object(response)
+
     async def regenerate(self, completion_id: str) -> AsyncGenerator[Json, None]:
         """Yield the same question answered once more."""
         async for chunk in self._chat({"heed": {"regenerate": completion_id}}):
@@ -159,5 +165,5 @@ async def _object(response: aiohttp.ClientResponse) -> Json:
 def _checked(data: Json, status: int) -> Json:
     if status != 200 or "error" in data:
         error = data.get("error") or {}
-        raise ServerRefused(str(error.get("message", f"status {status}")), status)
+        raise ServerRefused(str(error.get("message", f"status {status}")), status, str(error.get("code") or ""))
     return data

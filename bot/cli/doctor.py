@@ -7,18 +7,20 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bot.agent.sandbox import Sandbox
 from bot.app import engine_config, model_path
 from bot.cli.client import HeedClient
 from bot.cli.finding import Finding
 from bot.cli.gpu_findings import gpu_findings
 from bot.config import Settings, unknown_variables
 from bot.core.sampling import in_words, resolved
-from bot.errors import ModelNotFound, ServerError
+from bot.errors import ModelNotFound, SandboxUnavailable, ServerError
 from bot.monitoring.stats import drifted
 from engine import models
 from engine.errors import EngineError, TeacherError
@@ -57,7 +59,17 @@ async def examine(settings: Settings) -> list[Finding]:
         *await _discord(settings),
         *_access(settings),
         await _teacher(settings),
+        await _agent(),
     ]
+
+
+async def _agent() -> Finding:
+    """Return whether the tools of `heed agent` have a sandbox here."""
+    try:
+        await Sandbox(Path(tempfile.gettempdir())).try_out()
+    except SandboxUnavailable as error:
+        return Finding("agent", "its tools cannot be run here", str(error), is_hint=True)
+    return Finding("agent", "its tools run in bubblewrap")
 
 
 def _python() -> Finding:

@@ -21,7 +21,9 @@ from rich.text import Text
 
 from bot import config
 from bot.cli import backups, calibrate
+from bot.cli.agent import command as agent_command
 from bot.cli.client import HeedClient
+from bot.cli.connection import client_of
 from bot.cli.console import console, ending, fail, guarded, settings
 from bot.config import Settings
 from bot.errors import BotError
@@ -49,6 +51,7 @@ cli = typer.Typer(
 )
 adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
 cli.add_typer(adapters, name="adapters")
+cli.add_typer(agent_command.commands)
 cli.add_typer(backups.commands)
 cli.add_typer(calibrate.commands)
 keys = typer.Typer(help="API keys: who may call heed over HTTP, what for, and how much a day.", no_args_is_help=True)
@@ -77,13 +80,13 @@ def run(
 @cli.command()
 def chat(user: User = "local", url: Url = "") -> None:
     """Talk to the running heed from this terminal."""
-    guarded(_chat(_client(user, url)))
+    guarded(_chat(client_of(user, url)))
 
 
 @cli.command()
 def notes(user: User = "local", url: Url = "") -> None:
     """List what heed keeps in mind about a user."""
-    listed = _call(_client(user, url), lambda client: client.get("/notes"))
+    listed = _call(client_of(user, url), lambda client: client.get("/notes"))
     for note in listed["data"]:
         console.print(Text(f"{note['state']:<10} {note['num_tokens']:>4} tokens  {note['text']}"))
     console.print(f"{listed['tokens_saved']} tokens saved per answer, {listed['tokens_in_prompt']} still in the prompt")
@@ -92,14 +95,14 @@ def notes(user: User = "local", url: Url = "") -> None:
 @cli.command()
 def rollback(version: int, user: User = "local", url: Url = "") -> None:
     """Let an earlier version of a user's adapter answer again (0: the model as it came)."""
-    done = _call(_client(user, url), lambda client: client.post("/rollback", {"version": version}))
+    done = _call(client_of(user, url), lambda client: client.post("/rollback", {"version": version}))
     console.print(_answering(done["adapter_version"]))
 
 
 @adapters.command("list")
 def list_adapters(user: User = "local", url: Url = "") -> None:
     """List the versions of a user's adapter, and what taught them."""
-    said = _call(_client(user, url), lambda client: client.command("/versions"))
+    said = _call(client_of(user, url), lambda client: client.command("/versions"))
     console.print(Text(said["text"]))
 
 
@@ -112,7 +115,7 @@ def export_adapter(
 ) -> None:
     """Write a version of a user's adapter as a zip file that PEFT reads once it is unpacked."""
     path = output or Path(f"heed-adapter-v{version}.zip")
-    size_bytes = _download(path, _client(user, url), f"/adapters/{version}/export")
+    size_bytes = _download(path, client_of(user, url), f"/adapters/{version}/export")
     console.print(Text(f"v{version} is in {path}, {size_bytes} bytes"))
 
 
@@ -125,7 +128,7 @@ def export_batch(
 ) -> None:
     """Write what a version of a user's adapter was trained on, as JSONL with a manifest in a zip file."""
     path = output or Path(f"heed-batch-v{version}.zip")
-    size_bytes = _download(path, _client(user, url), f"/adapters/{version}/batch")
+    size_bytes = _download(path, client_of(user, url), f"/adapters/{version}/batch")
     console.print(Text(f"what v{version} was trained on is in {path}, {size_bytes} bytes"))
 
 
@@ -136,7 +139,7 @@ def import_adapter(file: Path, user: User = "local", url: Url = "") -> None:
         content = file.read_bytes()
     except OSError as error:
         fail(BotError(f"{file} cannot be read: {error.strerror}"))
-    done = _call(_client(user, url), lambda client: client.upload("/adapters", content))
+    done = _call(client_of(user, url), lambda client: client.upload("/adapters", content))
     console.print(_answering(done["adapter_version"]))
 
 
@@ -187,7 +190,7 @@ def consolidate(
     user: Annotated[str, typer.Argument(help="Which local user this is about.")] = "local", url: Url = ""
 ) -> None:
     """Take in now what a user has said since the last time: one larger update, with earlier lessons rehearsed."""
-    done = _call(_client(user, url), lambda client: client.post("/consolidate", {}))
+    done = _call(client_of(user, url), lambda client: client.post("/consolidate", {}))
     console.print(Text(done["text"]))
 
 
@@ -196,20 +199,20 @@ def rebuild(
     user: Annotated[str, typer.Argument(help="Which local user this is about.")] = "local", url: Url = ""
 ) -> None:
     """Make a user's adapter again from zero, out of what stands; it replaces the old one where it is no worse."""
-    done = _call(_client(user, url), lambda client: client.post("/rebuild", {}))
+    done = _call(client_of(user, url), lambda client: client.post("/rebuild", {}))
     console.print(Text(done["text"]))
 
 
 @cli.command()
 def pause(url: Url = "") -> None:
     """Learn nothing for now: corrections wait, and a consolidation that runs is broken off."""
-    console.print(Text(_call(_client(_admin(), url), lambda client: client.command("/pause"))["text"]))
+    console.print(Text(_call(client_of(_admin(), url), lambda client: client.command("/pause"))["text"]))
 
 
 @cli.command()
 def resume(url: Url = "") -> None:
     """Learn again, what waited first."""
-    console.print(Text(_call(_client(_admin(), url), lambda client: client.command("/resume"))["text"]))
+    console.print(Text(_call(client_of(_admin(), url), lambda client: client.command("/resume"))["text"]))
 
 
 @cli.command()
@@ -219,23 +222,23 @@ def forget(
     is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Erase everything heed holds about a user."""
-    account = _call(_client(user, url), lambda client: client.get())["account"]  # with a key, its holder's
+    account = _call(client_of(user, url), lambda client: client.get())["account"]  # with a key, its holder's
     if not is_sure and not typer.confirm(f"Erase every message, note and version of {account}?"):
         raise typer.Exit(1)
-    _call(_client(user, url), lambda client: client.delete())
+    _call(client_of(user, url), lambda client: client.delete())
     console.print(Text(f"everything about {account} is erased"))
 
 
 @cli.command()
 def export(user: User = "local", url: Url = "") -> None:
     """Write everything heed holds about a user to standard output, as JSON."""
-    typer.echo(json.dumps(_call(_client(user, url), lambda client: client.get("/export")), indent=1))
+    typer.echo(json.dumps(_call(client_of(user, url), lambda client: client.get("/export")), indent=1))
 
 
 @cli.command()
 def pair(code: Annotated[str, typer.Argument(help="The 8 characters that the bot has shown.")], url: Url = "") -> None:
     """Let in who was shown this code on Telegram or Discord."""
-    said = _call(_client(_admin(), url), lambda client: client.command(f"/pair {code}"))
+    said = _call(client_of(_admin(), url), lambda client: client.command(f"/pair {code}"))
     console.print(Text(said["text"]))
 
 
@@ -342,15 +345,6 @@ async def _chat(connect: Callable[[], HeedClient]) -> None:
 
 def _progress(text: str, elapsed_s: float) -> None:
     console.print(Text(f"[{elapsed_s:5.1f} s] {text}"), soft_wrap=True)
-
-
-def _client(user: str, url: str) -> Callable[[], HeedClient]:
-    http = settings().http
-    host = "127.0.0.1" if http.host in ("0.0.0.0", "::") else http.host  # noqa: S104  compared, not bound
-    key = http.api_keys[user].get_secret_value() if user in http.api_keys else ""
-    if not key and http.key is not None:
-        key = http.key.get_secret_value()
-    return lambda: HeedClient(url or f"http://{host}:{http.port}", user, key)
 
 
 def _admin() -> str:

@@ -11,6 +11,7 @@ import pytest
 from bot.cli import doctor, local_admin
 from bot.cli.finding import Finding
 from bot.config import Settings
+from bot.errors import SandboxUnavailable
 from bot.events import Author
 from storage.database import Database
 from storage.learning import drift_audits, updates
@@ -293,3 +294,17 @@ async def test_no_finding_shows_a_token(tmp_path: Path, free_port: int) -> None:
     assert [f.name for f in found if not f.is_ok] == ["telegram", "discord"]
     assert TELEGRAM_TOKEN not in str(found)
     assert "secret" not in str(found)
+
+
+async def test_whether_an_agent_has_a_sandbox(tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the way is a hint, not a fault: only `heed agent` needs it."""
+    found = (await examine(on(free_port, tmp_path)))["agent"]
+    assert (found.is_ok, found.is_hint) == (True, bool(found.remedy))
+    monkeypatch.setattr(doctor, "Sandbox", lambda _folder: type("Tried", (), {"try_out": unavailable})())
+    found = (await examine(on(free_port, tmp_path)))["agent"]
+    assert (found.is_ok, found.remedy) == (True, "apt install bubblewrap")
+
+
+async def unavailable(_sandbox: object) -> None:
+    """Say that nothing can be run."""
+    raise SandboxUnavailable("apt install bubblewrap")

@@ -1,0 +1,43 @@
+"""One call of a tool: read from standard input as JSON, answered on standard output as JSON.
+
+Runs in the sandbox, where /work is all there is to write in. Invariant: whatever happens, one object is answered.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bot.agent.inside import changes, search
+from bot.agent.inside.changes import Change
+from bot.agent.inside.result import ToolFailed, ToolResult, cut
+
+Arguments = dict[str, Any]
+LOOKING: dict[str, Callable[[Path, Arguments], ToolResult]] = {
+    "read": search.read, "glob": search.glob, "grep": search.grep,
+}  # fmt: skip
+CHANGING: dict[str, Callable[[Path, Arguments], Change]] = {
+    "write": changes.write, "edit": changes.edit, "edit_lines": changes.edit_lines,
+}  # fmt: skip
+
+
+def main(root: Path) -> None:
+    """Answer the call."""
+    call = json.load(sys.stdin)
+    result = run(root.resolve(), call["tool"], call["arguments"], is_preview=call["is_preview"])
+    json.dump(asdict(replace(result, output=cut(result.output))), sys.stdout)
+
+
+def run(root: Path, tool: str, arguments: Arguments, *, is_preview: bool) -> ToolResult:
+    """Do what a call asks, or as a preview only say what would change."""
+    try:
+        if tool in LOOKING:
+            return LOOKING[tool](root, arguments)
+        change = CHANGING[tool](root, arguments)
+        return ToolResult(change.diff) if is_preview else change.make(root)
+    except ToolFailed as failed:
+        return failed.result
+    except OSError as error:  # a folder that was deleted meanwhile
+        return ToolResult(f"{tool} failed: {error.strerror}.", success=False, feedback="Use glob to see what there is.")

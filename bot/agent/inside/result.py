@@ -1,0 +1,30 @@
+"""What a tool answers: an output, if it did what was asked, and if not, what to do about it."""
+
+from dataclasses import dataclass
+
+MOST_CHARS = 16_000  # of an output: what a model can read beside a conversation
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """`output` is for the model and the person; `feedback` says what to do otherwise, empty after a success."""
+
+    output: str
+    success: bool = True
+    feedback: str = ""
+
+
+def cut(text: str, most_chars: int = MOST_CHARS) -> str:
+    """Return a text without its middle, if it is longer than that."""
+    half = most_chars // 2
+    left_out = len(text) - 2 * half
+    return text if left_out <= 0 else f"{text[:half]}\n... {left_out} characters ...\n{text[-half:]}"
+
+
+class ToolFailed(Exception):
+    """A tool could not do what was asked."""
+
+    def __init__(self, output: str, feedback: str) -> None:
+        """Both are sentences: what is the matter, and what to do."""
+        super().__init__(output)
+        self.result = ToolResult(output, success=False, feedback=feedback)

@@ -1,0 +1,214 @@
+"""A session of an agent: what was said and done, and the one call that waits for the person.
+
+Knows no surface and no model: a `Mind` answers and learns. Invariants: no call runs before the person has said so, and
+none runs twice; an answer with two calls, or with one that cannot be read, is told so and given again, never guessed
+at; a call that was denied with words has not happened: the model is asked again from where it was, with what it has
+learned; what files and programs say is told to the model as that, and is never taken for the person's feedback.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from bot.agent.inside.result import ToolResult
+from bot.agent.toolbox import Toolbox
+from bot.agent.tools import Call, definitions, read_call
+from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
+from engine.requests import ChatMessage, Tool, ToolCallPiece
+
+SYSTEM = (
+    "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
+    "result before you go on. Read a file before you change it. Say in a sentence what you did when you are done."
+)
+ONE_CALL = "Call exactly one tool at a time. None of these calls was run: write the one that comes first."
+NOT_READ = "That call was not run. {}"
+DENIED = "The person did not allow this call."
+LEFT_OUT = "(output left out: the conversation has grown too long)"
+MOST_TRIES = 3  # answers in a row that are no single call, before the person is asked
+
+
+@dataclass(frozen=True)
+class MindAnswer:
+    """An answer: what it says, and the calls in it; `id` is what feedback names it by."""
+
+    id: str
+    text: str
+    calls: list[ToolCallPiece] = field(default_factory=list)
+
+
+class Mind(Protocol):
+    """A model that answers and learns from corrections."""
+
+    async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
+        """Return the next answer. Raises SessionTooLong if the conversation does not fit."""
+
+    async def teach(self, answer_id: str, correction: str) -> str:
+        """Learn from what was wrong with an answer. Return a line about what became of it, for the person."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The agent has said something, and calls nothing."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The agent wants to call a tool; `preview` is what the person sees of it."""
+
+    answer: MindAnswer
+    call: Call
+    preview: ToolResult
+
+
+Step = Words | Proposal
+
+
+class AgentSession:
+    """One person's work with an agent in one workspace."""
+
+    def __init__(self, mind: Mind, toolbox: Toolbox, system: str = SYSTEM) -> None:
+        self._mind = mind
+        self._toolbox = toolbox
+        self._messages: list[ChatMessage] = [{"role": "system", "content": system}]
+        self._waiting: Proposal | None = None
+        self._failed: MindAnswer | None = None  # whose call ran last, and failed
+
+    @property
+    def waiting(self) -> Proposal:
+        """The call that waits for the person. Raises NothingWaits."""
+        if self._waiting is None:
+            raise NothingWaits
+        return self._waiting
+
+    async def ask(self, text: str) -> Step:
+        """Say something to the agent; a call that waits is dropped."""
+        self._waiting = self._failed = None
+        self._messages.append({"role": "user", "content": text})
+        return await self.go_on()
+
+    async def go_on(self) -> Step:
+        """Let the agent take its next step."""
+        messages = self._messages
+        for _ in range(MOST_TRIES):
+            answer = await self._answer(messages)
+            if not answer.calls:
+                self._messages.append({"role": "assistant", "content": answer.text})
+                return Words(answer.text)
+            try:
+                return await self._propose(answer, _only(answer.calls))
+            except CallUnreadable as error:  # told to the model, and no part of what the session remembers
+                said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
+                messages = [*self._messages, _called(answer, answer.calls), *said]
+        self._messages.append({"role": "assistant", "content": answer.text})
+        return Words(answer.text)
+
+    async def approve(self) -> ToolResult:
+        """Run the call that waits, once. Raises NothingWaits."""
+        proposal, self._waiting = self.waiting, None
+        result = await self._toolbox.run(proposal.call)
+        self._remember(proposal, json.dumps(result.__dict__, ensure_ascii=False))
+        self._failed = None if result.success else proposal.answer
+        return result
+
+    async def deny(self, correction: str = "") -> str:
+        """Drop the call that waits. With words it is unlearned, and as if never made; without, the model is told.
+
+        Returns a line about the lesson, empty without one. Raises NothingWaits.
+        """
+        proposal = self.waiting
+        if not correction:
+            self.drop()
+            return ""
+        self._waiting = None
+        return await self._mind.teach(proposal.answer.id, correction)
+
+    def drop(self) -> None:
+        """Drop a call that waits, if one does: the model is told that it was not allowed."""
+        if self._waiting is not None:
+            proposal, self._waiting = self._waiting, None
+            self._remember(proposal, DENIED)
+
+    async def edit(self, arguments: str) -> str:
+        """Put other arguments, as JSON, in place of the waiting call's; what differs is taught.
+
+        Returns a line about the lesson, empty if nothing differs. Raises CallUnreadable, which changes nothing, and
+        NothingWaits.
+        """
+        proposal = self.waiting
+        call = read_call(proposal.call.tool, arguments)
+        said = difference(proposal.call, call)
+        self._waiting = replace(proposal, call=call, preview=await self._toolbox.preview(call))
+        return await self._mind.teach(proposal.answer.id, said) if said else ""
+
+    async def correct(self, correction: str) -> str:
+        """Teach what was wrong with the call that ran last and failed. Returns a line. Raises NothingWaits."""
+        if self._failed is None:
+            raise NothingWaits
+        answer, self._failed = self._failed, None
+        return await self._mind.teach(answer.id, correction)
+
+    def clear(self) -> None:
+        """Forget what was said; what was learned and written stays."""
+        del self._messages[1:]
+        self._waiting = self._failed = None
+
+    async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
+        call = read_call(piece["function"]["name"], piece["function"]["arguments"])
+        self._waiting = Proposal(answer, call, await self._toolbox.preview(call))
+        return self._waiting
+
+    async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
+        while True:
+            try:
+                return await self._mind.answer(messages, definitions())
+            except SessionTooLong:
+                if not _shorten(messages):
+                    raise
+
+    def _remember(self, proposal: Proposal, said: str) -> None:
+        (piece,) = proposal.answer.calls
+        arguments = json.dumps(proposal.call.arguments, ensure_ascii=False)
+        done = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
+        self._messages += [_called(proposal.answer, [done]), _told(done, said)]
+
+
+def difference(before: Call, after: Call) -> str:
+    """Say in words what another call has other than the first."""
+    changed = [
+        f"{name} must be {json.dumps(value, ensure_ascii=False)}, not "
+        f"{json.dumps(before.arguments[name], ensure_ascii=False)}."
+        for name, value in after.arguments.items()
+        if value != before.arguments[name]
+    ]
+    return " ".join([f"In this call of {before.tool}:", *changed]) if changed else ""
+
+
+def _only(calls: list[ToolCallPiece]) -> ToolCallPiece:
+    if len(calls) != 1:
+        raise CallUnreadable(ONE_CALL)
+    return calls[0]
+
+
+def _called(answer: MindAnswer, calls: list[ToolCallPiece]) -> ChatMessage:
+    kept = [{name: call[name] for name in ("id", "type", "function")} for call in calls]
+    return {"role": "assistant", "content": answer.text, "tool_calls": kept}
+
+
+def _told(call: ToolCallPiece, text: str) -> ChatMessage:
+    return {"role": "tool", "tool_call_id": call["id"], "content": text}
+
+
+def _shorten(messages: list[ChatMessage]) -> bool:
+    """Leave something out: an old output of a tool, else the oldest exchange, else the newest output.
+
+    Return False if nothing is left that could be.
+    """
+    outputs: list[dict[str, Any]] = [m for m in messages if m["role"] == "tool" and m["content"] != LEFT_OUT]
+    asked = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    if len(outputs) < 2 <= len(asked):
+        del messages[asked[0] : asked[1]]
+    elif outputs:
+        outputs[0]["content"] = LEFT_OUT
+    return bool(outputs) or len(asked) > 1

@@ -1,0 +1,60 @@
+"""The command `heed agent`: a folder, a sandbox around it, and the running heed."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli import waiting
+from bot.cli.client import HeedClient
+from bot.cli.connection import client_of
+from bot.cli.console import console, guarded
+
+commands = typer.Typer()
+
+
+@commands.command()
+def agent(
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="The folder to work in.")] = Path(),
+    user: Annotated[str, typer.Option("--user", "-u", help="Whose adapter answers and learns.")] = "local",
+    url: Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")] = "",
+    account: Annotated[str, typer.Option(help="The account that tools run as, where you are root.")] = "",
+    may_read: Annotated[bool, typer.Option("--yes-read", help="Do not ask before read, glob and grep.")] = False,
+    is_json: Annotated[bool, typer.Option("--json", help="Events as JSON, an object a line, for scripts.")] = False,
+) -> None:
+    """Work on the files of a folder with a model that asks first and learns from what you deny.
+
+    Tools run in a sandbox: they see the folder and the system's programs, and no network.
+    """
+    guarded(_agent(client_of(user, url), folder.resolve(), account, may_read=may_read, is_json=is_json))
+
+
+async def _agent(
+    connect: Callable[[], HeedClient], folder: Path, account: str, *, may_read: bool, is_json: bool
+) -> None:
+    from bot.agent.sandbox import Sandbox
+    from bot.agent.session import AgentSession
+    from bot.agent.toolbox import Toolbox
+    from bot.cli.agent.mind import HttpMind
+    from bot.cli.agent.terminal import TerminalAgent
+    from bot.cli.agent.views import JsonView, TerminalView
+    from bot.cli.terminal import LineSource, PipedLines, PromptLines
+
+    sandbox = Sandbox(folder, account)
+    await sandbox.try_out()
+    is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not is_json
+    lines: LineSource = PromptLines() if is_typed else PipedLines(sys.stdin.readline)
+    view = JsonView(console) if is_json else TerminalView(console)
+    async with connect() as client:
+        await waiting.until_it_answers(client, console)
+        session = AgentSession(HttpMind(client, partial(view.tell, "progress")), Toolbox(sandbox))
+        talk = TerminalAgent(session, client, view, lines)
+        if may_read:
+            talk.allow_reading()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
+        await talk.run(str(folder))

@@ -1,0 +1,49 @@
+"""The mind of an agent in a terminal: the running heed, over HTTP."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+
+from bot.agent.session import MindAnswer
+from bot.cli.client import HeedClient
+from bot.cli.terminal import LOOK_EVERY_S, PATIENCE_S, lesson_line
+from bot.errors import ServerRefused, SessionTooLong
+from engine.requests import ChatMessage, Tool
+
+TOO_LONG = "context_length_exceeded"
+
+
+class HttpMind:
+    """Answers and learns through a client, as its person; `on_progress` is told each phase of a lesson."""
+
+    def __init__(self, client: HeedClient, on_progress: Callable[[str], None]) -> None:
+        self._client = client
+        self._on_progress = on_progress
+
+    async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
+        """Return the next answer. Raises SessionTooLong, ServerError."""
+        try:
+            given = await self._client.answer(messages, tools)
+        except ServerRefused as error:
+            if error.code == TOO_LONG:
+                raise SessionTooLong(str(error)) from None
+            raise
+        message = given["choices"][0]["message"]
+        return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
+
+    async def teach(self, answer_id: str, correction: str) -> str:
+        """Learn from a correction, however long it takes. Return a line for the person. Raises ServerError."""
+        body = {"completion_id": answer_id, "kind": "correction", "text": correction, "wait": PATIENCE_S}
+        key = uuid.uuid4().hex
+        given = await self._client.feedback(body, key)
+        while given["status"] == "queued":
+            await self._watch(given["feedback_id"])
+            given = await self._client.feedback(body, key)
+        return lesson_line(given)
+
+    async def _watch(self, feedback_id: str) -> None:
+        phase = None
+        while (progress := (await self._client.feedback_state(feedback_id))["progress"]) is not None:
+            if phase != (phase := (progress["status"], progress["phase"], progress["place"])):
+                self._on_progress(progress["text"])
+            await asyncio.sleep(LOOK_EVERY_S)

@@ -1,0 +1,170 @@
+"""The dialogue of `heed agent`: the person's lines in, the agent's steps out.
+
+Invariants: each call is shown before the person is asked about it; nothing that a model, a file or a program says is
+taken for the person's answer; where lines end, a call that waits is denied.
+"""
+
+import asyncio
+import json
+
+import click
+
+from bot.agent.session import AgentSession, Proposal, Step, Words
+from bot.agent.tools import LOOKING
+from bot.cli.agent.views import AgentView
+from bot.cli.client import HeedClient
+from bot.cli.terminal import LineSource
+from bot.errors import CallUnreadable, ServerRefused, SessionTooLong
+
+HINT = (
+    "Say what is to be done in {}. Before each step you are asked: 1 yes, 2 yes and this tool from now on, 3 no, "
+    "4 edit. /c begins anew, /undo takes the newest lesson back, /metrics tells about it, /q ends."
+)
+CHOICES = "1 yes · 2 yes, and {} from now on · 3 no · 4 edit"
+WHAT_WAS_WRONG = (
+    "What was wrong? f wrong file · r read first · e use edit_lines · t tool error · or your own words (empty: only no)"
+)
+WHAT_NOW = "It failed. Enter: let the model see that · t: teach it “{}” · or your own words: what was wrong"
+CHIPS = {
+    "f": "That is the wrong file.",
+    "r": "Read the file before you change it.",
+    "e": "Use edit_lines to change a part of a file.",
+    "t": "That call of the tool cannot work.",
+}
+TOO_LONG = "The conversation is too long for this model: /c begins anew."
+NOT_OF_THEM = "Please answer 1, 2, 3 or 4."
+CLEARED = "Begun anew. What was learned and written stays."
+STOPPED = "stopped"
+
+
+class _NoReply(Exception):
+    """The person has answered a question with Ctrl-C or the end of their lines."""
+
+
+class TerminalAgent:
+    """One person's session in a terminal."""
+
+    def __init__(self, session: AgentSession, client: HeedClient, view: AgentView, lines: LineSource) -> None:
+        self._session = session
+        self._client = client
+        self._view = view
+        self._lines = lines
+        self._allowed: set[str] = set()  # tools that need no question in this session
+        self._working: asyncio.Task[None] | None = None
+
+    def allow_reading(self) -> None:
+        """Let tools that change nothing run without a question."""
+        self._allowed |= LOOKING
+
+    async def run(self, where: str) -> None:
+        """Work until the person ends it."""
+        self._view.tell("hint", HINT.format(where))
+        while True:
+            try:
+                line = (await self._lines.read()).strip()
+            except (EOFError, KeyboardInterrupt):
+                return
+            if line in ("/q", "/quit", "/exit"):
+                return
+            if line:
+                await self._guarded(line)
+
+    def interrupt(self) -> None:
+        """Break off what is going on (Ctrl-C): an answer, a tool that runs, a question."""
+        if self._working is not None:
+            self._working.cancel()
+
+    async def _guarded(self, line: str) -> None:
+        """Do what a line asks; a call that waits when it breaks off is denied."""
+        self._working = asyncio.create_task(self._line(line), name="agent line")
+        try:
+            await asyncio.wait([self._working])
+            await self._working
+        except (asyncio.CancelledError, _NoReply):
+            self._view.tell("hint", STOPPED)
+        except SessionTooLong:
+            self._view.tell("error", TOO_LONG)
+        except ServerRefused as error:
+            self._view.tell("error", str(error))
+        finally:
+            self._working = None
+            self._session.drop()
+
+    async def _line(self, line: str) -> None:
+        if line in ("/c", "/clear"):
+            self._session.clear()
+            self._view.tell("hint", CLEARED)
+        elif line.startswith("/"):
+            self._view.tell("words", (await self._client.command(line))["text"])
+        else:
+            await self._steps(await self._session.ask(line))
+
+    async def _steps(self, step: Step) -> None:
+        """Go on until the agent has nothing more to do, or the person has said no without a word."""
+        while isinstance(step, Proposal):
+            self._view.propose(step)
+            if not await self._decided(step):
+                return
+            step = await self._session.go_on()
+        assert isinstance(step, Words)
+        self._view.tell("words", step.text)
+
+    async def _decided(self, proposal: Proposal) -> bool:
+        """Do what the person says about a call. Return False if the agent is not to go on."""
+        while True:
+            said = "1" if proposal.call.tool in self._allowed else await self._choice(proposal.call.tool)
+            match said:
+                case "1" | "2":
+                    self._allowed |= {proposal.call.tool} if said == "2" else set()
+                    await self._run()
+                    return True
+                case "3":
+                    return await self._denied()
+                case "4":
+                    proposal = await self._edited(proposal)
+                case _:
+                    self._view.tell("error", NOT_OF_THEM)
+
+    async def _choice(self, tool: str) -> str:
+        return await self._reply(CHOICES.format(tool))
+
+    async def _reply(self, question: str) -> str:
+        self._view.tell("question", question)
+        try:
+            return (await self._lines.read()).strip()
+        except (EOFError, KeyboardInterrupt):
+            raise _NoReply from None
+
+    async def _run(self) -> None:
+        result = await self._session.approve()
+        self._view.show(result)
+        if result.success:
+            return
+        said = await self._reply(WHAT_NOW.format(result.feedback))
+        if said:
+            self._view.tell("lesson", await self._session.correct(result.feedback if said == "t" else said))
+
+    async def _denied(self) -> bool:
+        said = await self._reply(WHAT_WAS_WRONG)
+        lesson = await self._session.deny(CHIPS.get(said, said))
+        if lesson:
+            self._view.tell("lesson", lesson)
+        return bool(said)
+
+    async def _edited(self, proposal: Proposal) -> Proposal:
+        """Let the person write other arguments; the same call waits if they are none."""
+        written = await asyncio.to_thread(edited, json.dumps(proposal.call.arguments, indent=2, ensure_ascii=False))
+        try:
+            lesson = await self._session.edit(written)
+        except CallUnreadable as error:
+            self._view.tell("error", str(error))
+            return proposal
+        if lesson:
+            self._view.tell("lesson", lesson)
+        self._view.propose(self._session.waiting)
+        return self._session.waiting
+
+
+def edited(text: str) -> str:
+    """Return a text as the person leaves it in their editor. Blocking."""
+    return click.edit(text, extension=".json") or text

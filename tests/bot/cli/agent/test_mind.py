@@ -1,0 +1,58 @@
+"""bot.cli.agent.mind: answers and lessons of a running heed, over HTTP."""
+
+import asyncio
+
+import pytest
+
+from bot.agent.tools import definitions
+from bot.cli.agent import mind as minds
+from bot.cli.agent.mind import HttpMind
+from bot.cli.client import HeedClient
+from bot.errors import ServerRefused, SessionTooLong
+from engine.errors import PromptTooLongError
+from tests.bot.agent.minds import piece
+from tests.bot.conftest import Heed
+
+ASKED = [{"role": "user", "content": "read a.txt"}]
+CALL = piece("read", '{"path": "a.txt"}')
+
+
+async def test_a_call_comes_whole_and_tools_are_told(heed: Heed, client: HeedClient) -> None:
+    """With the id that feedback names it by."""
+    heed.engine.calls = [CALL]
+    answer = await HttpMind(client, print).answer(ASKED, definitions())
+    assert answer.calls == [CALL]
+    assert heed.engine.requests[-1].tools == definitions()
+    assert answer.id.startswith("chatcmpl-") or answer.id
+
+
+async def test_a_correction_is_learned(heed: Heed, client: HeedClient) -> None:
+    """By the person's own adapter; the line is the terminal chat's."""
+    mind = HttpMind(client, print)
+    answer = await mind.answer(ASKED, definitions())
+    assert (await mind.teach(answer.id, "read it first")).startswith("Learned: v1 in")
+    assert heed.engine.num_learned == 1
+
+
+async def test_a_long_lesson_is_watched(heed: Heed, client: HeedClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its phases are told until it has ended."""
+    monkeypatch.setattr(minds, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(minds, "LOOK_EVERY_S", 0.01)
+    told = list[str]()
+    mind = HttpMind(client, told.append)
+    answer = await mind.answer(ASKED, definitions())
+    heed.engine.learn_delay_s = 0.3
+    assert (await mind.teach(answer.id, "read it first")).startswith("Learned: v1 in")
+    assert told
+    await asyncio.sleep(0)
+
+
+async def test_refusals_keep_their_kind(heed: Heed, client: HeedClient) -> None:
+    """What does not fit is told apart from every other refusal."""
+    mind = HttpMind(client, print)
+    heed.engine.failure = PromptTooLongError(9000, 8192)
+    with pytest.raises(SessionTooLong):
+        await mind.answer(ASKED, definitions())
+    heed.engine.skills = type(heed.engine.skills)(False, False, heed.engine.skills.token_bytes)
+    with pytest.raises(ServerRefused, match="tools"):
+        await mind.answer(ASKED, definitions())
