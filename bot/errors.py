@@ -66,6 +66,10 @@ class NothingWaits(BotError, LookupError):
     """No call of an agent waits for the person."""
 
 
+class NoSuchTraining(BotError, LookupError):
+    """No consolidation was asked for under this id."""
+
+
 class SessionTooLong(BotError, ValueError):
     """What was said in an agent's session does not fit into what the model reads."""
 

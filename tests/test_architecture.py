@@ -99,6 +99,7 @@ HOMES = {
     "asyncpg": ("storage/sql",),
     "telegram": ("bot/platforms/telegram",),
     "discord": ("bot/platforms/discord",),
+    "mcp": ("bot/cli/mcp",),
     "prompt_toolkit": ("bot/cli",),
     "matplotlib": ("bot", "evals"),
     "linkify_it": ("bot/http/web",),

@@ -94,9 +94,10 @@ class HeedClient:
         async with self._call("POST", path) as response:
             return bool((await _object(response))["stopped"])
 
-    async def ask(self, text: str) -> AsyncGenerator[Json, None]:
-        """Say something in the kept conversation; the answer's pieces as they come."""
-        async for chunk in self._chat({"messages": [{"role": "user", "content": text}]}):
+    async def ask(self, text: str, chat: str = "") -> AsyncGenerator[Json, None]:
+        """Say something in a kept conversation, the client's own if none is named; the answer's pieces as they come."""
+        said = {"messages": [{"role": "user", "content": text}], "heed": {"chat": chat or self.chat}}
+        async for chunk in self._chat(said):
             yield chunk
 
     async def answer(self, messages: list[Json], tools: list[Json]) -> Json:
@@ -111,8 +112,7 @@ class HeedClient:
             yield chunk
 
     async def _chat(self, body: Json) -> AsyncGenerator[Json, None]:
-        wishes = body.get("heed") or {"chat": self.chat}
-        whole = {"model": "heed", "user": self.user, "stream": True, **body, "heed": wishes}
+        whole = {"model": "heed", "user": self.user, "stream": True, **body}
         async with self._call("POST", "/v1/chat/completions", whole) as response:
             async for line in response.content:
                 data = line.strip().removeprefix(b"data: ")

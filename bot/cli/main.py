@@ -25,6 +25,7 @@ from bot.cli.agent import command as agent_command
 from bot.cli.client import HeedClient
 from bot.cli.connection import client_of
 from bot.cli.console import console, ending, fail, guarded, settings
+from bot.cli.mcp import command as mcp_command
 from bot.config import Settings
 from bot.errors import BotError
 from bot.monitoring import logs
@@ -52,6 +53,7 @@ cli = typer.Typer(
 adapters = typer.Typer(help="A user's adapter: its versions, and one as a zip file.", no_args_is_help=True)
 cli.add_typer(adapters, name="adapters")
 cli.add_typer(agent_command.commands)
+cli.add_typer(mcp_command.commands)
 cli.add_typer(backups.commands)
 cli.add_typer(calibrate.commands)
 keys = typer.Typer(help="API keys: who may call heed over HTTP, what for, and how much a day.", no_args_is_help=True)

@@ -36,6 +36,7 @@ class Weather(BaseModel):
 
 
 WEATHER = openai.pydantic_function_tool(Weather)
+CALL = {"id": "call_1", "type": "function", "function": {"name": "Weather", "arguments": '{"city": "Rome"}'}}
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -120,6 +121,21 @@ async def test_the_round_trip_ends_with_an_answer(client: openai.AsyncOpenAI) ->
     assert answer.usage is not None
     assert called.usage is not None
     assert answer.usage.prompt_tokens > called.usage.prompt_tokens
+
+
+async def test_a_denied_call_is_trained_on(client: openai.AsyncOpenAI) -> None:
+    """The call is the corrected answer, behind the whole conversation: tools, an earlier call and its result."""
+    said = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    asked: Any = [*BEES, said, {"role": "tool", "tool_call_id": CALL["id"], "content": "rain"}]
+    called = await client.chat.completions.create(
+        model="heed", messages=asked, tools=[WEATHER], tool_choice="required", user="denier"
+    )
+    assert called.choices[0].message.tool_calls
+    denied = {"completion_id": called.id, "user": "denier", "kind": "correction", "text": "ask for Oslo first"}
+    given = cast(dict[str, Any], await client.post("/feedback", cast_to=object, body=denied | {"wait": True}))
+    assert given["status"] in ("learned", "rejected"), given  # what gates say of random weights is another matter
+    assert given["update"]["steps"] > 0
+    assert given["update"]["divergence_after"] < given["update"]["divergence_before"]
 
 
 async def test_a_free_model_writes_text(client: openai.AsyncOpenAI) -> None:
