@@ -36,14 +36,22 @@ class MindAnswer:
     calls: list[ToolCallPiece] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What became of a correction: a line for the person, and how far each token of the call moves with it."""
+
+    line: str
+    heat: list[tuple[str, float]] = field(default_factory=list)  # (token, log p_teacher - log p_student in nats)
+
+
 class Mind(Protocol):
     """A model that answers and learns from corrections."""
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer. Raises SessionTooLong if the conversation does not fit."""
 
-    async def teach(self, answer_id: str, correction: str) -> str:
-        """Learn from what was wrong with an answer. Return a line about what became of it, for the person."""
+    async def teach(self, answer_id: str, correction: str) -> Lesson:
+        """Learn from what was wrong with an answer. Return what became of it."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +120,15 @@ class AgentSession:
         self._failed = None if result.success else proposal.answer
         return result
 
-    async def deny(self, correction: str = "") -> str:
+    async def deny(self, correction: str = "") -> Lesson | None:
         """Drop the call that waits. With words it is unlearned, and as if never made; without, the model is told.
 
-        Returns a line about the lesson, empty without one. Raises NothingWaits.
+        Returns what became of the lesson, None without one. Raises NothingWaits.
         """
         proposal = self.waiting
         if not correction:
             self.drop()
-            return ""
+            return None
         self._waiting = None
         return await self._mind.teach(proposal.answer.id, correction)
 
@@ -130,20 +138,20 @@ class AgentSession:
             proposal, self._waiting = self._waiting, None
             self._remember(proposal, DENIED)
 
-    async def edit(self, arguments: str) -> str:
+    async def edit(self, arguments: str) -> Lesson | None:
         """Put other arguments, as JSON, in place of the waiting call's; what differs is taught.
 
-        Returns a line about the lesson, empty if nothing differs. Raises CallUnreadable, which changes nothing, and
+        Returns what became of the lesson, None if nothing differs. Raises CallUnreadable, which changes nothing, and
         NothingWaits.
         """
         proposal = self.waiting
         call = read_call(proposal.call.tool, arguments)
         said = difference(proposal.call, call)
         self._waiting = replace(proposal, call=call, preview=await self._toolbox.preview(call))
-        return await self._mind.teach(proposal.answer.id, said) if said else ""
+        return await self._mind.teach(proposal.answer.id, said) if said else None
 
-    async def correct(self, correction: str) -> str:
-        """Teach what was wrong with the call that ran last and failed. Returns a line. Raises NothingWaits."""
+    async def correct(self, correction: str) -> Lesson:
+        """Teach what was wrong with the call that ran last and failed. Raises NothingWaits."""
         if self._failed is None:
             raise NothingWaits
         answer, self._failed = self._failed, None

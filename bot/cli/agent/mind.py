@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 
-from bot.agent.session import MindAnswer
+from bot.agent.session import Lesson, MindAnswer
 from bot.cli.client import HeedClient
 from bot.cli.terminal import LOOK_EVERY_S, PATIENCE_S, lesson_line
 from bot.errors import ServerRefused, SessionTooLong
@@ -31,15 +31,16 @@ class HttpMind:
         message = given["choices"][0]["message"]
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 
-    async def teach(self, answer_id: str, correction: str) -> str:
-        """Learn from a correction, however long it takes. Return a line for the person. Raises ServerError."""
+    async def teach(self, answer_id: str, correction: str) -> Lesson:
+        """Learn from a correction, however long it takes. Raises ServerError."""
         body = {"completion_id": answer_id, "kind": "correction", "text": correction, "wait": PATIENCE_S}
         key = uuid.uuid4().hex
         given = await self._client.feedback(body, key)
         while given["status"] == "queued":
             await self._watch(given["feedback_id"])
             given = await self._client.feedback(body, key)
-        return lesson_line(given)
+        heat = (given.get("update") or {}).get("heat") or []
+        return Lesson(lesson_line(given), [(token, weight) for token, weight in heat])
 
     async def _watch(self, feedback_id: str) -> None:
         phase = None

@@ -6,10 +6,11 @@ taken for the person's answer; where lines end, a call that waits is denied.
 
 import asyncio
 import json
+from collections.abc import Awaitable
 
 import click
 
-from bot.agent.session import AgentSession, Proposal, Step, Words
+from bot.agent.session import AgentSession, Lesson, Proposal, Step, Words
 from bot.agent.tools import LOOKING
 from bot.cli.agent.views import AgentView
 from bot.cli.client import HeedClient
@@ -97,7 +98,9 @@ class TerminalAgent:
         elif line.startswith("/"):
             self._view.tell("words", (await self._client.command(line))["text"])
         else:
-            await self._steps(await self._session.ask(line))
+            with self._view.working():
+                step = await self._session.ask(line)
+            await self._steps(step)
 
     async def _steps(self, step: Step) -> None:
         """Go on until the agent has nothing more to do, or the person has said no without a word."""
@@ -105,7 +108,8 @@ class TerminalAgent:
             self._view.propose(step)
             if not await self._decided(step):
                 return
-            step = await self._session.go_on()
+            with self._view.working():
+                step = await self._session.go_on()
         assert isinstance(step, Words)
         self._view.tell("words", step.text)
 
@@ -136,31 +140,35 @@ class TerminalAgent:
             raise _NoReply from None
 
     async def _run(self) -> None:
-        result = await self._session.approve()
+        with self._view.working():
+            result = await self._session.approve()
         self._view.show(result)
         if result.success:
             return
         said = await self._reply(WHAT_NOW.format(result.feedback))
         if said:
-            self._view.tell("lesson", await self._session.correct(result.feedback if said == "t" else said))
+            await self._taught(self._session.correct(result.feedback if said == "t" else said))
 
     async def _denied(self) -> bool:
         said = await self._reply(WHAT_WAS_WRONG)
-        lesson = await self._session.deny(CHIPS.get(said, said))
-        if lesson:
-            self._view.tell("lesson", lesson)
+        await self._taught(self._session.deny(CHIPS.get(said, said)))
         return bool(said)
+
+    async def _taught(self, lesson: Awaitable[Lesson | None]) -> None:
+        """Show what becomes of a lesson, if there is one."""
+        with self._view.working():
+            found = await lesson
+        if found is not None:
+            self._view.teach(found)
 
     async def _edited(self, proposal: Proposal) -> Proposal:
         """Let the person write other arguments; the same call waits if they are none."""
         written = await asyncio.to_thread(edited, json.dumps(proposal.call.arguments, indent=2, ensure_ascii=False))
         try:
-            lesson = await self._session.edit(written)
+            await self._taught(self._session.edit(written))
         except CallUnreadable as error:
             self._view.tell("error", str(error))
             return proposal
-        if lesson:
-            self._view.tell("lesson", lesson)
         self._view.propose(self._session.waiting)
         return self._session.waiting
 

@@ -4,14 +4,16 @@ Invariant: what a model or a file says is shown as it is, never as markup.
 """
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from rich.console import Console
 from rich.text import Text
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import Proposal
+from bot.agent.session import Lesson, Proposal
 from bot.agent.visible import visible
+from bot.cli.terminal import heat_map
 
 DIFF = {"+": "green", "-": "red", "@": "cyan"}
 STYLES = {"words": "", "lesson": "bold green", "question": "cyan", "error": "red"}
@@ -21,7 +23,13 @@ class AgentView(Protocol):
     """What shows a session: a terminal, or a program that reads events."""
 
     def tell(self, event: str, text: str) -> None:
-        """Show something: words, a lesson, progress, a question, an error."""
+        """Show something: words, progress, a question, an error."""
+
+    def working(self) -> AbstractContextManager[object]:
+        """Show for the length of a block that something is under way."""
+
+    def teach(self, lesson: Lesson) -> None:
+        """Show what became of a correction."""
 
     def propose(self, proposal: Proposal) -> None:
         """Show a call that waits, and what it would change."""
@@ -39,6 +47,16 @@ class TerminalView:
     def tell(self, event: str, text: str) -> None:
         """Print a text in the colour of its kind."""
         self._console.print(Text(visible(text), style=STYLES.get(event, "dim")))
+
+    def working(self) -> AbstractContextManager[object]:
+        """Turn a wheel where the terminal has one."""
+        return self._console.status("…")
+
+    def teach(self, lesson: Lesson) -> None:
+        """Print the call in the colours of what was learned about each token, and the line."""
+        if lesson.heat:
+            self._console.print(heat_map([[visible(token), weight] for token, weight in lesson.heat]))
+        self.tell("lesson", lesson.line)
 
     def propose(self, proposal: Proposal) -> None:
         """Print a call: its diff in colour, or its words."""
@@ -64,6 +82,14 @@ class JsonView:
     def tell(self, event: str, text: str) -> None:
         """Print an event with a text."""
         self._print({"event": event, "text": text})
+
+    def working(self) -> AbstractContextManager[object]:
+        """Say nothing: the next event comes when it is there."""
+        return nullcontext()
+
+    def teach(self, lesson: Lesson) -> None:
+        """Print what became of a correction as an event."""
+        self._print({"event": "lesson", "text": lesson.line, "heat": lesson.heat})
 
     def propose(self, proposal: Proposal) -> None:
         """Print a call as an event."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bot.agent.session import MindAnswer
+from bot.agent.session import Lesson, MindAnswer
 from bot.errors import SessionTooLong
 from engine.requests import ChatMessage, Tool, ToolCallPiece
 
@@ -27,10 +27,10 @@ class ScriptedMind:
         self.asked.append(json.loads(json.dumps(messages)))
         return next(self._script)
 
-    async def teach(self, answer_id: str, correction: str) -> str:
+    async def teach(self, answer_id: str, correction: str) -> Lesson:
         """Remember the lesson."""
         self.taught.append((answer_id, correction))
-        return f"Learned: {correction}"
+        return Lesson(f"Learned: {correction}", [("call", 0.5)])
 
 
 def calling(tool: str, number: int = 1, **arguments: Any) -> MindAnswer:

@@ -59,7 +59,9 @@ async def test_a_no_with_words_is_learned_and_the_call_was_never_made(sandbox: S
     """The model is asked again from where it was."""
     agent, mind = session(sandbox, WRITE, calling("read", 2, path="a.txt"))
     await agent.ask("change a.txt")
-    assert await agent.deny("Read the file first.") == "Learned: Read the file first."
+    lesson = await agent.deny("Read the file first.")
+    assert lesson is not None
+    assert (lesson.line, lesson.heat) == ("Learned: Read the file first.", [("call", 0.5)])
     assert mind.taught == [("cmpl-1", "Read the file first.")]
     step = await agent.go_on()
     assert isinstance(step, Proposal)
@@ -72,7 +74,7 @@ async def test_a_no_without_words_teaches_nothing(sandbox: Sandbox) -> None:
     """The model is told that it was not allowed."""
     agent, mind = session(sandbox, WRITE, saying("As you like."))
     await agent.ask("write")
-    assert await agent.deny() == ""
+    assert await agent.deny() is None
     assert await agent.go_on() == Words("As you like.")
     assert (results(mind.asked[-1]), mind.taught) == ([DENIED], [])
     for act in (agent.approve, agent.deny):
@@ -84,8 +86,9 @@ async def test_other_arguments_are_taught_then_run(sandbox: Sandbox, folder: Pat
     """The difference in words is the correction; what runs is what the person wrote."""
     agent, mind = session(sandbox, WRITE, saying("Done."))
     await agent.ask("write")
-    line = await agent.edit('{"path": "b.txt", "content": "one\\n"}')
-    assert line == 'Learned: In this call of write: path must be "b.txt", not "a.txt".'
+    lesson = await agent.edit('{"path": "b.txt", "content": "one\\n"}')
+    assert lesson is not None
+    assert lesson.line == 'Learned: In this call of write: path must be "b.txt", not "a.txt".'
     assert "b/b.txt" in agent.waiting.preview.output
     assert (await agent.approve()).success
     assert (folder / "b.txt").exists()
@@ -100,7 +103,7 @@ async def test_arguments_that_cannot_be_read_change_nothing(sandbox: Sandbox) ->
     await agent.ask("write")
     with pytest.raises(CallUnreadable):
         await agent.edit("{")
-    assert await agent.edit(json.dumps({"path": "a.txt", "content": "one\n"})) == ""
+    assert await agent.edit(json.dumps({"path": "a.txt", "content": "one\n"})) is None
     assert (agent.waiting.call.arguments["path"], mind.taught) == ("a.txt", [])
 
 
@@ -137,7 +140,7 @@ async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:
     await agent.ask("read")
     result = await agent.approve()
     assert not result.success
-    assert await agent.correct(result.feedback) == f"Learned: {result.feedback}"
+    assert (await agent.correct(result.feedback)).line == f"Learned: {result.feedback}"
     assert mind.taught == [("cmpl-4", result.feedback)]
     with pytest.raises(NothingWaits):
         await agent.correct("again")

@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import Proposal
+from bot.agent.session import Lesson, Proposal
 from bot.agent.tools import Call
 from bot.cli.agent.views import AgentView, JsonView, TerminalView
 from tests.bot.agent.minds import saying
@@ -25,7 +25,9 @@ def shown(view: type[AgentView], *, has_colour: bool = False) -> str:
     )  # type: ignore[call-arg]
     seen.tell("words", "Done [bold]here[/bold]\x1b[2J")
     seen.propose(CALL)
-    seen.show(FAILED)
+    with seen.working():
+        seen.show(FAILED)
+    seen.teach(Lesson("Learned: v1.", [("re\x1bd", 2.0), ("me", -0.5)]))
     return file.getvalue()
 
 
@@ -34,13 +36,13 @@ def test_a_person_sees_everything_as_it_is() -> None:
     text = shown(TerminalView)
     assert "Done [bold]here[/bold]<U+001B>[2J\n" in text
     assert "edit a.py\n--- a\n+++ b\n@@ -1 +1 @@\n-[red]x[/red]\n+y\n" in text
-    assert text.endswith("none.txt cannot be read.\nUse glob.\n")
+    assert text.endswith("none.txt cannot be read.\nUse glob.\n      re<U+001B>dme\nLearned: v1.\n")
     assert "\x1b[32m+y" in shown(TerminalView, has_colour=True)
 
 
 def test_a_program_reads_an_object_a_line() -> None:
     """With the whole call and the whole result."""
-    words, call, result = map(json.loads, shown(JsonView).splitlines())
+    words, call, result, lesson = map(json.loads, shown(JsonView).splitlines())
     assert words == {"event": "words", "text": "Done [bold]here[/bold]\x1b[2J"}
     assert (call["event"], call["tool"], call["arguments"]) == ("call", "edit", {"path": "a.py"})
     assert result == {
@@ -49,3 +51,4 @@ def test_a_program_reads_an_object_a_line() -> None:
         "success": False,
         "feedback": "Use glob.",
     }
+    assert lesson == {"event": "lesson", "text": "Learned: v1.", "heat": [["re\x1bd", 2.0], ["me", -0.5]]}
