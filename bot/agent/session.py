@@ -53,6 +53,9 @@ class Mind(Protocol):
     async def teach(self, answer_id: str, correction: str) -> Lesson:
         """Learn from what was wrong with an answer. Return what became of it."""
 
+    async def approve(self, answer_id: str) -> None:
+        """Keep an answer as a good one: gates measure by it, nothing is trained."""
+
 
 @dataclass(frozen=True)
 class Words:
@@ -68,6 +71,7 @@ class Proposal:
     answer: MindAnswer
     call: Call
     preview: ToolResult
+    is_edited: bool = False  # the arguments are the person's
 
 
 Step = Words | Proposal
@@ -113,7 +117,18 @@ class AgentSession:
         return Words(answer.text)
 
     async def approve(self) -> ToolResult:
-        """Run the call that waits, once. Raises NothingWaits."""
+        """Run the call that waits, because the person said yes to it: as the model wrote it, it is a good answer.
+
+        Raises NothingWaits.
+        """
+        proposal = self.waiting
+        result = await self.run()
+        if not proposal.is_edited:
+            await self._mind.approve(proposal.answer.id)
+        return result
+
+    async def run(self) -> ToolResult:
+        """Run the call that waits, once, because the person allowed its tool before. Raises NothingWaits."""
         proposal, self._waiting = self.waiting, None
         result = await self._toolbox.run(proposal.call)
         self._remember(proposal, json.dumps(result.__dict__, ensure_ascii=False))
@@ -147,7 +162,8 @@ class AgentSession:
         proposal = self.waiting
         call = read_call(proposal.call.tool, arguments)
         said = difference(proposal.call, call)
-        self._waiting = replace(proposal, call=call, preview=await self._toolbox.preview(call))
+        preview = await self._toolbox.preview(call)
+        self._waiting = replace(proposal, call=call, preview=preview, is_edited=proposal.is_edited or bool(said))
         return await self._mind.teach(proposal.answer.id, said) if said else None
 
     async def correct(self, correction: str) -> Lesson:

@@ -42,6 +42,10 @@ class HttpMind:
         heat = (given.get("update") or {}).get("heat") or []
         return Lesson(lesson_line(given), [(token, weight) for token, weight in heat])
 
+    async def approve(self, answer_id: str) -> None:
+        """Keep an answer as a good one. Raises ServerError."""
+        await self._client.feedback({"completion_id": answer_id, "kind": "approval"})
+
     async def _watch(self, feedback_id: str) -> None:
         phase = None
         while (progress := (await self._client.feedback_state(feedback_id))["progress"]) is not None:

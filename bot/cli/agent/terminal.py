@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 
 import click
 
+from bot.agent.inside.result import ToolResult
 from bot.agent.session import AgentSession, Lesson, Proposal, Step, Words
 from bot.agent.tools import LOOKING
 from bot.cli.agent.views import AgentView
@@ -116,11 +117,13 @@ class TerminalAgent:
     async def _decided(self, proposal: Proposal) -> bool:
         """Do what the person says about a call. Return False if the agent is not to go on."""
         while True:
-            said = "1" if proposal.call.tool in self._allowed else await self._choice(proposal.call.tool)
-            match said:
+            if proposal.call.tool in self._allowed:
+                await self._run(self._session.run())
+                return True
+            match said := await self._reply(CHOICES.format(proposal.call.tool)):
                 case "1" | "2":
                     self._allowed |= {proposal.call.tool} if said == "2" else set()
-                    await self._run()
+                    await self._run(self._session.approve())
                     return True
                 case "3":
                     return await self._denied()
@@ -129,9 +132,6 @@ class TerminalAgent:
                 case _:
                     self._view.tell("error", NOT_OF_THEM)
 
-    async def _choice(self, tool: str) -> str:
-        return await self._reply(CHOICES.format(tool))
-
     async def _reply(self, question: str) -> str:
         self._view.tell("question", question)
         try:
@@ -139,9 +139,10 @@ class TerminalAgent:
         except (EOFError, KeyboardInterrupt):
             raise _NoReply from None
 
-    async def _run(self) -> None:
+    async def _run(self, running: Awaitable[ToolResult]) -> None:
+        """Show what a call answers; ask what was wrong if it failed."""
         with self._view.working():
-            result = await self._session.approve()
+            result = await running
         self._view.show(result)
         if result.success:
             return

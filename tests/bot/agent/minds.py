@@ -18,6 +18,7 @@ class ScriptedMind:
         self._most_chars = most_chars
         self.asked: list[list[ChatMessage]] = []
         self.taught: list[tuple[str, str]] = []
+        self.approved: list[str] = []
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer of the script."""
@@ -31,6 +32,10 @@ class ScriptedMind:
         """Remember the lesson."""
         self.taught.append((answer_id, correction))
         return Lesson(f"Learned: {correction}", [("call", 0.5)])
+
+    async def approve(self, answer_id: str) -> None:
+        """Remember the answer."""
+        self.approved.append(answer_id)
 
 
 def calling(tool: str, number: int = 1, **arguments: Any) -> MindAnswer:

@@ -52,7 +52,7 @@ async def test_a_call_waits_runs_once_and_its_result_is_read(sandbox: Sandbox, f
     *_, called, told = mind.asked[-1]
     assert called["tool_calls"][0]["function"]["name"] == "write"
     assert json.loads(told["content"])["success"] is True
-    assert mind.taught == []
+    assert (mind.taught, mind.approved) == ([], ["cmpl-1"])
 
 
 async def test_a_no_with_words_is_learned_and_the_call_was_never_made(sandbox: Sandbox, folder: Path) -> None:
@@ -93,6 +93,7 @@ async def test_other_arguments_are_taught_then_run(sandbox: Sandbox, folder: Pat
     assert (await agent.approve()).success
     assert (folder / "b.txt").exists()
     assert not (folder / "a.txt").exists()
+    assert mind.approved == []  # what ran is not what the model wrote
     await agent.go_on()
     assert '"b.txt"' in mind.asked[-1][-2]["tool_calls"][0]["function"]["arguments"]
 

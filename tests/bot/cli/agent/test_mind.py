@@ -36,6 +36,15 @@ async def test_a_correction_is_learned(heed: Heed, client: HeedClient) -> None:
     assert heed.engine.num_learned == 1
 
 
+async def test_a_yes_is_an_approved_answer(heed: Heed, client: HeedClient) -> None:
+    """Nothing is trained."""
+    mind = HttpMind(client, print)
+    answer = await mind.answer(ASKED, definitions())
+    await mind.approve(answer.id)
+    (entry,) = (await client.get("/export"))["feedback"]
+    assert (entry["kind"], heed.engine.num_learned) == ("approval", 0)
+
+
 async def test_a_long_lesson_is_watched(heed: Heed, client: HeedClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its phases are told until it has ended."""
     monkeypatch.setattr(minds, "PATIENCE_S", 0.01)

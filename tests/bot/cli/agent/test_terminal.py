@@ -57,7 +57,9 @@ async def test_yes_runs_the_call(sandbox: Sandbox, client: HeedClient, folder: P
 async def test_yes_from_now_on_holds_for_that_tool(sandbox: Sandbox, client: HeedClient, folder: Path) -> None:
     """Another tool is asked about."""
     more = [calling("write", 2, path="b.txt", content="two\n"), calling("bash", 3, command="rm a.txt")]
-    events = await Desk(sandbox, client, WRITE, *more, saying("Done.")).type("write", "2", "3", "")
+    desk = Desk(sandbox, client, WRITE, *more, saying("Done."))
+    events = await desk.type("write", "2", "3", "")
+    assert desk.mind.approved == ["cmpl-1"]  # the second ran without a word
     assert [event["event"] for event in events].count("call") == 3
     assert len(told(events, "question")) == 3  # write, bash, and what was wrong
     assert names(folder) == {"a.txt", "b.txt"}
