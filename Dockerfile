@@ -7,7 +7,7 @@ ENV PIP_NO_CACHE_DIR=1 PYTHONUNBUFFERED=1
 
 # libnuma1: vLLM for CPU loads it. gcc and libc6-dev: vLLM for GPU compiles small launchers when it starts.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends libnuma1 $(test "$FLAVOUR" = cpu || echo gcc libc6-dev) \
+    && apt-get install --yes --no-install-recommends libnuma1 libtcmalloc-minimal4 $(test "$FLAVOUR" = cpu || echo gcc libc6-dev) \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/heed

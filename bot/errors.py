@@ -71,7 +71,7 @@ class NoSuchTraining(BotError, LookupError):
 
 
 class SessionTooLong(BotError, ValueError):
-    """What was said in an agent's session does not fit into what the model reads."""
+    """An agent's session does not fit into what the model reads."""
 
 
 class ServerError(BotError, ConnectionError):

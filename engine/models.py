@@ -14,7 +14,7 @@ from engine.calibration import prior, record
 from engine.calibration.overview import overview
 from engine.config import BetterAnswersConfig, EngineConfig
 from engine.consolidation.teacher_endpoint import Endpoint
-from engine.host import architectures
+from engine.host import allocator, architectures
 from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
 from engine.host.model_sampling import own_sampling as own_sampling  # for `heed doctor`
@@ -24,6 +24,9 @@ from engine.host.vllm_settings import has_gpu as has_gpu  # for `heed doctor`
 from engine.pocket import WEIGHTS
 from engine.requests import ModelLearning
 from engine.sources import smollm2
+
+find_tcmalloc = allocator.find  # for `heed doctor`
+TCMALLOC_PACKAGE = allocator.PACKAGE
 
 POCKET = "pocket"
 MODELS_FOLDER = "models"  # below the data directory

@@ -102,6 +102,7 @@ def install(environment: Environment, flavour: Flavour, *, is_dev: bool) -> None
     if flavour == "cpu":
         machine.check_processor()
         machine.check_libnuma()
+        machine.offer_tcmalloc()
     environment.prepare(flavour)
     for name in lock_names(flavour, is_dev=is_dev):
         install_lock(environment, name)

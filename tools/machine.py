@@ -1,7 +1,7 @@
 """The machine: its GPU, the room on its disk, its processor and the system library that vLLM needs.
 
 Each check raises SetupError with one line that says what is missing and what to do. Changes nothing, except that
-check_libnuma installs a Debian package where it may.
+check_libnuma and offer_tcmalloc install a Debian package where they may.
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from ctypes.util import find_library
 from pathlib import Path
 from typing import Literal
 
@@ -69,6 +70,12 @@ def check_libnuma() -> None:
     """Install libnuma, the one system library that vLLM for CPU loads, where it is missing. Raises SetupError."""
     if not does_load("libnuma.so.1") and not debian.install("libnuma1"):
         raise SetupError("the system library libnuma is missing: install it (apt install libnuma1)")
+
+
+def offer_tcmalloc() -> None:
+    """Install tcmalloc where it may, or say what it is good for: heed starts without it, too."""
+    if find_library("tcmalloc_minimal") is None and not debian.install("libtcmalloc-minimal4"):
+        print("heed: real models learn a third faster with tcmalloc (apt install libtcmalloc-minimal4)", flush=True)
 
 
 def does_load(library: str) -> bool:

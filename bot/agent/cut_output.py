@@ -14,7 +14,7 @@ class CutOutput:
 
     @property
     def text(self) -> str:
-        """What was kept."""
+        """The beginning and the end, and how much is cut between them."""
         middle = f"\n... {self._num_cut} characters ...\n" if self._num_cut else ""
         return f"{self._begin}{middle}{self._end}"
 

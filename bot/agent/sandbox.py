@@ -38,7 +38,7 @@ CANNOT_RUN = "bubblewrap cannot run here ({}): user namespaces have to be allowe
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one run may use; the sum over its processes where nothing else is said."""
+    """The bounds of one run, over all of its processes where nothing else is said."""
 
     seconds: float = 30.0
     memory_bytes: int = 1024**3
@@ -52,7 +52,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Account:
-    """Who programs run as; None is who heed runs as."""
+    """The account of programs; None is heed's own."""
 
     uid: int | None = None
     gid: int | None = None

@@ -37,8 +37,8 @@ class MindAnswer:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What became of a correction: a line for the person, and how far each token of the call moves with it."""
+class CallLesson:
+    """The end of a correction: a line for the person, and how far each token of the call moves with it."""
 
     line: str
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token, log p_teacher - log p_student in nats)
@@ -50,7 +50,7 @@ class Mind(Protocol):
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer. Raises SessionTooLong if the conversation does not fit."""
 
-    async def teach(self, answer_id: str, correction: str) -> Lesson:
+    async def teach(self, answer_id: str, correction: str) -> CallLesson:
         """Learn from what was wrong with an answer. Return what became of it."""
 
     async def approve(self, answer_id: str) -> None:
@@ -58,7 +58,7 @@ class Mind(Protocol):
 
 
 @dataclass(frozen=True)
-class Words:
+class AgentWords:
     """The agent has said something, and calls nothing."""
 
     text: str
@@ -74,7 +74,7 @@ class Proposal:
     is_edited: bool = False  # the arguments are the person's
 
 
-Step = Words | Proposal
+Step = AgentWords | Proposal
 
 
 class AgentSession:
@@ -107,14 +107,14 @@ class AgentSession:
             answer = await self._answer(messages)
             if not answer.calls:
                 self._messages.append({"role": "assistant", "content": answer.text})
-                return Words(answer.text)
+                return AgentWords(answer.text)
             try:
                 return await self._propose(answer, _only(answer.calls))
             except CallUnreadable as error:  # told to the model, and no part of what the session remembers
                 said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
                 messages = [*self._messages, _called(answer, answer.calls), *said]
         self._messages.append({"role": "assistant", "content": answer.text})
-        return Words(answer.text)
+        return AgentWords(answer.text)
 
     async def approve(self) -> ToolResult:
         """Run the call that waits, because the person said yes to it: as the model wrote it, it is a good answer.
@@ -135,7 +135,7 @@ class AgentSession:
         self._failed = None if result.success else proposal.answer
         return result
 
-    async def deny(self, correction: str = "") -> Lesson | None:
+    async def deny(self, correction: str = "") -> CallLesson | None:
         """Drop the call that waits. With words it is unlearned, and as if never made; without, the model is told.
 
         Returns what became of the lesson, None without one. Raises NothingWaits.
@@ -153,7 +153,7 @@ class AgentSession:
             proposal, self._waiting = self._waiting, None
             self._remember(proposal, DENIED)
 
-    async def edit(self, arguments: str) -> Lesson | None:
+    async def edit(self, arguments: str) -> CallLesson | None:
         """Put other arguments, as JSON, in place of the waiting call's; what differs is taught.
 
         Returns what became of the lesson, None if nothing differs. Raises CallUnreadable, which changes nothing, and
@@ -166,7 +166,7 @@ class AgentSession:
         self._waiting = replace(proposal, call=call, preview=preview, is_edited=proposal.is_edited or bool(said))
         return await self._mind.teach(proposal.answer.id, said) if said else None
 
-    async def correct(self, correction: str) -> Lesson:
+    async def correct(self, correction: str) -> CallLesson:
         """Teach what was wrong with the call that ran last and failed. Raises NothingWaits."""
         if self._failed is None:
             raise NothingWaits

@@ -18,13 +18,13 @@ WRONG = "{}: {}. Write the call again."
 
 
 class Arguments(BaseModel):
-    """What a call brings; the class's docstring is what the model reads of the tool."""
+    """The arguments of a call; a tool's own class has the words that the model reads of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     tool: ClassVar[str]
 
 
-class Read(Arguments):
+class ReadFile(Arguments):
     """Read a text file. Lines come with their numbers."""
 
     tool = "read"
@@ -33,7 +33,7 @@ class Read(Arguments):
     limit: int = Field(default=400, ge=1, description="lines at most")
 
 
-class Write(Arguments):
+class WriteFile(Arguments):
     """Write a whole file, in place of what is there."""
 
     tool = "write"
@@ -41,7 +41,7 @@ class Write(Arguments):
     content: str = Field(description="its whole text")
 
 
-class Edit(Arguments):
+class EditFile(Arguments):
     """Replace a passage of a file that stands there once."""
 
     tool = "edit"
@@ -61,14 +61,14 @@ class EditLines(Arguments):
     content: str = Field(description="the new lines")
 
 
-class Glob(Arguments):
+class FindFiles(Arguments):
     """Find files by their names, the newest first."""
 
     tool = "glob"
     pattern: str = Field(description="such as **/*.py")
 
 
-class Grep(Arguments):
+class FindLines(Arguments):
     """Find lines by a regular expression."""
 
     tool = "grep"
@@ -76,7 +76,7 @@ class Grep(Arguments):
     path: str = Field(default="", description="a file or folder to look in, empty for all")
 
 
-class Bash(Arguments):
+class RunCommand(Arguments):
     """Run a command in the workspace, without a network, for 30 seconds at most."""
 
     tool = "bash"
@@ -84,7 +84,7 @@ class Bash(Arguments):
 
 
 KINDS: dict[str, type[Arguments]] = {
-    kind.tool: kind for kind in (Read, Write, Edit, EditLines, Glob, Grep, Bash)
+    kind.tool: kind for kind in (ReadFile, WriteFile, EditFile, EditLines, FindFiles, FindLines, RunCommand)
 }  # fmt: skip
 LOOKING = frozenset({"read", "glob", "grep"})  # change nothing
 CHANGING = frozenset({"write", "edit", "edit_lines"})

@@ -46,6 +46,7 @@ async def examine(settings: Settings) -> list[Finding]:
         _python(),
         *_packages(),
         *gpu_findings(),
+        *_allocator(),
         *(Finding("setting", name, "unset it, or correct its name") for name in unknown_variables()),
         _model(settings),
         *_learning(settings),
@@ -88,6 +89,15 @@ def _packages() -> Iterator[Finding]:
     for name in BREAKING if is_cpu else ():
         if version := _version(name):
             yield Finding(name, version, f"its build wants CUDA and breaks transformers: pip uninstall {name}")
+
+
+def _allocator() -> Iterator[Finding]:
+    """Yield whether vLLM's processes on a CPU have tcmalloc."""
+    if models.has_gpu():
+        return
+    found = models.find_tcmalloc()
+    remedy = "" if found else f"real models learn a third faster with it: apt install {models.TCMALLOC_PACKAGE}"
+    yield Finding("tcmalloc", found or "missing", remedy, is_hint=True)
 
 
 def _version(name: str) -> str | None:

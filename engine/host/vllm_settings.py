@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.config import EngineConfig, HostConfig
 from engine.config.learning import with_fused
+from engine.host import allocator
 from engine.host.architectures import Trainability
 from engine.host.gpu_plan import gpu_plan, require_room, with_room
 from engine.host.model_shape import ModelShape
@@ -59,6 +60,7 @@ def set_environment(host: HostConfig, log_file: Path) -> None:
     os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(config_file)
     if not has_gpu():
         os.environ.update(CPU_ONLY)
+        os.environ.update(allocator.preloads(os.environ.get("LD_PRELOAD", "")))
         os.environ.pop("VLLM_CPU_KVCACHE_SPACE", None)  # would override kv_cache_bytes
 
 

@@ -85,6 +85,18 @@ def test_a_missing_libnuma_names_its_package(empty_path: Path, monkeypatch: pyte
         machine.check_libnuma()
 
 
+def test_tcmalloc_is_offered_and_not_needed(
+    empty_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it cannot be installed a line says what it is good for; where it is there, nothing is said."""
+    monkeypatch.setattr(machine, "find_library", lambda _name: None)
+    machine.offer_tcmalloc()
+    assert "apt install libtcmalloc-minimal4" in capsys.readouterr().out
+    monkeypatch.setattr(machine, "find_library", lambda _name: "libtcmalloc_minimal.so.4")
+    machine.offer_tcmalloc()
+    assert capsys.readouterr().out == ""
+
+
 def test_a_library_that_is_not_there_does_not_load() -> None:
     """The loader is asked for real."""
     assert machine.does_load("libc.so.6")

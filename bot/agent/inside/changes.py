@@ -19,7 +19,7 @@ NEAR = 0.6  # likeness from which a line may be the one that was meant
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A file of the workspace, its text before (None if there is none) and after."""
 
     path: Path
@@ -41,14 +41,14 @@ class Change:
         return ToolResult(self.diff or f"{self.name} is as it was.")
 
 
-def write(root: Path, arguments: dict[str, Any]) -> Change:
+def write(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change to a whole new text."""
     path = paths.resolved(root, arguments["path"])
     before = texts.read(root, path) if path.exists() else None
-    return Change(path, paths.named(root, path), before, arguments["content"])
+    return FileChange(path, paths.named(root, path), before, arguments["content"])
 
 
-def edit(root: Path, arguments: dict[str, Any]) -> Change:
+def edit(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change of one passage, or with `all` of every such passage. Raises ToolFailed."""
     path = paths.resolved(root, arguments["path"])
     before, name = texts.read(root, path), paths.named(root, path)
@@ -61,10 +61,10 @@ def edit(root: Path, arguments: dict[str, Any]) -> Change:
     if count > 1 and not arguments["all"]:
         more = "Take in more of the lines around it, or set all."
         raise ToolFailed(f"That is in {name} {count} times.", more)
-    return Change(path, name, before, before.replace(old, new))
+    return FileChange(path, name, before, before.replace(old, new))
 
 
-def edit_lines(root: Path, arguments: dict[str, Any]) -> Change:
+def edit_lines(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change of lines `start` to `end`, both counted from 1 and included; one past the last adds lines."""
     path = paths.resolved(root, arguments["path"])
     before, name = texts.read(root, path), paths.named(root, path)
@@ -80,7 +80,7 @@ def edit_lines(root: Path, arguments: dict[str, Any]) -> Change:
     kept = lines[: start - 1]
     if is_added and kept and not kept[-1].endswith("\n"):
         kept[-1] += "\n"
-    return Change(path, name, before, "".join([*kept, content, *lines[end:]]))
+    return FileChange(path, name, before, "".join([*kept, content, *lines[end:]]))
 
 
 def as_in(text: str, old: str, new: str) -> tuple[str, str]:

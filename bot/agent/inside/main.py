@@ -1,4 +1,4 @@
-"""One call of a tool: read from standard input as JSON, answered on standard output as JSON.
+"""The program inside the sandbox: reads one call of a tool as JSON and answers it as JSON, on standard streams.
 
 Runs in the sandbox, where /work is all there is to write in. Invariant: whatever happens, one object is answered.
 """
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.agent.inside import changes, search
-from bot.agent.inside.changes import Change
+from bot.agent.inside.changes import FileChange
 from bot.agent.inside.result import ToolFailed, ToolResult, cut
 
 Arguments = dict[str, Any]
 LOOKING: dict[str, Callable[[Path, Arguments], ToolResult]] = {
     "read": search.read, "glob": search.glob, "grep": search.grep,
 }  # fmt: skip
-CHANGING: dict[str, Callable[[Path, Arguments], Change]] = {
+CHANGING: dict[str, Callable[[Path, Arguments], FileChange]] = {
     "write": changes.write, "edit": changes.edit, "edit_lines": changes.edit_lines,
 }  # fmt: skip
 

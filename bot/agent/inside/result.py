@@ -1,4 +1,4 @@
-"""What a tool answers: an output, if it did what was asked, and if not, what to do about it."""
+"""The answer of a tool: an output, if it did as asked, and if not, what to do about it."""
 
 from dataclasses import dataclass
 

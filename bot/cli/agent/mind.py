@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 
-from bot.agent.session import Lesson, MindAnswer
+from bot.agent.session import CallLesson, MindAnswer
 from bot.cli.client import HeedClient
 from bot.cli.terminal import LOOK_EVERY_S, PATIENCE_S, lesson_line
 from bot.errors import ServerRefused, SessionTooLong
@@ -31,7 +31,7 @@ class HttpMind:
         message = given["choices"][0]["message"]
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 
-    async def teach(self, answer_id: str, correction: str) -> Lesson:
+    async def teach(self, answer_id: str, correction: str) -> CallLesson:
         """Learn from a correction, however long it takes. Raises ServerError."""
         body = {"completion_id": answer_id, "kind": "correction", "text": correction, "wait": PATIENCE_S}
         key = uuid.uuid4().hex
@@ -40,7 +40,7 @@ class HttpMind:
             await self._watch(given["feedback_id"])
             given = await self._client.feedback(body, key)
         heat = (given.get("update") or {}).get("heat") or []
-        return Lesson(lesson_line(given), [(token, weight) for token, weight in heat])
+        return CallLesson(lesson_line(given), [(token, weight) for token, weight in heat])
 
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one. Raises ServerError."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 import click
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import AgentSession, Lesson, Proposal, Step, Words
+from bot.agent.session import AgentSession, AgentWords, CallLesson, Proposal, Step
 from bot.agent.tools import LOOKING
 from bot.cli.agent.views import AgentView
 from bot.cli.client import HeedClient
@@ -111,7 +111,7 @@ class TerminalAgent:
                 return
             with self._view.working():
                 step = await self._session.go_on()
-        assert isinstance(step, Words)
+        assert isinstance(step, AgentWords)
         self._view.tell("words", step.text)
 
     async def _decided(self, proposal: Proposal) -> bool:
@@ -155,7 +155,7 @@ class TerminalAgent:
         await self._taught(self._session.deny(CHIPS.get(said, said)))
         return bool(said)
 
-    async def _taught(self, lesson: Awaitable[Lesson | None]) -> None:
+    async def _taught(self, lesson: Awaitable[CallLesson | None]) -> None:
         """Show what becomes of a lesson, if there is one."""
         with self._view.working():
             found = await lesson

@@ -1,4 +1,4 @@
-"""What shows a session of an agent: to a person in a terminal, or to a program as events.
+"""The views of an agent's session: for a person in a terminal, and for a program that reads events.
 
 Invariant: what a model or a file says is shown as it is, never as markup.
 """
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import Lesson, Proposal
+from bot.agent.session import CallLesson, Proposal
 from bot.agent.visible import visible
 from bot.cli.terminal import heat_map
 
@@ -20,7 +20,7 @@ STYLES = {"words": "", "lesson": "bold green", "question": "cyan", "error": "red
 
 
 class AgentView(Protocol):
-    """What shows a session: a terminal, or a program that reads events."""
+    """A place where a session is shown: a terminal, or a program that reads events."""
 
     def tell(self, event: str, text: str) -> None:
         """Show something: words, progress, a question, an error."""
@@ -28,7 +28,7 @@ class AgentView(Protocol):
     def working(self) -> AbstractContextManager[object]:
         """Show for the length of a block that something is under way."""
 
-    def teach(self, lesson: Lesson) -> None:
+    def teach(self, lesson: CallLesson) -> None:
         """Show what became of a correction."""
 
     def propose(self, proposal: Proposal) -> None:
@@ -52,7 +52,7 @@ class TerminalView:
         """Turn a wheel where the terminal has one."""
         return self._console.status("…")
 
-    def teach(self, lesson: Lesson) -> None:
+    def teach(self, lesson: CallLesson) -> None:
         """Print the call in the colours of what was learned about each token, and the line."""
         if lesson.heat:
             self._console.print(heat_map([[visible(token), weight] for token, weight in lesson.heat]))
@@ -87,7 +87,7 @@ class JsonView:
         """Say nothing: the next event comes when it is there."""
         return nullcontext()
 
-    def teach(self, lesson: Lesson) -> None:
+    def teach(self, lesson: CallLesson) -> None:
         """Print what became of a correction as an event."""
         self._print({"event": "lesson", "text": lesson.line, "heat": lesson.heat})
 

@@ -1,4 +1,4 @@
-"""What heed offers by MCP: chat, feedback, train and history, each one of heed's own HTTP calls.
+"""The tools that heed offers by MCP: chat, feedback, train and history, each one of its own HTTP calls.
 
 Owns the consolidations that were asked for and have an id here. Calls are made as the person of the client, with their
 key: what the key may not do is refused by heed, and the refusal is the tool's answer.
@@ -20,7 +20,7 @@ NO_SUCH_TRAINING = "There is no training {} here: ids hold while this server run
 KEPT_TRAININGS = 100
 
 
-class Answer(BaseModel):
+class GivenAnswer(BaseModel):
     """An answer, and the id that feedback names it by."""
 
     text: str
@@ -28,13 +28,13 @@ class Answer(BaseModel):
     adapter_version: int
 
 
-class Lesson(BaseModel):
-    """What became of feedback; `again` is the answer given again, if that was wanted."""
+class LessonReport(BaseModel):
+    """The end of feedback; `again` is the answer given again, if that was wanted."""
 
     status: str
     text: str
     feedback_id: str
-    again: Answer | None = None
+    again: GivenAnswer | None = None
 
 
 class Training(BaseModel):
@@ -45,11 +45,11 @@ class Training(BaseModel):
     text: str = ""
 
 
-class Turn(BaseModel):
+class PastTurn(BaseModel):
     """A question, its answer, and what was said about it."""
 
     question: str
-    answer: Answer
+    answer: GivenAnswer
     feedback: list[str]
 
 
@@ -64,7 +64,7 @@ class HeedTools:
         self,
         message: Annotated[str, Field(min_length=1, description="What the person says.")],
         conversation: Annotated[str, Field(description="The conversation it belongs to; it is kept.")] = "mcp",
-    ) -> Answer:
+    ) -> GivenAnswer:
         """Say something to heed and get its answer. Earlier turns of the conversation are known to it."""
         text = ""
         newest: Json = {}
@@ -73,7 +73,7 @@ class HeedTools:
                 continue
             newest = chunk
             text += "".join(choice["delta"].get("content", "") for choice in chunk["choices"])
-        return Answer(text=text, completion_id=newest["id"], adapter_version=newest["heed"]["adapter_version"])
+        return GivenAnswer(text=text, completion_id=newest["id"], adapter_version=newest["heed"]["adapter_version"])
 
     async def feedback(
         self,
@@ -86,13 +86,13 @@ class HeedTools:
             Field(description="What was wrong; the answer as it should be; or that it was good."),
         ] = "correction",
         again: Annotated[bool, Field(description="Give the answer again afterwards.")] = False,
-    ) -> Lesson:
+    ) -> LessonReport:
         """Tell heed about an answer. It learns from that at once, for this person alone, and can take it back."""
         given = await self._client.feedback(
             {"completion_id": completion_id, "kind": kind, "text": text, "retry": again, "wait": True}
         )
         retry = given.get("retry")
-        return Lesson(
+        return LessonReport(
             status=given["status"],
             text=lesson_line(given),
             feedback_id=given["feedback_id"],
@@ -122,16 +122,18 @@ class HeedTools:
         self,
         conversation: Annotated[str, Field(description="Which conversation.")] = "mcp",
         limit: Annotated[int, Field(ge=1, le=100, description="Turns at most, the newest.")] = 20,
-    ) -> list[Turn]:
+    ) -> list[PastTurn]:
         """Return the newest turns of a conversation, the oldest first, with what was said about each answer."""
         found = await self._client.get(f"/history?{urlencode({'chat': conversation, 'limit': limit})}")
         return [_turn(answers[-1]) for answers in found["data"]]
 
 
-def _answer(given: Json) -> Answer:
-    return Answer(text=given["text"], completion_id=given["completion_id"], adapter_version=given["adapter_version"])
+def _answer(given: Json) -> GivenAnswer:
+    return GivenAnswer(
+        text=given["text"], completion_id=given["completion_id"], adapter_version=given["adapter_version"]
+    )
 
 
-def _turn(given: Json) -> Turn:
+def _turn(given: Json) -> PastTurn:
     said = [entry["text"] or entry["value"] or entry["kind"] for entry in given["feedback"]]
-    return Turn(question=given["question"], answer=_answer(given), feedback=said)
+    return PastTurn(question=given["question"], answer=_answer(given), feedback=said)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bot.agent.session import Lesson, MindAnswer
+from bot.agent.session import CallLesson, MindAnswer
 from bot.errors import SessionTooLong
 from engine.requests import ChatMessage, Tool, ToolCallPiece
 
@@ -28,10 +28,10 @@ class ScriptedMind:
         self.asked.append(json.loads(json.dumps(messages)))
         return next(self._script)
 
-    async def teach(self, answer_id: str, correction: str) -> Lesson:
+    async def teach(self, answer_id: str, correction: str) -> CallLesson:
         """Remember the lesson."""
         self.taught.append((answer_id, correction))
-        return Lesson(f"Learned: {correction}", [("call", 0.5)])
+        return CallLesson(f"Learned: {correction}", [("call", 0.5)])
 
     async def approve(self, answer_id: str) -> None:
         """Remember the answer."""

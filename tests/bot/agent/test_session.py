@@ -12,9 +12,9 @@ from bot.agent.session import (
     MOST_TRIES,
     ONE_CALL,
     AgentSession,
+    AgentWords,
     MindAnswer,
     Proposal,
-    Words,
     difference,
 )
 from bot.agent.toolbox import Toolbox
@@ -48,7 +48,7 @@ async def test_a_call_waits_runs_once_and_its_result_is_read(sandbox: Sandbox, f
     assert (folder / "a.txt").read_text() == "one\n"
     with pytest.raises(NothingWaits):
         await agent.approve()
-    assert await agent.go_on() == Words("Done.")
+    assert await agent.go_on() == AgentWords("Done.")
     *_, called, told = mind.asked[-1]
     assert called["tool_calls"][0]["function"]["name"] == "write"
     assert json.loads(told["content"])["success"] is True
@@ -75,7 +75,7 @@ async def test_a_no_without_words_teaches_nothing(sandbox: Sandbox) -> None:
     agent, mind = session(sandbox, WRITE, saying("As you like."))
     await agent.ask("write")
     assert await agent.deny() is None
-    assert await agent.go_on() == Words("As you like.")
+    assert await agent.go_on() == AgentWords("As you like.")
     assert (results(mind.asked[-1]), mind.taught) == ([DENIED], [])
     for act in (agent.approve, agent.deny):
         with pytest.raises(NothingWaits):
@@ -128,7 +128,7 @@ async def test_a_call_that_cannot_be_read_is_told_so(sandbox: Sandbox) -> None:
     """A few times; then the person has the word."""
     wrong = MindAnswer("cmpl-0", "I try.", [piece("read", "{", 1)])
     agent, mind = session(sandbox, *[wrong] * MOST_TRIES)
-    assert await agent.ask("read") == Words("I try.")
+    assert await agent.ask("read") == AgentWords("I try.")
     assert len(mind.asked) == MOST_TRIES
     assert "The arguments are no JSON object" in results(mind.asked[-1])[0]
     with pytest.raises(NothingWaits):
@@ -145,7 +145,7 @@ async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:
     assert mind.taught == [("cmpl-4", result.feedback)]
     with pytest.raises(NothingWaits):
         await agent.correct("again")
-    assert await agent.go_on() == Words("It is not there.")
+    assert await agent.go_on() == AgentWords("It is not there.")
 
 
 async def test_what_a_file_says_is_told_as_a_tools_result(sandbox: Sandbox, folder: Path) -> None:
@@ -154,7 +154,7 @@ async def test_what_a_file_says_is_told_as_a_tools_result(sandbox: Sandbox, fold
     agent, mind = session(sandbox, calling("read", path="trap"), saying("It is a trap."))
     await agent.ask("read trap")
     await agent.approve()
-    assert await agent.go_on() == Words("It is a trap.")
+    assert await agent.go_on() == AgentWords("It is a trap.")
     assert [message["role"] for message in mind.asked[-1]] == ["system", "user", "assistant", "tool"]
     assert (mind.taught, (folder / "trap").exists()) == ([], True)
 
@@ -167,7 +167,7 @@ async def test_a_long_session_leaves_old_output_out_first(sandbox: Sandbox, fold
     for turn in range(100):
         assert isinstance(await agent.ask(f"turn {turn}"), Proposal)
         assert (await agent.approve()).success
-        assert await agent.go_on() == Words("Read.")
+        assert await agent.go_on() == AgentWords("Read.")
     assert LEFT_OUT in results(mind.asked[-1])[0]
     assert "xxx" in results(mind.asked[-1])[-1]
     assert mind.asked[-1][0]["role"] == "system"
@@ -180,13 +180,13 @@ async def test_a_new_beginning_and_a_new_question(sandbox: Sandbox, folder: Path
     """Clear forgets what was said; a question drops the call that waits; so does a break."""
     agent, mind = session(sandbox, WRITE, saying("One."), WRITE, saying("Two."))
     await agent.ask("first")
-    assert await agent.ask("second") == Words("One.")
+    assert await agent.ask("second") == AgentWords("One.")
     agent.clear()
     await agent.ask("third")
     assert [message["content"] for message in mind.asked[-1][1:]] == ["third"]
     agent.drop()
     agent.drop()
-    assert await agent.go_on() == Words("Two.")
+    assert await agent.go_on() == AgentWords("Two.")
     assert results(mind.asked[-1]) == [DENIED]
     assert names(folder) == set()
 

@@ -308,3 +308,16 @@ async def test_whether_an_agent_has_a_sandbox(tmp_path: Path, free_port: int, mo
 async def unavailable(_sandbox: object) -> None:
     """Say that nothing can be run."""
     raise SandboxUnavailable("apt install bubblewrap")
+
+
+async def test_tcmalloc_is_a_hint_on_a_processor(
+    tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its package is named where it is missing; a GPU needs none."""
+    monkeypatch.setattr(doctor.models, "has_gpu", lambda: False)
+    for library in (None, "libtcmalloc_minimal.so.4"):
+        monkeypatch.setattr(doctor.models, "find_tcmalloc", lambda library=library: library)
+        found = (await examine(on(free_port, tmp_path)))["tcmalloc"]
+        assert (found.is_ok, "apt install" in found.remedy) == (True, library is None)
+    monkeypatch.setattr(doctor.models, "has_gpu", lambda: True)
+    assert "tcmalloc" not in await examine(on(free_port, tmp_path))

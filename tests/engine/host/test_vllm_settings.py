@@ -59,7 +59,10 @@ def test_on_a_cpu_nothing_is_compiled_and_the_cache_size_is_heeds(
 ) -> None:
     """A compiled kernel costs 14 s at the first answer and needs a compiler; the variable would claim 40 GiB."""
     monkeypatch.setattr(vllm_settings, "has_gpu", lambda: False)
+    monkeypatch.setattr(vllm_settings.allocator, "preloads", lambda before: {"LD_PRELOAD": f"tcmalloc:{before}"})
+    monkeypatch.setenv("LD_PRELOAD", "other")
     set_environment(HostConfig(), tmp_path / "vllm.log")
+    assert os.environ["LD_PRELOAD"] == "tcmalloc:other"
     assert os.environ["TORCHDYNAMO_DISABLE"] == "1"
     assert "VLLM_CPU_KVCACHE_SPACE" not in os.environ
 

@@ -1,9 +1,12 @@
 """engine.worker.kept_memory: a large block that was freed is there for the next one, until all is given back."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+from engine.host import allocator
 
 PROGRAM = """
 import resource
@@ -72,4 +75,15 @@ def test_all_of_it_can_be_given_back() -> None:
     agreed, full, kept, after = done.stdout.split()
     assert agreed == "True"
     assert int(kept) > int(full) - BLOCK_PAGES
+    assert int(after) < int(full) - 7 * BLOCK_PAGES
+
+
+@pytest.mark.skipif(allocator.find() is None, reason=f"tcmalloc is not installed here: apt install {allocator.PACKAGE}")
+def test_tcmalloc_keeps_memory_by_itself_and_gives_it_back() -> None:
+    """Blocks of the size of a layer's tensors are used again, and all of it can be given back."""
+    environment = os.environ | allocator.preloads("")
+    words = (sys.executable, "-c", RETURNS)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    agreed, full, _, after = done.stdout.split()
+    assert agreed == "True"
     assert int(after) < int(full) - 7 * BLOCK_PAGES

@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def edit(root: Path, old: str, new: str, *, every: bool = False) -> changes.Change:
+def edit(root: Path, old: str, new: str, *, every: bool = False) -> changes.FileChange:
     """A change of the file by a passage."""
     return changes.edit(root, {"path": "poem", "old": old, "new": new, "all": every})
 

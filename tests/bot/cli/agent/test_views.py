@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import Lesson, Proposal
+from bot.agent.session import CallLesson, Proposal
 from bot.agent.tools import Call
 from bot.cli.agent.views import AgentView, JsonView, TerminalView
 from tests.bot.agent.minds import saying
@@ -27,7 +27,7 @@ def shown(view: type[AgentView], *, has_colour: bool = False) -> str:
     seen.propose(CALL)
     with seen.working():
         seen.show(FAILED)
-    seen.teach(Lesson("Learned: v1.", [("re\x1bd", 2.0), ("me", -0.5)]))
+    seen.teach(CallLesson("Learned: v1.", [("re\x1bd", 2.0), ("me", -0.5)]))
     return file.getvalue()
 
 
