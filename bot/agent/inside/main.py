@@ -1,6 +1,6 @@
 """The program inside the sandbox: reads one call of a tool as JSON and answers it as JSON, on standard streams.
 
-Runs in the sandbox, where /work is all there is to write in. Invariant: whatever happens, one object is answered.
+Runs in the sandbox, where /work is all there is to write in. Invariant: one object is answered in any case.
 """
 
 import json
