@@ -6,6 +6,7 @@ at; a call that was denied with words has not happened: the model is asked again
 learned; what files and programs say is told to the model as that, and is never taken for the person's feedback.
 """
 
+import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -23,6 +24,8 @@ SYSTEM = (
 ONE_CALL = "Call exactly one tool at a time. None of these calls was run: write the one that comes first."
 NOT_READ = "That call was not run. {}"
 DENIED = "The person did not allow this call."
+BROKEN_OFF = "The person broke this call off while it ran: some of it may be done."
+NO_CALL = "I have written no call of a tool that can be run. Say it otherwise, or what to do first."
 LEFT_OUT = "(output left out: the conversation has grown too long)"
 MOST_TRIES = 3  # answers in a row that are no single call, before the person is asked
 
@@ -113,24 +116,29 @@ class AgentSession:
             except CallUnreadable as error:  # told to the model, and no part of what the session remembers
                 said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
                 messages = [*self._messages, _called(answer, answer.calls), *said]
-        self._messages.append({"role": "assistant", "content": answer.text})
-        return AgentWords(answer.text)
+        text = answer.text or NO_CALL
+        self._messages.append({"role": "assistant", "content": text})
+        return AgentWords(text)
 
     async def approve(self) -> ToolResult:
-        """Run the call that waits, because the person said yes to it: as the model wrote it, it is a good answer.
+        """Run the call that waits, because the person said yes to it.
 
-        Raises NothingWaits.
+        As the model wrote it, and if it succeeds, it is a good answer. Raises NothingWaits.
         """
         proposal = self.waiting
         result = await self.run()
-        if not proposal.is_edited:
+        if result.success and not proposal.is_edited:
             await self._mind.approve(proposal.answer.id)
         return result
 
     async def run(self) -> ToolResult:
         """Run the call that waits, once, because the person allowed its tool before. Raises NothingWaits."""
         proposal, self._waiting = self.waiting, None
-        result = await self._toolbox.run(proposal.call)
+        try:
+            result = await self._toolbox.run(proposal.call)
+        except asyncio.CancelledError:
+            self._remember(proposal, BROKEN_OFF)
+            raise
         self._remember(proposal, json.dumps(result.__dict__, ensure_ascii=False))
         self._failed = None if result.success else proposal.answer
         return result

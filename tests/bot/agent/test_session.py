@@ -1,5 +1,6 @@
 """bot.agent.session: what waits for the person, what runs, and what is learned from a no."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import pytest
 
 from bot.agent.sandbox import Sandbox
 from bot.agent.session import (
+    BROKEN_OFF,
     DENIED,
     LEFT_OUT,
     MOST_TRIES,
+    NO_CALL,
     ONE_CALL,
     AgentSession,
     AgentWords,
@@ -22,6 +25,7 @@ from bot.agent.tools import Call
 from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
 from tests.bot.agent.minds import ScriptedMind, calling, piece, saying
 from tests.bot.agent.workspaces import names, put
+from tests.patience import until
 
 WRITE = calling("write", path="a.txt", content="one\n")
 
@@ -133,6 +137,21 @@ async def test_a_call_that_cannot_be_read_is_told_so(sandbox: Sandbox) -> None:
     assert "The arguments are no JSON object" in results(mind.asked[-1])[0]
     with pytest.raises(NothingWaits):
         _ = agent.waiting
+    silent, _ = session(sandbox, *[MindAnswer("cmpl-0", "", wrong.calls)] * MOST_TRIES)
+    assert await silent.ask("read") == AgentWords(NO_CALL)
+
+
+async def test_a_call_that_is_broken_off_may_be_half_done(sandbox: Sandbox, folder: Path) -> None:
+    """The model is told so."""
+    agent, mind = session(sandbox, calling("bash", command="touch half; sleep 4719"), saying("I see."))
+    await agent.ask("work")
+    running = asyncio.create_task(agent.approve())
+    await until((folder / "half").exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await agent.go_on() == AgentWords("I see.")
+    assert (results(mind.asked[-1]), mind.approved) == ([BROKEN_OFF], [])
 
 
 async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:
@@ -142,7 +161,7 @@ async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:
     result = await agent.approve()
     assert not result.success
     assert (await agent.correct(result.feedback)).line == f"Learned: {result.feedback}"
-    assert mind.taught == [("cmpl-4", result.feedback)]
+    assert (mind.taught, mind.approved) == ([("cmpl-4", result.feedback)], [])
     with pytest.raises(NothingWaits):
         await agent.correct("again")
     assert await agent.go_on() == AgentWords("It is not there.")
