@@ -33,7 +33,7 @@ _CHUNK_BYTES = 64 * 1024
 NOT_INSTALLED = "bubblewrap is not installed: apt install bubblewrap"
 AS_ROOT = "heed runs as root here: run it as another account, or name one that tools get (--account nobody)"
 NO_ACCOUNT = "there is no account {} here"
-CANNOT_RUN = "bubblewrap cannot run here ({}): it has to be 0.8, and user namespaces allowed (Docker: seccomp, AppArmor)"
+CANNOT_RUN = "bubblewrap cannot run here ({}): 0.8 is needed, and user namespaces allowed (Docker: seccomp, AppArmor)"
 
 
 @dataclass(frozen=True)
