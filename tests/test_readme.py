@@ -20,7 +20,8 @@ MAX_WIDTH = 120
 BLOCKS = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 PICTURE = "standing note"  # the block that draws how heed learns
 PORT = "localhost:8080"
-LONG = {"run", "chat", "eval", "bench", "pair", "calibrate"}  # talk, measure for minutes or want a stranger: help only
+# Those that talk, measure for minutes or want a stranger: help only.
+LONG = {"run", "chat", "agent", "mcp", "eval", "bench", "pair", "calibrate"}
 
 
 def command_lines() -> list[str]:
