@@ -83,13 +83,13 @@ class Sandbox:
         """Run a command in the folder; `shown` are files it may read, by their paths. Raises SandboxUnavailable."""
         with ExitStack() as stack:
             files = {place: stack.enter_context(_held(data)) for place, data in (shown or {}).items()}
-            process = await self._begun(
-                [*wrapped(self.folder, self.bounds, files), *limited(command, self.bounds)], files
-            )
-        try:
-            return await self._finished(process, stdin)
-        finally:
-            await _end(process)
+            life = stack.enter_context(_life())
+            words = [*wrapped(self.folder, self.bounds, files), *tied(limited(command, self.bounds), life)]
+            process = await self._begun(words, [*files.values(), life])
+            try:
+                return await self._finished(process, stdin)
+            finally:
+                await _end(process)
 
     async def try_out(self) -> None:
         """Raise SandboxUnavailable, with the remedy, if nothing can be run here."""
@@ -97,7 +97,7 @@ class Sandbox:
         if found.status != 0:
             raise SandboxUnavailable(CANNOT_RUN.format(found.output.strip()[:200] or found.ended_by))
 
-    async def _begun(self, words: Sequence[str], files: Mapping[str, int]) -> asyncio.subprocess.Process:
+    async def _begun(self, words: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
@@ -106,7 +106,7 @@ class Sandbox:
                 stderr=asyncio.subprocess.STDOUT,
                 env=_ENVIRONMENT,
                 cwd="/",
-                pass_fds=[*files.values()],
+                pass_fds=descriptors,
                 user=self._account.uid,
                 group=self._account.gid,
                 extra_groups=self._account.groups,
@@ -190,6 +190,15 @@ def limited(command: Sequence[str], bounds: Bounds) -> list[str]:
     return ["prlimit", *(f"--{name}={value}" for name, value in limits.items()), "--", *command]
 
 
+def tied(command: Sequence[str], life: int) -> list[str]:
+    """Return a command that ends, with all that it has begun, once the other end of the pipe `life` is closed.
+
+    bubblewrap's own --die-with-parent leaves a moment at its start in which nobody would end it.
+    """
+    watch = f'{{ read -r _ <&{life}; kill -KILL -1; }} & exec {life}<&- "$@"'
+    return ["bash", "-c", watch, "bash", *command]
+
+
 def memory_of(pid: int) -> int:
     """Return the bytes in memory of a process and of all that it has begun."""
     total = 0
@@ -207,6 +216,17 @@ def free_bytes(folder: Path) -> float:
         return shutil.disk_usage(folder).free
     except OSError:
         return math.inf
+
+
+@contextmanager
+def _life() -> Iterator[int]:
+    """Yield the end of a pipe that is read. The other one is open in this process alone, as long as it lives."""
+    reader, writer = os.pipe()
+    try:
+        yield reader
+    finally:
+        os.close(writer)
+        os.close(reader)
 
 
 @contextmanager
