@@ -4,7 +4,12 @@ BotError
 ├── SettingsError (ValueError)             a setting is wrong: names the key and what to write instead
 ├── StartError (RuntimeError)              heed cannot start here (storage and engine have their own leaves)
 │   ├── PortInUse (OSError)
-│   └── ModelNotFound (FileNotFoundError)
+│   ├── ModelNotFound (FileNotFoundError)
+│   └── SandboxUnavailable                 an agent's tools cannot run here
+├── CallUnreadable (ValueError)            a model wrote no call of a tool: it is told, and writes another
+├── NothingWaits (LookupError)             no call of an agent waits for the person
+├── SessionTooLong (ValueError)            an agent's session does not fit: begin anew
+├── NoSuchTraining (LookupError)           no consolidation was asked for under this id
 ├── ServerError (ConnectionError)          a command could not talk to the running heed
 │   ├── ServerUnreachable                  none is running there
 │   └── ServerRefused                      it answered with an error
