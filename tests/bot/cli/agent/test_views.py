@@ -21,7 +21,7 @@ def shown(view: type[AgentView], *, has_colour: bool = False) -> str:
     """Everything that a view can show, once."""
     file = io.StringIO()
     seen = view(
-        Console(file=file, width=100, force_terminal=has_colour, color_system="standard" if has_colour else None)
+        Console(file=file, width=100, force_terminal=has_colour, color_system="256" if has_colour else None)
     )  # type: ignore[call-arg]
     seen.tell("words", "Done [bold]here[/bold]\x1b[2J")
     seen.propose(CALL)
