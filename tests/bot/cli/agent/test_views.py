@@ -20,9 +20,7 @@ FAILED = ToolResult("none.txt cannot be read.", success=False, feedback="Use glo
 def shown(view: type[AgentView], *, has_colour: bool = False) -> str:
     """Everything that a view can show, once."""
     file = io.StringIO()
-    seen = view(
-        Console(file=file, width=100, force_terminal=has_colour, color_system="256" if has_colour else None)
-    )  # type: ignore[call-arg]
+    seen = view(Console(file=file, width=100, force_terminal=has_colour, color_system="256" if has_colour else None))  # type: ignore[call-arg]
     seen.tell("words", "Done [bold]here[/bold]\x1b[2J")
     seen.propose(CALL)
     with seen.working():
