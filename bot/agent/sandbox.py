@@ -193,7 +193,7 @@ def limited(command: Sequence[str], bounds: Bounds) -> list[str]:
 def tied(command: Sequence[str], life: int) -> list[str]:
     """Return a command that ends, with all that it has begun, once the other end of the pipe `life` is closed.
 
-    bubblewrap's own --die-with-parent leaves a moment at its start in which nobody would end it.
+    bubblewrap's own --die-with-parent leaves a moment at its start in which it is not tied yet.
     """
     watch = f'{{ read -r _ <&{life}; kill -KILL -1; }} & exec {life}<&- "$@"'
     return ["bash", "-c", watch, "bash", *command]
