@@ -45,6 +45,18 @@ def start(tmp_path: Path) -> StartRig:
     return started
 
 
+class Held:
+    """A way to wait that takes until it is let go, and then as long as it was asked for."""
+
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
+
+    async def sleep(self, wait_s: float) -> None:
+        """Wait."""
+        await self.let_go.wait()
+        await asyncio.sleep(wait_s)
+
+
 @pytest.fixture
 async def heed(start: StartRig) -> AsyncIterator[Rig]:
     """A running core."""
@@ -173,26 +185,31 @@ async def test_what_is_shown_while_a_platform_opens_is_not_shown_again(
         assert (await heed.shown()).texts() == ["hello"]
 
 
-async def test_what_is_said_at_once_is_not_read_again(heed: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_said_at_once_is_not_read_again(start: StartRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was stored a moment ago; a message that waited behind it is read once."""
-    read, get = [], outbox.get
+    read, get, held = [], outbox.get, Held()
     monkeypatch.setattr(outbox, "get", lambda s, outbox_id: (read.append(outbox_id), get(s, outbox_id))[1])
-    user_id = await heed.gateway.person(ANA)
-    heed.channel.shown.failures["post"] = [SlowDown("slow", 0.1)]
-    await heed.outbox.say(Post(HOME, "hello"), user_id, "first")
-    await heed.outbox.say(Post(HOME, "again"), user_id, "second")
-    assert (await heed.shown()).texts() == ["hello", "again"]
+    async with start(sleep=held.sleep) as heed:
+        user_id = await heed.gateway.person(ANA)
+        heed.channel.shown.failures["post"] = [SlowDown("slow", 0.1)]
+        await heed.outbox.say(Post(HOME, "hello"), user_id, "first")
+        await heed.outbox.say(Post(HOME, "again"), user_id, "second")
+        held.let_go.set()
+        assert (await heed.shown()).texts() == ["hello", "again"]
     assert read == ["second"]
 
 
-async def test_what_waits_for_a_person_who_is_erased_is_not_shown(heed: Rig) -> None:
+async def test_what_waits_for_a_person_who_is_erased_is_not_shown(start: StartRig) -> None:
     """It stood behind another person's message in the same chat."""
-    user_id = await heed.gateway.person(BEN)
-    heed.channel.shown.failures["post"] = [SlowDown("slow", 0.2)]
-    await heed.outbox.say(Post(HOME, "to Ana"), await heed.gateway.person(ANA))
-    await heed.outbox.say(Post(HOME, "to Ben"), user_id)
-    await erasure.forget_person(heed.database, user_id)
-    assert (await heed.shown()).texts() == ["to Ana"]
+    held = Held()
+    async with start(sleep=held.sleep) as heed:
+        user_id = await heed.gateway.person(BEN)
+        heed.channel.shown.failures["post"] = [SlowDown("slow", 0.1)]
+        await heed.outbox.say(Post(HOME, "to Ana"), await heed.gateway.person(ANA))
+        await heed.outbox.say(Post(HOME, "to Ben"), user_id)
+        await erasure.forget_person(heed.database, user_id)
+        held.let_go.set()
+        assert (await heed.shown()).texts() == ["to Ana"]
 
 
 async def test_nothing_is_given_up_while_the_database_is_away(start: StartRig) -> None:
@@ -219,17 +236,20 @@ async def test_a_final_text_is_not_doubled_by_a_lost_reply(start: StartRig, *, h
         assert len(texts) == 1
 
 
-async def test_messages_of_a_chat_come_in_order(heed: Rig) -> None:
+async def test_messages_of_a_chat_come_in_order(start: StartRig) -> None:
     """One that has to wait holds up those behind it, and no other chat."""
-    user_id = await heed.gateway.person(ANA)
-    platform = heed.channel.shown
-    platform.failures["post"] = [SlowDown("slow", 0.1)]
-    for number in range(3):
-        await heed.outbox.say(Post(HOME, str(number)), user_id)
-    await heed.outbox.say(Post(OTHER, "other"), user_id)
-    await heed.shown()
-    assert platform.texts(HOME) == ["0", "1", "2"]
-    assert platform.texts()[0] == "other"
+    held = Held()
+    async with start(sleep=held.sleep) as heed:
+        user_id = await heed.gateway.person(ANA)
+        platform = heed.channel.shown
+        platform.failures["post"] = [SlowDown("slow", 0.1)]
+        for number in range(3):
+            await heed.outbox.say(Post(HOME, str(number)), user_id)
+        await heed.outbox.say(Post(OTHER, "other"), user_id)
+        await until(lambda: platform.texts() == ["other"])
+        held.let_go.set()
+        await heed.shown()
+        assert platform.texts() == ["other", "0", "1", "2"]
 
 
 async def test_a_message_is_said_once_however_often_it_is_queued(heed: Rig) -> None:
