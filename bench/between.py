@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
+from bot.account_settings import AccessSettings
 from bot.app import keep_for_good
-from bot.config import AccessSettings, HttpSettings, Settings
+from bot.config import HttpSettings, Settings
 from bot.core.core import Core
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics

@@ -31,6 +31,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
+from bot.account_settings import AccessSettings, AgentSettings
 from bot.errors import SettingsError
 from engine.config import (
     AuditConfig,
@@ -50,7 +51,6 @@ CONFIG_VARIABLE = "HEED_CONFIG"  # names the TOML file; ./heed.toml is read if i
 BOT_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}  # the names that other bots use
 KEY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")  # what Telegram takes, and long enough not to be guessed
-ADMIN = re.compile(r"(telegram|discord):[0-9]{1,20}|http:[A-Za-z0-9_.-]{1,32}")  # numbers, or the name of an API key
 
 
 class HttpSettings(BaseModel):
@@ -194,28 +194,6 @@ class DiscordSettings(BaseModel):
     )
 
 
-class AccessSettings(BaseModel):
-    """Access on Telegram and Discord: who may talk to heed, and how much."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    mode: Literal["open", "allow", "pair"] = Field(
-        default="pair",
-        description="open (everyone), allow (accounts an admin allowed), pair (a code an admin approves)",
-    )
-    admins: tuple[str, ...] = Field(default=(), description='accounts by number: ["telegram:123", "discord:456"]')
-    messages_per_hour: int = Field(default=60, ge=1, description="messages of one person that are answered in an hour")
-    updates_per_hour: int = Field(default=30, ge=1, description="corrections of one person that are learned in an hour")
-
-    @field_validator("admins")
-    @classmethod
-    def _check_admins(cls, admins: tuple[str, ...]) -> tuple[str, ...]:
-        for admin in admins:
-            if not ADMIN.fullmatch(admin):
-                raise ValueError(f"{admin!r} is not telegram:<number>, discord:<number> or http:<name of a key>")
-        return admins
-
-
 class BotTokens(PydanticBaseSettingsSource):
     """The bots' tokens by the plain names that other bots use, too."""
 
@@ -266,6 +244,7 @@ class Settings(BaseSettings):
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
     access: AccessSettings = AccessSettings()
+    agent: AgentSettings = AgentSettings()
     host: HostConfig = HostConfig()
     learn: LearnConfig = LearnConfig()
     gate: GateConfig = GateConfig()

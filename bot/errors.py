@@ -22,11 +22,14 @@ BotError
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── ModelRefused                       403: another base model than the one that runs
     ├── ScopeMissing                       403: the API key may not do this
+    ├── AgentNotAllowed                    403: the operator allows the agent by `agent.allow`
     ├── NotFound (LookupError)             404
     │   └── UnknownModel                   404: name a model of `GET /v1/models`
     ├── BodyTooSlow (TimeoutError)         408: the body did not come in time
     ├── ShapeTaken                         409: an adapter that has learned something has another shape
     ├── AnswerUnderWay                     409: the first call with this key is still being answered
+    ├── SessionBusy                        409: wait for what an agent's session does, or stop it
+    ├── CallNotThere                       409: no call of an agent waits for the person
     ├── TooLarge                           413: more bytes than are taken
     ├── Overloaded                         429: too many answers at once
     ├── QuotaUsed                          429: the API key's day is spent
@@ -148,6 +151,13 @@ class ScopeMissing(RequestError):
     kind = "permission_error"
 
 
+class AgentNotAllowed(RequestError):
+    """The operator has not allowed this person to work with the agent, or not in that folder."""
+
+    status = 403
+    kind = "permission_error"
+
+
 class NotFound(RequestError, LookupError):
     """There is no such thing for this person."""
 
@@ -182,6 +192,21 @@ class AnswerUnderWay(RequestError):
     status = 409
     code = "idempotency_key_in_use"
     retryable = True
+
+
+class SessionBusy(RequestError):
+    """An agent's session does something already: wait for it, or stop it."""
+
+    status = 409
+    code = "session_busy"
+    retryable = True
+
+
+class CallNotThere(RequestError):
+    """No call of an agent waits for what was said about one."""
+
+    status = 409
+    code = "nothing_waits"
 
 
 class TooLarge(RequestError):

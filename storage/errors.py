@@ -29,6 +29,7 @@
     │   └── VersionPruned                        its files made room for newer versions
     └── RowNotFound (LookupError)                   no such row for this person
         ├── PersonNotFound
+        ├── AgentWorkNotFound
         ├── ChatNotFound
         ├── CompletionNotFound
         ├── FeedbackNotFound
@@ -236,6 +237,10 @@ class RowNotFound(StorageError, LookupError):
 
 class PersonNotFound(RowNotFound):
     """There is no such person."""
+
+
+class AgentWorkNotFound(RowNotFound):
+    """There is no such session of an agent."""
 
 
 class ChatNotFound(RowNotFound):

@@ -340,6 +340,19 @@ class EvalRun(SQLModel, table=True):
     summary: dict[str, Any] | None = _json(nullable=True)
 
 
+class AgentWork(SQLModel, table=True):
+    """A session of an agent: what was said and done in one workspace, and what waits there for its person."""
+
+    __tablename__ = "agent_work"
+    __table_args__ = (_NEVER_REUSED,)
+    seq: int | None = Field(default=None, primary_key=True)
+    id: str = Field(default_factory=lambda: f"agent-{new_id()}", unique=True, index=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    workspace: str  # the name of a folder that the operator allows; empty: the person's own scratch folder
+    state: dict[str, Any] = _json()
+    created_at: float = Field(default_factory=now_s)
+
+
 class Inbox(SQLModel, table=True):
     """A platform update, committed before it is acknowledged. Once done it keeps its key and no content."""
 

@@ -42,18 +42,20 @@ FLOORS = {
         {"bot.cli"},
         {"bot.app"},
         {"bot.http", "bot.messaging", "bot.platforms"},
+        {"bot.agent"},
         {"bot.commands"},
-        {"bot.agent", "bot.housekeeping"},
+        {"bot.housekeeping"},
         {"bot.core"},
         {"bot.access"},
         {"bot.channel", "bot.config"},
-        {"bot.events", "bot.errors", "bot.monitoring", "bot.backoff"},
+        {"bot.account_settings", "bot.events", "bot.errors", "bot.monitoring", "bot.backoff"},
     ),
     "bot.http": (
         {"bot.http.server", "bot.http.port"},
         {"bot.http.openai"},
         {"bot.http.claas", "bot.http.admin"},
         {"bot.http.api", "bot.http.continualcode", "bot.http.web"},
+        {"bot.http.agent"},
         {"bot.http.protocol"},
     ),
     "bot.platforms": (
@@ -120,6 +122,7 @@ MAY_WRITE_FILES = {
     "engine/host/vllm_settings.py": "vLLM's logging configuration, written anew at each start",
 }
 MAY_WRITE_FOLDERS = {
+    "bot/agent/workspaces.py": "people's scratch folders, whose files the person's tools write",
     "engine/pocket": "makes the weights in a checkout, before anything runs",
     "engine/sources": "a model that is checked by its hashes and made again, before heed runs",
     "evals": "reports",
@@ -141,6 +144,7 @@ NEEDS_NO_TEST = {
     "storage/migrations/versions/0010_keys_and_dashboards.py": "as 0001",
     "storage/migrations/versions/0011_reading.py": "as 0001",
     "storage/migrations/versions/0012_chat_titles.py": "as 0001",
+    "storage/migrations/versions/0013_agent_work.py": "as 0001",
 }
 
 WRITING_CALLS = {"write_text", "write_bytes", "save_file", "save_pretrained", "copyfile", "copytree", "copy2"}

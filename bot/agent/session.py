@@ -1,26 +1,25 @@
 """A session of an agent: what was said and done, and the one call that waits for the person.
 
 Knows no surface and no model: a `Mind` answers and learns. Invariants: no call runs before the person has said so, and
-none runs twice; an answer with two calls, or with one that cannot be read, is told so and given again, never guessed
-at; a call that was denied with words has not happened: the model is asked again from where it was, with what it has
-learned; what files and programs say is told to the model as that, and is never taken for the person's feedback.
+none runs twice, also where the process ends in between; an answer with two calls, or with one that cannot be read, is
+told so and given again, never guessed at; a call that was denied with words has not happened: the model is asked again
+from where it was, with what it has learned; what files and programs say is told to the model as that, and is never
+taken for the person's feedback.
 """
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.state import CallCorrection, MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call, definitions, read_call
 from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
 from engine.requests import ChatMessage, Tool, ToolCallPiece
 
-SYSTEM = (
-    "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
-    "result before you go on. Read a file before you change it. Say in a sentence what you did when you are done."
-)
 ONE_CALL = "Call exactly one tool at a time. None of these calls was run: write the one that comes first."
 NOT_READ = "That call was not run. {}"
 DENIED = "The person did not allow this call."
@@ -28,15 +27,6 @@ BROKEN_OFF = "The person broke this call off while it ran: some of it may be don
 NO_CALL = "I have written no call of a tool that can be run. Say it otherwise, or what to do first."
 LEFT_OUT = "(output left out: the conversation has grown too long)"
 MOST_TRIES = 3  # answers in a row that are no single call, before the person is asked
-
-
-@dataclass(frozen=True)
-class MindAnswer:
-    """An answer: what it says, and the calls in it; `id` is what feedback names it by."""
-
-    id: str
-    text: str
-    calls: list[ToolCallPiece] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class Mind(Protocol):
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer. Raises SessionTooLong if the conversation does not fit."""
 
-    async def teach(self, answer_id: str, correction: str) -> CallLesson:
+    async def teach(self, correction: CallCorrection) -> CallLesson:
         """Learn from what was wrong with an answer. Return what became of it."""
 
     async def approve(self, answer_id: str) -> None:
@@ -67,58 +57,73 @@ class AgentWords:
     text: str
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """The agent wants to call a tool; `preview` is what the person sees of it."""
-
-    answer: MindAnswer
-    call: Call
-    preview: ToolResult
-    is_edited: bool = False  # the arguments are the person's
-
-
 Step = AgentWords | Proposal
+Keep = Callable[[SessionState], Awaitable[None]]
+
+
+async def kept_here(_state: SessionState) -> None:
+    """Keep a session in this process alone."""
 
 
 class AgentSession:
-    """One person's work with an agent in one workspace."""
+    """One person's work with an agent in one workspace.
 
-    def __init__(self, mind: Mind, toolbox: Toolbox, system: str = SYSTEM) -> None:
+    `keep` is awaited with the state before a call runs or is taught, and after all that changes it: a session that
+    was broken off there goes on in another process.
+    """
+
+    def __init__(self, mind: Mind, toolbox: Toolbox, state: SessionState | None = None, keep: Keep = kept_here) -> None:
+        self.state = state or SessionState.new()
         self._mind = mind
         self._toolbox = toolbox
-        self._messages: list[ChatMessage] = [{"role": "system", "content": system}]
-        self._waiting: Proposal | None = None
-        self._failed: MindAnswer | None = None  # whose call ran last, and failed
+        self._keep = keep
 
     @property
     def waiting(self) -> Proposal:
         """The call that waits for the person. Raises NothingWaits."""
-        if self._waiting is None:
+        if self.state.waiting is None:
             raise NothingWaits
-        return self._waiting
+        return self.state.waiting
+
+    @property
+    def is_allowed(self) -> bool:
+        """True if a call waits whose tool needs no question in this session."""
+        return self.state.waiting is not None and self.state.waiting.call.tool in self.state.allowed
+
+    async def allow(self, *tools: str) -> None:
+        """Let tools run without a question from now on."""
+        self.state.allowed = sorted({*self.state.allowed, *tools})
+        await self._keep(self.state)
+
+    async def recover(self) -> CallLesson | None:
+        """Go on where the process before has ended: a call that ran may be done in part, a lesson is given again.
+
+        Return what became of the lesson, None if there was none.
+        """
+        if self.state.running is not None:
+            await self._ran(self.state.running, BROKEN_OFF)
+        return await self._taught() if self.state.teaching is not None else None
 
     async def ask(self, text: str) -> Step:
         """Say something to the agent; a call that waits is dropped."""
-        self._waiting = self._failed = None
-        self._messages.append({"role": "user", "content": text})
+        self.state.waiting = None
+        self.state.messages.append({"role": "user", "content": text})
+        await self._keep(self.state)
         return await self.go_on()
 
     async def go_on(self) -> Step:
         """Let the agent take its next step."""
-        messages = self._messages
+        messages, self.state.failed = self.state.messages, None
         for _ in range(MOST_TRIES):
             answer = await self._answer(messages)
             if not answer.calls:
-                self._messages.append({"role": "assistant", "content": answer.text})
-                return AgentWords(answer.text)
+                return await self._said(answer.text)
             try:
                 return await self._propose(answer, _only(answer.calls))
             except CallUnreadable as error:  # told to the model, and no part of what the session remembers
                 said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
-                messages = [*self._messages, _called(answer, answer.calls), *said]
-        text = answer.text or NO_CALL
-        self._messages.append({"role": "assistant", "content": text})
-        return AgentWords(text)
+                messages = [*self.state.messages, _called(answer, answer.calls), *said]
+        return await self._said(answer.text or NO_CALL)
 
     async def approve(self) -> ToolResult:
         """Run the call that waits, because the person said yes to it.
@@ -133,14 +138,16 @@ class AgentSession:
 
     async def run(self) -> ToolResult:
         """Run the call that waits, once, because the person allowed its tool before. Raises NothingWaits."""
-        proposal, self._waiting = self.waiting, None
+        proposal = self.waiting
+        self.state.waiting, self.state.running = None, proposal
+        await self._keep(self.state)
         try:
             result = await self._toolbox.run(proposal.call)
         except asyncio.CancelledError:
-            self._remember(proposal, BROKEN_OFF)
+            await self._ran(proposal, BROKEN_OFF)
             raise
-        self._remember(proposal, json.dumps(result.__dict__, ensure_ascii=False))
-        self._failed = None if result.success else proposal.answer
+        self.state.failed = None if result.success else proposal.answer
+        await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
         return result
 
     async def deny(self, correction: str = "") -> CallLesson | None:
@@ -150,16 +157,16 @@ class AgentSession:
         """
         proposal = self.waiting
         if not correction:
-            self.drop()
+            await self.drop()
             return None
-        self._waiting = None
-        return await self._mind.teach(proposal.answer.id, correction)
+        self.state.waiting = None
+        return await self._teach(proposal.answer.id, correction)
 
-    def drop(self) -> None:
+    async def drop(self) -> None:
         """Drop a call that waits, if one does: the model is told that it was not allowed."""
-        if self._waiting is not None:
-            proposal, self._waiting = self._waiting, None
-            self._remember(proposal, DENIED)
+        if self.state.waiting is not None:
+            proposal, self.state.waiting = self.state.waiting, None
+            await self._ran(proposal, DENIED)
 
     async def edit(self, arguments: str) -> CallLesson | None:
         """Put other arguments, as JSON, in place of the waiting call's; what differs is taught.
@@ -170,26 +177,35 @@ class AgentSession:
         proposal = self.waiting
         call = read_call(proposal.call.tool, arguments)
         said = difference(proposal.call, call)
+        if not said:
+            return None
         preview = await self._toolbox.preview(call)
-        self._waiting = replace(proposal, call=call, preview=preview, is_edited=proposal.is_edited or bool(said))
-        return await self._mind.teach(proposal.answer.id, said) if said else None
+        self.state.waiting = replace(proposal, call=call, preview=preview, is_edited=True)
+        return await self._teach(proposal.answer.id, said)
 
     async def correct(self, correction: str) -> CallLesson:
         """Teach what was wrong with the call that ran last and failed. Raises NothingWaits."""
-        if self._failed is None:
+        if self.state.failed is None:
             raise NothingWaits
-        answer, self._failed = self._failed, None
-        return await self._mind.teach(answer.id, correction)
+        answer, self.state.failed = self.state.failed, None
+        return await self._teach(answer.id, correction)
 
-    def clear(self) -> None:
+    async def clear(self) -> None:
         """Forget what was said; what was learned and written stays."""
-        del self._messages[1:]
-        self._waiting = self._failed = None
+        del self.state.messages[1:]
+        self.state.waiting = self.state.failed = None
+        await self._keep(self.state)
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
         call = read_call(piece["function"]["name"], piece["function"]["arguments"])
-        self._waiting = Proposal(answer, call, await self._toolbox.preview(call))
-        return self._waiting
+        self.state.waiting = Proposal(answer, call, await self._toolbox.preview(call))
+        await self._keep(self.state)
+        return self.state.waiting
+
+    async def _said(self, text: str) -> AgentWords:
+        self.state.messages.append({"role": "assistant", "content": text})
+        await self._keep(self.state)
+        return AgentWords(text)
 
     async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
         while True:
@@ -199,11 +215,27 @@ class AgentSession:
                 if not _shorten(messages):
                     raise
 
-    def _remember(self, proposal: Proposal, said: str) -> None:
+    async def _teach(self, answer_id: str, correction: str) -> CallLesson:
+        self.state.teaching = CallCorrection(answer_id, correction)
+        await self._keep(self.state)
+        return await self._taught()
+
+    async def _taught(self) -> CallLesson:
+        assert self.state.teaching is not None
+        try:
+            return await self._mind.teach(self.state.teaching)
+        finally:  # also where the person does not wait for it: it is stored by then, or never will be
+            self.state.teaching = None
+            await self._keep(self.state)
+
+    async def _ran(self, proposal: Proposal, said: str) -> None:
+        """Remember a call with what came of it."""
         (piece,) = proposal.answer.calls
         arguments = json.dumps(proposal.call.arguments, ensure_ascii=False)
         done = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
-        self._messages += [_called(proposal.answer, [done]), _told(done, said)]
+        self.state.messages += [_called(proposal.answer, [done]), _told(done, said)]
+        self.state.running = None
+        await self._keep(self.state)
 
 
 def difference(before: Call, after: Call) -> str:

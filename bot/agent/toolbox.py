@@ -31,12 +31,17 @@ class Toolbox:
     """Runs the calls of one workspace."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+        self.sandbox = sandbox
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return self.sandbox.folder
 
     async def run(self, call: Call) -> ToolResult:
         """Do what a call asks. Raises SandboxUnavailable."""
         if call.tool == "bash":
-            return told(await self._sandbox.run(["bash", "-c", call.arguments["command"]]))
+            return told(await self.sandbox.run(["bash", "-c", call.arguments["command"]]))
         return await self._in_program(call, is_preview=False)
 
     async def preview(self, call: Call) -> ToolResult:
@@ -48,7 +53,7 @@ class Toolbox:
 
     async def _in_program(self, call: Call, *, is_preview: bool) -> ToolResult:
         asked = {"tool": call.tool, "arguments": call.arguments, "is_preview": is_preview}
-        found = await self._sandbox.run([python(), "-I", SHOWN_AT], json.dumps(asked).encode(), {SHOWN_AT: program()})
+        found = await self.sandbox.run([python(), "-I", SHOWN_AT], json.dumps(asked).encode(), {SHOWN_AT: program()})
         if found.status != 0:
             return ended(found)
         answered = ToolResult(**json.loads(found.output))

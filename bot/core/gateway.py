@@ -8,7 +8,7 @@ model sees next; token ids are kept as they were generated.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,6 +63,7 @@ class Gateway:
     """The platform-neutral core: people, conversations and answers."""
 
     def __init__(self, engine: "Engine", database: Database, settings: Settings, metrics: Metrics) -> None:
+        self.when_forgotten: Callable[[str], Awaitable[None]] = _nothing  # told the id of a person who was erased
         self._engine = engine
         self._database = database
         self._chat = settings.chat
@@ -106,6 +107,7 @@ class Gateway:
         """Erase the person: rows, adapters and what the engine holds."""
         await self._engine.forget(user_id)
         self._acquaintances.drop(user_id)
+        await self.when_forgotten(user_id)
 
     async def chat(self, user_id: str, place: Place) -> Chat:
         """Return the conversation at that place, made on first sight."""
@@ -302,6 +304,10 @@ class Gateway:
         self._metrics.tokens.labels("completion").inc(len(result.completion_token_ids))
         self._metrics.first_token_s.observe(result.time_to_first_token_s)
         self._metrics.answer_s.observe(result.duration_s)
+
+
+async def _nothing(_user_id: str) -> None:
+    """Tell no one."""
 
 
 def conversation(context: Context, text: str) -> list[ChatMessage]:

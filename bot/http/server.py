@@ -8,6 +8,7 @@ from bot.http.admin import routes as admin
 from bot.http.admin.attempts import ADMIN_ATTEMPTS, Attempts
 from bot.http.admin.gate import gate
 from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSessions
+from bot.http.agent import sessions as agents
 from bot.http.api import adapters, chats, health, notes, users
 from bot.http.api import feedback as given
 from bot.http.claas import adapters as lora
@@ -50,6 +51,13 @@ ROUTES = (
     web.post("/api/sessions/{id}/clear", sessions.clear),
     web.post("/api/sessions/{id}/prompt", sessions.prompt),
     web.post("/api/sessions/{id}/feedback", sessions.feedback),
+    web.get("/api/workspaces", agents.workspaces),
+    web.get("/api/sessions/{id}/events", agents.events),
+    web.post("/api/sessions/{id}/approve", agents.approve),
+    web.post("/api/sessions/{id}/deny", agents.deny),
+    web.post("/api/sessions/{id}/edit", agents.edit),
+    web.post("/api/sessions/{id}/continue", agents.go_on),
+    web.post("/api/sessions/{id}/stop", agents.stop),
     web.get("/v1/users/{user:[^/]+}", users.summary),
     web.delete("/v1/users/{user:[^/]+}", users.forget),
     web.get("/v1/users/{user:[^/]+}/history", users.history),
@@ -85,6 +93,7 @@ def application(core: Core, platforms: Platforms = Platforms()) -> web.Applicati
     app.on_response_prepare.append(page.harden)
     app.on_response_prepare.append(request_ids.sign)
     app.add_routes([*ROUTES, *admin.ROUTES])
-    live.prepare(app)
-    app.on_shutdown.append(live.end)
+    for part in (live, agents):
+        part.prepare(app)
+        app.on_shutdown.append(part.end)
     return app

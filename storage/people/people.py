@@ -15,6 +15,7 @@ from storage.tables import (
     Access,
     AdapterVersion,
     AdminView,
+    AgentWork,
     BetterAnswer,
     Chat,
     Completion,
@@ -42,6 +43,7 @@ _HOLDING = (
 # In the order in which the references between them allow.
 _TABLES_BY_USER = (
     AdminView,
+    AgentWork,
     Outbox,
     MessageRole,
     Consent,

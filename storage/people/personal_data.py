@@ -13,6 +13,7 @@ from storage.tables import (
     Access,
     AdapterVersion,
     AdminView,
+    AgentWork,
     ApiKey,
     BetterAnswer,
     Chat,
@@ -42,6 +43,7 @@ _BY_USER: dict[str, Any] = {
     "updates": UpdateRun,
     "better_answers": BetterAnswer,
     "message_roles": MessageRole,
+    "agent_sessions": AgentWork,
     "waiting_to_be_shown": Outbox,
     "looked_at_by_the_operator": AdminView,
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot import config
+from bot.account_settings import AccessSettings
 from bot.errors import SettingsError
 
 
@@ -171,4 +172,4 @@ def test_blanks_around_a_token_do_not_count(monkeypatch: pytest.MonkeyPatch, nam
 
 def test_strangers_on_platforms_need_a_code() -> None:
     """Nobody has access to a new bot but by pairing."""
-    assert config.load().access == config.AccessSettings(mode="pair", admins=())
+    assert config.load().access == AccessSettings(mode="pair", admins=())

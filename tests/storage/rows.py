@@ -3,7 +3,7 @@
 from typing import Any
 
 from storage.kinds import BetterState
-from storage.tables import BetterAnswer, Completion, Feedback, Inbox, Note, Outbox
+from storage.tables import AgentWork, BetterAnswer, Completion, Feedback, Inbox, Note, Outbox
 
 
 def completion(user_id: str, text: str = "a llama", **fields: Any) -> Completion:
@@ -35,6 +35,12 @@ def better_answer(user_id: str, completion_id: str, text: str = "a fine llama") 
     """A better answer that waits for a consolidation."""
     fields = {"source": "base model", "notes": [text], "state": BetterState.ACCEPTED}
     return BetterAnswer(user_id=user_id, completion_id=completion_id, text=text, **fields)
+
+
+def agent_work(user_id: str, text: str = "rename it", **fields: Any) -> AgentWork:
+    """A session of an agent in the person's scratch folder."""
+    values: dict[str, Any] = {"workspace": "", "state": {"messages": [{"role": "user", "content": text}]}}
+    return AgentWork(user_id=user_id, **(values | fields))
 
 
 def inbox(update_id: str, chat_key: str = "c1", **fields: Any) -> Inbox:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-MOST_CHARS = 16_000  # of an output: what a model can read beside a conversation
+MOST_CHARS = 7_000  # of an output: what a model can read beside a conversation, and one text of it as JSON can hold
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,6 @@ async def _agent(
         session = AgentSession(HttpMind(client, partial(view.tell, "progress")), Toolbox(sandbox))
         talk = TerminalAgent(session, client, view, lines)
         if may_read:
-            talk.allow_reading()
+            await talk.allow_reading()
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
         await talk.run(str(folder))

@@ -1,10 +1,10 @@
 """The mind of an agent in a terminal: the running heed, over HTTP."""
 
 import asyncio
-import uuid
 from collections.abc import Callable
 
-from bot.agent.session import CallLesson, MindAnswer
+from bot.agent.session import CallLesson
+from bot.agent.state import CallCorrection, MindAnswer
 from bot.cli.client import HeedClient
 from bot.cli.terminal import LOOK_EVERY_S, PATIENCE_S, lesson_line
 from bot.errors import ServerRefused, SessionTooLong
@@ -31,14 +31,14 @@ class HttpMind:
         message = given["choices"][0]["message"]
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 
-    async def teach(self, answer_id: str, correction: str) -> CallLesson:
+    async def teach(self, correction: CallCorrection) -> CallLesson:
         """Learn from a correction, however long it takes. Raises ServerError."""
-        body = {"completion_id": answer_id, "kind": "correction", "text": correction, "wait": PATIENCE_S}
-        key = uuid.uuid4().hex
-        given = await self._client.feedback(body, key)
+        taught = {"completion_id": correction.answer_id, "kind": "correction", "text": correction.text}
+        body = taught | {"wait": PATIENCE_S}
+        given = await self._client.feedback(body, correction.key)
         while given["status"] == "queued":
             await self._watch(given["feedback_id"])
-            given = await self._client.feedback(body, key)
+            given = await self._client.feedback(body, correction.key)
         heat = (given.get("update") or {}).get("heat") or []
         return CallLesson(lesson_line(given), [(token, weight) for token, weight in heat])
 

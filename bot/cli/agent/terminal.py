@@ -11,7 +11,8 @@ from collections.abc import Awaitable
 import click
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import AgentSession, AgentWords, CallLesson, Proposal, Step
+from bot.agent.session import AgentSession, AgentWords, CallLesson, Step
+from bot.agent.state import Proposal
 from bot.agent.tools import LOOKING
 from bot.cli.agent.views import AgentView
 from bot.cli.client import HeedClient
@@ -51,12 +52,11 @@ class TerminalAgent:
         self._client = client
         self._view = view
         self._lines = lines
-        self._allowed: set[str] = set()  # tools that need no question in this session
         self._working: asyncio.Task[None] | None = None
 
-    def allow_reading(self) -> None:
+    async def allow_reading(self) -> None:
         """Let tools that change nothing run without a question."""
-        self._allowed |= LOOKING
+        await self._session.allow(*LOOKING)
 
     async def run(self, where: str) -> None:
         """Work until the person ends it."""
@@ -90,11 +90,11 @@ class TerminalAgent:
             self._view.tell("error", str(error))
         finally:
             self._working = None
-            self._session.drop()
+            await self._session.drop()
 
     async def _line(self, line: str) -> None:
         if line in ("/c", "/clear"):
-            self._session.clear()
+            await self._session.clear()
             self._view.tell("hint", CLEARED)
         elif line.startswith("/"):
             self._view.tell("words", (await self._client.command(line))["text"])
@@ -117,12 +117,13 @@ class TerminalAgent:
     async def _decided(self, proposal: Proposal) -> bool:
         """Do what the person says about a call. Return False if the agent is not to go on."""
         while True:
-            if proposal.call.tool in self._allowed:
+            if self._session.is_allowed:
                 await self._run(self._session.run())
                 return True
             match said := await self._reply(CHOICES.format(proposal.call.tool)):
                 case "1" | "2":
-                    self._allowed |= {proposal.call.tool} if said == "2" else set()
+                    if said == "2":
+                        await self._session.allow(proposal.call.tool)
                     await self._run(self._session.approve())
                     return True
                 case "3":

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import CallLesson, Proposal
+from bot.agent.session import CallLesson
+from bot.agent.state import Proposal
 from bot.agent.visible import visible
 from bot.cli.terminal import heat_map
 

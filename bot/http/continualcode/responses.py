@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
+from bot.http.agent.responses import AgentSummary
 from bot.http.protocol.responses import JsonResponse, LessonResponse
 
 # The figures of a lesson; empty if there was none. The functional form, because the names are no Python identifiers.
@@ -50,7 +51,7 @@ class SessionSummary(JsonResponse):
 class SessionList(JsonResponse):
     """A person's conversations, newest first."""
 
-    sessions: list[SessionSummary]
+    sessions: list[SessionSummary | AgentSummary]
 
 
 class SessionMessage(JsonResponse):

@@ -1,7 +1,8 @@
 """continualcode's web calls: conversations under `/api/sessions` that can be prompted, revised and learned from.
 
 A session is a conversation that heed stores for its person; all sessions of a person teach that person's adapter. There
-are no profiles: lasting wishes are given as feedback or `/note`.
+are no profiles: lasting wishes are given as feedback or `/note`. A session with a workspace is an agent's
+(`bot.http.agent`).
 """
 
 from typing import Annotated, Literal
@@ -14,6 +15,8 @@ from bot.core.core import Core
 from bot.core.gateway import check_text, question
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Edit, FeedbackEvent, Message, Place, Press, Reply
+from bot.http.agent import sessions as agents
+from bot.http.agent.responses import AgentDetails, AgentStep
 from bot.http.continualcode import responses
 from bot.http.continualcode.metrics import metrics_of
 from bot.http.continualcode.responses import LessonMetrics, SessionMessage, SessionSummary
@@ -36,6 +39,7 @@ class SessionBody(bodies.Body):
 
     profile: Literal["default"] = "default"
     user: bodies.Name = ""
+    workspace: Annotated[str, StringConstraints(max_length=255)] | None = None  # an agent's; empty: the person's own
 
 
 class PromptBody(bodies.Body):
@@ -63,22 +67,29 @@ async def list_sessions(request: web.Request) -> web.Response:
     core = request.app[CORE]
     user = await core.gateway.known(_who(request))
     found = await core.database.read(lambda s: chats.below(s, user.id, "http", PREFIX))
-    return web.json_response(responses.SessionList(sessions=[_head(chat) for chat in found]))
+    both = [*(_head(chat) for chat in found), *await agents.summaries(request, user.id)]
+    both.sort(key=lambda head: head["created_at"], reverse=True)
+    return web.json_response(responses.SessionList(sessions=both))
 
 
-@gives(responses.SessionDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
+@gives(responses.SessionDetails | AgentDetails, takes=SessionBody, needs_body=False, asks=bodies.UserQuery)
 async def create(request: web.Request) -> web.Response:
-    """Start a new session; the body may be left out (`POST /api/sessions`)."""
+    """Start a new session, an agent's if it names a workspace; the body may be left out (`POST /api/sessions`)."""
     core = request.app[CORE]
     body = await bodies.read(request, SessionBody) if request.can_read_body else SessionBody()
-    user_id = await core.gateway.person(author(request, body.user or bodies.query(request, bodies.UserQuery).user))
+    user = body.user or bodies.query(request, bodies.UserQuery).user
+    if body.workspace is not None:
+        return await agents.create(request, body.workspace, user)
+    user_id = await core.gateway.person(author(request, user))
     chat = await core.gateway.chat(user_id, Place("http", PREFIX + new_id()))
     return web.json_response(responses.SessionDetails(**_head(chat), messages=[], metrics={}))
 
 
-@gives(responses.SessionDetails, asks=bodies.UserQuery, refuses=(404,))
+@gives(responses.SessionDetails | AgentDetails, asks=bodies.UserQuery, refuses=(404,))
 async def show(request: web.Request) -> web.Response:
     """Return a session's messages and the metrics of the person's last lesson (`GET /api/sessions/{id}`)."""
+    if agents.is_agents(request):
+        return await agents.show(request)
     core, chat = request.app[CORE], await _chat(request)
     said = [message for row in await core.gateway.turns(chat.id) for message in _exchange(row)]
     runs = await core.engine.update_log(chat.user_id, RECENT)
@@ -90,22 +101,28 @@ async def show(request: web.Request) -> web.Response:
 @gives(responses.SessionDeleted, asks=bodies.UserQuery, refuses=(404,))
 async def delete(request: web.Request) -> web.Response:
     """Delete a session; answers that taught something stay (`DELETE /api/sessions/{id}`)."""
+    if agents.is_agents(request):
+        return await agents.delete(request)
     chat = await _chat(request)
     await request.app[CORE].database.write(lambda s: chats.remove(s, chat.id))
     return web.json_response(responses.SessionDeleted(deleted=True))
 
 
-@gives(responses.Cleared, asks=bodies.UserQuery, refuses=(404,))
+@gives(responses.Cleared | AgentDetails, asks=bodies.UserQuery, refuses=(404,))
 async def clear(request: web.Request) -> web.Response:
     """Start a session anew (`POST /api/sessions/{id}/clear`)."""
+    if agents.is_agents(request):
+        return await agents.clear(request)
     chat = await _chat(request)
     await request.app[CORE].database.write(lambda s: chats.reset(s, chat.id))
     return web.json_response(responses.Cleared(**_head(chat), messages=[]))
 
 
-@gives(responses.Prompted, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 504))
+@gives(responses.Prompted | AgentStep, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
 async def prompt(request: web.Request) -> web.Response:
     """Answer the next turn of a session (`POST /api/sessions/{id}/prompt`)."""
+    if agents.is_agents(request):
+        return await agents.prompt(request)
     core, chat = request.app[CORE], await _chat(request)
     body = await bodies.read(request, PromptBody)
     core.gateway.require_ready()

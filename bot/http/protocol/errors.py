@@ -7,7 +7,7 @@ import time
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bot.errors import BotError, QuotaUsed, RequestError
+from bot.errors import BotError, QuotaUsed, RequestError, SandboxUnavailable, SessionTooLong
 from bot.http.protocol import messages, responses
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.request_ids import request_id
@@ -45,6 +45,8 @@ _KNOWN: tuple[tuple[type[Exception], int, str, str | None, str | None], ...] = (
     (BatchNotKept, 404, "not_found_error", None, None),
     (NothingToUndo, 409, "invalid_request_error", None, None),
     (LearningImpossible, 409, "invalid_request_error", None, None),
+    (SandboxUnavailable, 409, "invalid_request_error", "sandbox_unavailable", None),
+    (SessionTooLong, 400, "invalid_request_error", "context_length_exceeded", "text"),
     (EngineRestarting, 503, "not_ready_error", None, None),
     (EngineDown, 503, "not_ready_error", None, None),
 )

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bot.agent.session import CallLesson, MindAnswer
+from bot.agent.session import CallLesson
+from bot.agent.state import CallCorrection, MindAnswer
 from bot.errors import SessionTooLong
 from engine.requests import ChatMessage, Tool, ToolCallPiece
 
@@ -18,6 +19,7 @@ class ScriptedMind:
         self._most_chars = most_chars
         self.asked: list[list[ChatMessage]] = []
         self.taught: list[tuple[str, str]] = []
+        self.keys: list[str] = []  # of the lessons
         self.approved: list[str] = []
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
@@ -28,10 +30,11 @@ class ScriptedMind:
         self.asked.append(json.loads(json.dumps(messages)))
         return next(self._script)
 
-    async def teach(self, answer_id: str, correction: str) -> CallLesson:
+    async def teach(self, correction: CallCorrection) -> CallLesson:
         """Remember the lesson."""
-        self.taught.append((answer_id, correction))
-        return CallLesson(f"Learned: {correction}", [("call", 0.5)])
+        self.taught.append((correction.answer_id, correction.text))
+        self.keys.append(correction.key)
+        return CallLesson(f"Learned: {correction.text}", [("call", 0.5)])
 
     async def approve(self, answer_id: str) -> None:
         """Remember the answer."""

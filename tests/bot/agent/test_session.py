@@ -16,10 +16,9 @@ from bot.agent.session import (
     ONE_CALL,
     AgentSession,
     AgentWords,
-    MindAnswer,
-    Proposal,
     difference,
 )
+from bot.agent.state import MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call
 from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
@@ -34,6 +33,22 @@ def session(sandbox: Sandbox, *script: MindAnswer, most_chars: int = 10**9) -> t
     """A session with a mind that follows a script."""
     mind = ScriptedMind(script, most_chars)
     return AgentSession(mind, Toolbox(sandbox)), mind
+
+
+class Stored:
+    """What a database would hold of a session, as JSON."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    async def keep(self, state: SessionState) -> None:
+        """Hold a state."""
+        self.written.append(json.dumps(state.stored()))
+
+    def taken_up(self, mind: ScriptedMind, sandbox: Sandbox, place: int = -1) -> AgentSession:
+        """A session that goes on from one of the states, as in another process."""
+        state = SessionState.of(json.loads(self.written[place]))
+        return AgentSession(mind, Toolbox(sandbox), state, self.keep)
 
 
 def results(messages: list[dict[str, str]]) -> list[str]:
@@ -200,14 +215,59 @@ async def test_a_new_beginning_and_a_new_question(sandbox: Sandbox, folder: Path
     agent, mind = session(sandbox, WRITE, saying("One."), WRITE, saying("Two."))
     await agent.ask("first")
     assert await agent.ask("second") == AgentWords("One.")
-    agent.clear()
+    await agent.clear()
     await agent.ask("third")
     assert [message["content"] for message in mind.asked[-1][1:]] == ["third"]
-    agent.drop()
-    agent.drop()
+    await agent.drop()
+    await agent.drop()
     assert await agent.go_on() == AgentWords("Two.")
     assert results(mind.asked[-1]) == [DENIED]
     assert names(folder) == set()
+
+
+async def test_a_call_that_waits_goes_on_in_another_process(sandbox: Sandbox, folder: Path) -> None:
+    """The question stands as it was, and what was allowed still is."""
+    stored, mind = Stored(), ScriptedMind([WRITE, saying("Done.")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.allow("read", "write")
+    step = await agent.ask("write a.txt")
+    later = stored.taken_up(mind, sandbox)
+    assert (later.waiting, later.is_allowed, later.state) == (step, True, agent.state)
+    assert await later.recover() is None
+    assert (await later.run()).success
+    assert (folder / "a.txt").exists()
+    assert await later.go_on() == AgentWords("Done.")
+
+
+async def test_a_call_that_ran_when_the_process_ended_is_not_run_again(sandbox: Sandbox, folder: Path) -> None:
+    """Whatever the moment: it is stored as running before it runs."""
+    stored, mind = Stored(), ScriptedMind([calling("bash", command="echo once >> log"), saying("I see.")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.ask("work")
+    before = len(stored.written)
+    await agent.approve()
+    later = stored.taken_up(mind, sandbox, before)
+    assert await later.recover() is None
+    with pytest.raises(NothingWaits):
+        await later.approve()
+    assert await later.go_on() == AgentWords("I see.")
+    assert (results(mind.asked[-1]), (folder / "log").read_text()) == ([BROKEN_OFF], "once\n")
+
+
+async def test_a_lesson_that_was_broken_off_is_the_same_lesson(sandbox: Sandbox) -> None:
+    """It is given again under its key, once."""
+    stored, mind = Stored(), ScriptedMind([WRITE])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.ask("write")
+    before = len(stored.written)
+    await agent.deny("Read it first.")
+    later = stored.taken_up(mind, sandbox, before)
+    lesson = await later.recover()
+    assert lesson is not None
+    assert mind.taught == [("cmpl-1", "Read it first.")] * 2
+    assert mind.keys[0] == mind.keys[1]
+    assert await stored.taken_up(mind, sandbox).recover() is None
+    assert agent.state == later.state
 
 
 def test_only_what_differs_is_said() -> None:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import inspect
 from sqlmodel import Session
 
-from storage.conversations import chats, completions, inbox, outbox
+from storage.conversations import agent_work, chats, completions, inbox, outbox
 from storage.errors import PersonNotFound
 from storage.kinds import AccessState, ConsentChoice, FeedbackKind, NoteState
 from storage.learning import better_answers, feedback, notes, updates, versions
@@ -35,6 +35,7 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     done, _ = inbox.add(s, rows.inbox(f"{user_id} done", **received))
     inbox.mark_done(s, done.seq or 0)
     outbox.add(s, rows.outbox(f"{user_id} out", user_id=user_id, payload={"text": word}))
+    agent_work.add(s, rows.agent_work(user_id, word))
     people.set_persona(s, user_id, word)
     admin_views.note(s, user_id, "conversations", word)
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording="1", platform="http", place=word)

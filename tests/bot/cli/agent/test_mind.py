@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
 from bot.cli.agent import mind as minds
 from bot.cli.agent.mind import HttpMind
@@ -30,7 +31,7 @@ async def test_a_correction_is_learned(heed: Heed, client: HeedClient) -> None:
     """By the person's own adapter; the line is the terminal chat's."""
     mind = HttpMind(client, print)
     answer = await mind.answer(ASKED, definitions())
-    lesson = await mind.teach(answer.id, "read it first")
+    lesson = await mind.teach(CallCorrection(answer.id, "read it first"))
     assert lesson.line.startswith("Learned: v1 in")
     assert [token for token, _ in lesson.heat]
     assert heed.engine.num_learned == 1
@@ -53,7 +54,7 @@ async def test_a_long_lesson_is_watched(heed: Heed, client: HeedClient, monkeypa
     mind = HttpMind(client, told.append)
     answer = await mind.answer(ASKED, definitions())
     heed.engine.learn_delay_s = 0.3
-    assert (await mind.teach(answer.id, "read it first")).line.startswith("Learned: v1 in")
+    assert (await mind.teach(CallCorrection(answer.id, "read it first"))).line.startswith("Learned: v1 in")
     assert told
     await asyncio.sleep(0)
 

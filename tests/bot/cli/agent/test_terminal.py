@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from bot.agent.sandbox import Sandbox
-from bot.agent.session import AgentSession, MindAnswer
+from bot.agent.session import AgentSession
+from bot.agent.state import MindAnswer
 from bot.agent.toolbox import Toolbox
 from bot.cli.agent import terminal
 from bot.cli.agent.terminal import CLEARED, NOT_OF_THEM, STOPPED, TOO_LONG, TerminalAgent
@@ -69,7 +70,7 @@ async def test_reading_may_be_allowed_from_the_start(sandbox: Sandbox, client: H
     """And nothing else."""
     put(folder, "a.txt", "one\n")
     desk = Desk(sandbox, client, calling("read", path="a.txt"), WRITE)
-    desk.agent.allow_reading()
+    await desk.agent.allow_reading()
     events = await desk.type("read, then write")
     assert [event["event"] for event in events] == ["hint", "call", "result", "call", "question", "hint"]
     assert told(events, "hint")[-1] == STOPPED

@@ -6,7 +6,8 @@ import json
 from rich.console import Console
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import CallLesson, Proposal
+from bot.agent.session import CallLesson
+from bot.agent.state import Proposal
 from bot.agent.tools import Call
 from bot.cli.agent.views import AgentView, JsonView, TerminalView
 from tests.bot.agent.minds import saying

@@ -1,0 +1,69 @@
+"""The mind of an agent in heed itself: the person's own answers and lessons, without HTTP in between."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+from bot.agent.session import CallLesson
+from bot.agent.state import CallCorrection, MindAnswer
+from bot.commands import texts
+from bot.core.core import Core
+from bot.core.feedback import FeedbackRecord
+from bot.core.gateway import Turn
+from bot.core.lessons import LessonResult
+from bot.errors import SessionTooLong
+from engine.errors import PromptTooLongError
+from engine.requests import ChatMessage, GenerateResult, Tool
+from storage.kinds import FeedbackKind
+
+LOOK_EVERY_S = 0.5
+
+
+class CoreMind:
+    """Answers and learns as one person; `on_progress` is told how far a lesson is."""
+
+    def __init__(self, core: Core, user_id: str, on_progress: Callable[[str], None]) -> None:
+        self._core = core
+        self._user_id = user_id
+        self._on_progress = on_progress
+
+    async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
+        """Return the next answer. Raises SessionTooLong."""
+        gateway = self._core.gateway
+        turn = Turn(self._user_id, messages, gateway.sampling(), tools=tools)
+        try:
+            result = await self._result(turn)
+        except PromptTooLongError as error:
+            raise SessionTooLong(str(error)) from None
+        said = result.said.strip() if result.tool_calls else result.text
+        return MindAnswer(turn.completion_id, said, result.tool_calls)
+
+    async def teach(self, correction: CallCorrection) -> CallLesson:
+        """Learn from a correction, however long it takes."""
+        record = FeedbackRecord(FeedbackKind.CORRECTION, correction.answer_id, correction.text)
+        begun = await self._core.lessons.teach(self._user_id, record, idempotency_key=correction.key, wait_s=0)
+        lesson = await self._followed(begun)
+        return CallLesson(texts.learned(lesson.outcome, lesson.ask), [(token, by) for token, by in lesson.outcome.heat])
+
+    async def approve(self, answer_id: str) -> None:
+        """Keep an answer as a good one."""
+        await self._core.lessons.teach(self._user_id, FeedbackRecord(FeedbackKind.APPROVAL, answer_id))
+
+    async def _result(self, turn: Turn) -> GenerateResult:
+        async with aclosing(self._core.gateway.stream(turn)) as deltas:
+            async for delta in deltas:
+                if delta.result is not None:
+                    return delta.result
+        raise AssertionError("an answer ended without its result")
+
+    async def _followed(self, begun: LessonResult) -> LessonResult:
+        ended = asyncio.create_task(self._core.lessons.ended(begun), name="an agent's lesson")
+        try:
+            while not ended.done():
+                progress = self._core.lessons.progress(begun.feedback.id)
+                if progress is not None:
+                    self._on_progress(texts.learning(progress))
+                await asyncio.wait({ended}, timeout=LOOK_EVERY_S)
+            return ended.result()
+        finally:
+            ended.cancel()

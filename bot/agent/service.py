@@ -1,0 +1,89 @@
+"""The agents of everyone: their sessions in storage, those that are worked on in memory, and who may have one.
+
+Invariants: a session is open once; a person's sessions and their scratch folder go when the person is erased.
+"""
+
+import asyncio
+import shutil
+from functools import partial
+
+from bot.agent.core_mind import CoreMind
+from bot.agent.live_session import LiveSession
+from bot.agent.session import AgentSession
+from bot.agent.state import SessionState
+from bot.agent.workspaces import Workspaces
+from bot.core.core import Core
+from bot.errors import AgentNotAllowed
+from bot.events import Author
+from storage.conversations import agent_work
+from storage.tables import AgentWork
+
+SCRATCH_FOLDER = "workspaces"  # below the data directory
+NOT_ALLOWED = "The operator has not allowed {} to work with the agent: HEED_AGENT_ALLOW names those who may."
+
+
+class AgentService:
+    """The sessions of one heed."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._settings = core.settings.agent
+        self._scratch = self._settings.scratch or core.settings.data_dir / SCRATCH_FOLDER
+        self.workspaces = Workspaces(self._settings, self._scratch)
+        self._open: dict[str, LiveSession] = {}
+        core.gateway.when_forgotten = self._forget
+
+    def require_allowed(self, author: Author) -> None:
+        """Raise AgentNotAllowed if the operator has not named this account."""
+        if not self._settings.may(author.platform, author.account):
+            raise AgentNotAllowed(NOT_ALLOWED.format(f"{author.platform}:{author.account}"))
+
+    async def begin(self, user_id: str, workspace: str) -> AgentWork:
+        """Begin a session. Raises AgentNotAllowed, SandboxUnavailable; then there is none."""
+        toolbox = self.workspaces.toolbox(workspace, user_id)
+        await toolbox.sandbox.try_out()
+        row = AgentWork(user_id=user_id, workspace=workspace, state=SessionState.new().stored())
+        return await self._core.database.write(lambda s: agent_work.add(s, row))
+
+    async def of_person(self, user_id: str) -> list[AgentWork]:
+        """Return a person's sessions, the newest first."""
+        return await self._core.database.read(lambda s: agent_work.of_person(s, user_id))
+
+    async def find(self, user_id: str, work_id: str) -> tuple[AgentWork, LiveSession]:
+        """Return a person's session, opened if it is not. Raises AgentWorkNotFound, AgentNotAllowed."""
+        row = await self._core.database.read(lambda s: agent_work.get(s, user_id, work_id))
+        if work_id not in self._open:
+            self._open[work_id] = self._opened(row)
+        return row, self._open[work_id]
+
+    async def remove(self, user_id: str, work_id: str) -> None:
+        """Stop what a session does, and remove it. What was learned and written stays. Raises AgentWorkNotFound."""
+        _, live = await self.find(user_id, work_id)
+        await live.close()
+        await self._core.database.write(lambda s: agent_work.remove(s, user_id, work_id))
+        self._open.pop(work_id, None)
+
+    async def close(self) -> None:
+        """Stop all that is done: a later heed goes on from what is stored."""
+        await asyncio.gather(*(live.close() for live in self._open.values()))
+        self._open.clear()
+
+    def _opened(self, row: AgentWork) -> LiveSession:
+        live: LiveSession
+        mind = CoreMind(self._core, row.user_id, lambda text: live.tell_progress(text))
+        toolbox = self.workspaces.toolbox(row.workspace, row.user_id)
+        session = AgentSession(mind, toolbox, SessionState.of(row.state), partial(self._keep, row.id))
+        live = LiveSession(row.user_id, session)
+        live.recover()
+        return live
+
+    async def _keep(self, work_id: str, state: SessionState) -> None:
+        stored = state.stored()
+        await self._core.database.write(lambda s: agent_work.keep(s, work_id, stored))
+
+    async def _forget(self, user_id: str) -> None:
+        """Let go of what an erased person had here."""
+        gone = [work_id for work_id, live in self._open.items() if live.user_id == user_id]
+        for work_id in gone:
+            await self._open.pop(work_id).close()
+        await asyncio.to_thread(shutil.rmtree, self._scratch / user_id, ignore_errors=True)

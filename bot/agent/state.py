@@ -1,0 +1,73 @@
+"""The state of an agent's session: what was said and done, and what waits, runs or is being taught at the moment.
+
+Invariant: it is all that a session knows, and JSON holds it, so that another process can go on with it.
+"""
+
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from pydantic import TypeAdapter
+
+from bot.agent.inside.result import ToolResult
+from bot.agent.tools import Call
+from engine.requests import ChatMessage, ToolCallPiece
+
+SYSTEM = (
+    "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
+    "result before you go on. Read a file before you change it. Say in a sentence what you did when you are done."
+)
+
+
+@dataclass(frozen=True)
+class MindAnswer:
+    """An answer: what it says, and the calls in it; `id` is what feedback names it by."""
+
+    id: str
+    text: str
+    calls: list[ToolCallPiece] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The agent wants to call a tool; `preview` is what the person sees of it."""
+
+    answer: MindAnswer
+    call: Call
+    preview: ToolResult
+    is_edited: bool = False  # the arguments are the person's
+
+
+@dataclass(frozen=True)
+class CallCorrection:
+    """A correction that is being learned; the same `key` is one lesson, however often it is given."""
+
+    answer_id: str
+    text: str
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass
+class SessionState:
+    """One session. `messages` begin with the system's."""
+
+    messages: list[ChatMessage]
+    waiting: Proposal | None = None  # for the person
+    running: Proposal | None = None  # begun, and its end not known yet
+    failed: MindAnswer | None = None  # whose call ran last, and failed
+    teaching: CallCorrection | None = None  # begun, and not known yet to be stored
+    allowed: list[str] = field(default_factory=list)  # tools that need no question
+
+    @classmethod
+    def new(cls, system: str = SYSTEM) -> Self:
+        """Return the state of a session that begins."""
+        return cls([{"role": "system", "content": system}])
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> Self:
+        """Return the state that `stored` gave."""
+        return TypeAdapter(cls).validate_python(stored)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the state as JSON holds it."""
+        return asdict(self)

@@ -1,0 +1,106 @@
+"""The folders that an agent of heed's works in: those that the operator allows, and a scratch folder for each person.
+
+Invariant: a name of a workspace is looked up and never part of a path.
+"""
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from bot.account_settings import AgentSettings
+from bot.agent.inside.result import ToolResult
+from bot.agent.sandbox import Bounds, Sandbox, account
+from bot.agent.toolbox import Toolbox
+from bot.agent.tools import CHANGING, Call
+from bot.errors import AgentNotAllowed
+
+SCRATCH = ""  # the name of a person's own folder
+NO_SUCH = "There is no workspace {} here. There are: {}."
+GONE = "The folder of this workspace is gone."
+BRING_BACK = "Bring the folder back, or begin a session in another workspace."
+FULL = "The scratch folder holds {} of {} MB."
+DELETE_SOME = "Delete something first: bash can, and reading works."
+_MB = 1_000_000
+
+
+class Workspaces:
+    """The folders of one heed."""
+
+    def __init__(self, settings: AgentSettings, scratch: Path) -> None:
+        """`scratch` is where the people's own folders are made."""
+        self._settings = settings
+        self._scratch = scratch
+        self._folders = {folder.name: folder for folder in settings.folders}
+
+    @property
+    def names(self) -> list[str]:
+        """The workspaces that a session may name; the empty one is the person's own."""
+        return [SCRATCH, *self._folders]
+
+    def toolbox(self, name: str, user_id: str) -> Toolbox:
+        """Return the tools in a workspace. Raises AgentNotAllowed, SandboxUnavailable."""
+        if name == SCRATCH:
+            return ScratchToolbox(self._own(user_id), self._settings)
+        if name not in self._folders:
+            there = ", ".join([*self._folders, "none but your own, which has no name"])
+            raise AgentNotAllowed(NO_SUCH.format(name[:64], there), "workspace")
+        return FolderToolbox(Sandbox(self._folders[name], self._settings.account))
+
+    def _own(self, user_id: str) -> Path:
+        """Return a person's scratch folder, made if need be, as one of the account that tools run as."""
+        owner = account(self._settings.account)
+        folder = self._scratch / user_id
+        for made in (self._scratch, folder):
+            made.mkdir(mode=0o711, exist_ok=True)
+        if owner.uid is not None and owner.gid is not None:
+            os.chown(folder, owner.uid, owner.gid)
+        return folder
+
+
+class FolderToolbox(Toolbox):
+    """The tools in a folder that may be gone by now."""
+
+    async def run(self, call: Call) -> ToolResult:
+        """Do what a call asks. Raises SandboxUnavailable."""
+        return await super().run(call) if self.folder.is_dir() else gone()
+
+    async def preview(self, call: Call) -> ToolResult:
+        """Return what a call would change. Changes nothing."""
+        return await super().preview(call) if self.folder.is_dir() else gone()
+
+
+class ScratchToolbox(FolderToolbox):
+    """The tools in a scratch folder, which may grow to its quota."""
+
+    def __init__(self, folder: Path, settings: AgentSettings) -> None:
+        super().__init__(Sandbox(folder, settings.account))
+        self._user = settings.account
+        self._quota_bytes = settings.scratch_mb * _MB
+
+    async def run(self, call: Call) -> ToolResult:
+        """Do what a call asks, in the room that is left. Raises SandboxUnavailable."""
+        used_bytes = await asyncio.to_thread(size_of, self.folder)
+        left_bytes = self._quota_bytes - used_bytes
+        if left_bytes <= 0 and call.tool in CHANGING:
+            return ToolResult(FULL.format(used_bytes // _MB, self._quota_bytes // _MB), False, DELETE_SOME)
+        bounds = replace(Bounds(), disk_bytes=max(_MB, min(left_bytes, Bounds.disk_bytes)))
+        self.sandbox = Sandbox(self.folder, self._user, bounds)
+        return await super().run(call)
+
+
+def gone() -> ToolResult:
+    """Return that a workspace is not there any more."""
+    return ToolResult(GONE, success=False, feedback=BRING_BACK)
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of a folder's files, links not followed."""
+    total = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(top, name)).st_size  # noqa: PTH118  thousands of them
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,84 @@
+"""The answers about an agent's sessions, typed like those in `bot.http.protocol.responses`."""
+
+from typing import Any, Literal, NotRequired
+
+from bot.http.protocol.responses import JsonResponse
+
+AgentStatus = Literal["idle", "working", "waiting", "failed"]
+
+
+class AgentCall(JsonResponse):
+    """A call that waits for the person; `preview` is a diff, or what the call is about if it changes no file."""
+
+    tool: str
+    arguments: dict[str, Any]
+    preview: str
+    is_edited: bool
+
+
+class AgentResult(JsonResponse):
+    """The answer of a tool; `feedback` says what to do otherwise, empty after a success."""
+
+    tool: str
+    output: str
+    success: bool
+    feedback: str
+
+
+class AgentLesson(JsonResponse):
+    """The end of a correction: a line about it, and how far each token of the call moves with it, in nats."""
+
+    line: str
+    heat: list[tuple[str, float]]
+
+
+class AgentSummary(JsonResponse):
+    """A session with a workspace (empty: the person's own scratch folder); its id stands twice as in any session."""
+
+    id: str
+    session_id: str
+    created_at: float
+    profile: Literal["default"]
+    workspace: str
+
+
+class AgentDetails(AgentSummary):
+    """The session's messages, in OpenAI's form, and the call that waits.
+
+    `failed` means that the last call did, and may be corrected before the agent goes on.
+    """
+
+    messages: list[dict[str, Any]]
+    status: AgentStatus
+    call: AgentCall | None
+    allowed: list[str]
+
+
+class AgentStep(JsonResponse):
+    """The end of a message or a decision: what ran, what was learned, and what the agent says or waits for."""
+
+    session_id: str
+    status: AgentStatus
+    response: str | None
+    call: AgentCall | None
+    results: list[AgentResult]
+    lesson: AgentLesson | None
+
+
+class AgentStopped(JsonResponse):
+    """True if something was broken off."""
+
+    stopped: bool
+
+
+class WorkspaceList(JsonResponse):
+    """The workspaces that a session may name; the empty one is the person's own scratch folder."""
+
+    workspaces: list[str]
+
+
+class AgentEventResponse(JsonResponse):
+    """One event of a session; `data` has the fields of the same thing in other answers."""
+
+    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped"]
+    data: NotRequired[dict[str, Any]]

@@ -1,0 +1,255 @@
+"""An agent's sessions: `/api/sessions` with a workspace, where each call of a tool waits for its person.
+
+A message or a decision is answered once the agent has something to ask or to say; it goes on also when its client has
+left, and `GET /api/sessions/{id}/events` tells everyone who looks.
+"""
+
+import asyncio
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Annotated, Any, cast
+
+from aiohttp import web
+from pydantic import StringConstraints
+
+from bot.agent.live_session import AgentEvent, AgentTurn, LiveSession, call_view
+from bot.agent.service import AgentService
+from bot.core.gateway import check_text
+from bot.errors import InvalidField
+from bot.events import Author
+from bot.http.agent import responses
+from bot.http.protocol import bodies, messages
+from bot.http.protocol.app_keys import CORE
+from bot.http.protocol.auth import author, spend
+from bot.http.protocol.openapi import gives
+from storage.tables import AgentWork
+
+AGENTS = web.AppKey("agents", AgentService)
+OF_AGENTS = "agent-"  # how the ids of these sessions begin
+WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("agent_watchers", set)
+
+
+class ApprovalBody(bodies.Body):
+    """`POST /api/sessions/{id}/approve`; `always`: this tool needs no question in this session any more."""
+
+    always: bool = False
+
+
+class CorrectionBody(bodies.Body):
+    """`POST /api/sessions/{id}/deny` and `/continue`; without a text nothing is learned."""
+
+    text: str = ""
+
+
+class EditBody(bodies.Body):
+    """`POST /api/sessions/{id}/edit`."""
+
+    arguments: dict[str, Any]
+
+
+class TaskBody(bodies.Body):
+    """A message to an agent."""
+
+    text: Annotated[str, StringConstraints(min_length=1)]
+
+
+@gives(responses.WorkspaceList, asks=bodies.UserQuery)
+async def workspaces(request: web.Request) -> web.Response:
+    """List the workspaces of an agent (`GET /api/workspaces`)."""
+    agents = request.app[AGENTS]
+    agents.require_allowed(_who(request))
+    return web.json_response(responses.WorkspaceList(workspaces=agents.workspaces.names))
+
+
+def is_agents(request: web.Request) -> bool:
+    """Return True if the session in the path has a workspace."""
+    return request.match_info["id"].startswith(OF_AGENTS)
+
+
+async def create(request: web.Request, workspace: str, user: str) -> web.Response:
+    """Begin a session in a workspace."""
+    agents, who = request.app[AGENTS], author(request, user)
+    agents.require_allowed(who)
+    row = await agents.begin(await request.app[CORE].gateway.person(who), workspace)
+    return await _details(request, row)
+
+
+async def summaries(request: web.Request, user_id: str) -> list[responses.AgentSummary]:
+    """Return a person's sessions with a workspace, the newest first."""
+    return [_head(row) for row in await request.app[AGENTS].of_person(user_id)]
+
+
+async def show(request: web.Request) -> web.Response:
+    """Return what was said and done in a session, and what waits."""
+    row, _ = await _found(request)
+    return await _details(request, row)
+
+
+async def delete(request: web.Request) -> web.Response:
+    """Stop and remove a session."""
+    row, _ = await _found(request)
+    await request.app[AGENTS].remove(row.user_id, row.id)
+    return web.json_response({"deleted": True})
+
+
+async def clear(request: web.Request) -> web.Response:
+    """Forget what was said in a session."""
+    row, live = await _found(request)
+    await live.clear()
+    return await _details(request, row)
+
+
+async def prompt(request: web.Request) -> web.Response:
+    """Say something to the agent."""
+    _, live = await _found(request)
+    body = await bodies.read(request, TaskBody)
+    if not body.text.strip():
+        raise InvalidField(messages.EMPTY_TEXT, "text")
+    check_text(body.text, request.app[CORE].settings.chat.text_limit_chars, "text")
+    await _spend(request, "messages")
+    return _answered(request, live, await live.ask(body.text))
+
+
+@gives(responses.AgentStep, takes=ApprovalBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
+async def approve(request: web.Request) -> web.Response:
+    """Run the call that waits, and let the agent go on (`POST /api/sessions/{id}/approve`)."""
+    _, live = await _found(request)
+    body = await bodies.read(request, ApprovalBody) if request.can_read_body else ApprovalBody()
+    await _spend(request, "messages")
+    return _answered(request, live, await live.approve(from_now_on=body.always))
+
+
+@gives(responses.AgentStep, takes=CorrectionBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
+async def deny(request: web.Request) -> web.Response:
+    """Drop the call that waits; with a text, learn from it and try again (`POST /api/sessions/{id}/deny`)."""
+    _, live = await _found(request)
+    return _answered(request, live, await live.deny(await _correction(request)))
+
+
+@gives(responses.AgentStep, takes=EditBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
+async def edit(request: web.Request) -> web.Response:
+    """Put other arguments in place of the waiting call's; what differs is learned (`POST /api/sessions/{id}/edit`)."""
+    _, live = await _found(request)
+    body = await bodies.read(request, EditBody)
+    await _spend(request, "updates")
+    return _answered(request, live, await live.edit(body.arguments))
+
+
+@gives(responses.AgentStep, takes=CorrectionBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
+async def go_on(request: web.Request) -> web.Response:
+    """Let the agent see that its call failed; with a text, learn that first (`POST /api/sessions/{id}/continue`)."""
+    _, live = await _found(request)
+    return _answered(request, live, await live.go_on(await _correction(request)))
+
+
+@gives(responses.AgentStopped, asks=bodies.UserQuery, refuses=(404,))
+async def stop(request: web.Request) -> web.Response:
+    """Break off what the agent does: an answer, a tool that runs (`POST /api/sessions/{id}/stop`)."""
+    _, live = await _found(request)
+    return web.json_response(responses.AgentStopped(stopped=await live.stop()))
+
+
+@gives("text/event-stream", asks=bodies.UserQuery, streams=responses.AgentEventResponse, refuses=(404,))
+async def events(request: web.Request) -> web.StreamResponse:
+    """Stream what happens in a session from now on (`GET /api/sessions/{id}/events`)."""
+    _, live = await _found(request)
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    watcher = asyncio.create_task(_told(response, live), name="an agent's events")
+    request.app[WATCHERS].add(watcher)
+    try:
+        await asyncio.wait({watcher})
+    finally:
+        watcher.cancel()
+        request.app[WATCHERS].discard(watcher)
+    return response
+
+
+def prepare(app: web.Application) -> None:
+    """In place: give the application its agents."""
+    app[AGENTS], app[WATCHERS] = AgentService(app[CORE]), set()
+
+
+async def end(app: web.Application) -> None:
+    """Stop all that agents do when heed stops; what is stored goes on in the next one."""
+    await app[AGENTS].close()
+    for watcher in app[WATCHERS].copy():
+        watcher.cancel()
+
+
+async def _told(response: web.StreamResponse, live: LiveSession) -> None:
+    with suppress(ConnectionResetError):  # the client left
+        async for event in live.events():
+            await response.write(_written(event))
+
+
+def _written(event: AgentEvent) -> bytes:
+    told = responses.AgentEventResponse(kind=event.kind, data=event.data)
+    return f"data: {json.dumps(told, ensure_ascii=False)}\n\n".encode()
+
+
+async def _correction(request: web.Request) -> str:
+    body = await bodies.read(request, CorrectionBody) if request.can_read_body else CorrectionBody()
+    text = check_text(body.text.strip(), request.app[CORE].settings.chat.text_limit_chars, "text")
+    await _spend(request, "updates" if text else "messages")
+    return text
+
+
+async def _spend(request: web.Request, what: Any) -> None:
+    request.app[CORE].gateway.require_ready()
+    await spend(request, what)
+
+
+async def _found(request: web.Request) -> tuple[AgentWork, LiveSession]:
+    """Return the session in the path. Raises AgentWorkNotFound, AgentNotAllowed."""
+    core, agents, who = request.app[CORE], request.app[AGENTS], _who(request)
+    agents.require_allowed(who)
+    user = await core.gateway.known(who)
+    return await agents.find(user.id, check_text(request.match_info["id"], 64, "id"))
+
+
+def _who(request: web.Request) -> Author:
+    return author(request, bodies.query(request, bodies.UserQuery).user)
+
+
+async def _details(request: web.Request, row: AgentWork) -> web.Response:
+    _, live = await request.app[AGENTS].find(row.user_id, row.id)
+    state = live.session.state
+    given: responses.AgentDetails = {
+        **_head(row),
+        "messages": state.messages[1:],
+        "status": live.status,
+        "call": _waiting(live),
+        "allowed": state.allowed,
+    }
+    return web.json_response(given)
+
+
+def _answered(request: web.Request, live: LiveSession, turn: AgentTurn) -> web.Response:
+    results = [cast(responses.AgentResult, {"tool": call.tool, **asdict(result)}) for call, result in turn.results]
+    lesson = responses.AgentLesson(line=turn.lesson.line, heat=turn.lesson.heat) if turn.lesson else None
+    given = responses.AgentStep(
+        session_id=request.match_info["id"],
+        status=live.status,
+        response=turn.words,
+        call=_waiting(live),
+        results=results,
+        lesson=lesson,
+    )
+    return web.json_response(given)
+
+
+def _waiting(live: LiveSession) -> responses.AgentCall | None:
+    waiting = live.session.state.waiting
+    return cast(responses.AgentCall, call_view(waiting)) if waiting else None
+
+
+def _head(row: AgentWork) -> responses.AgentSummary:
+    return {
+        "id": row.id,
+        "session_id": row.id,
+        "created_at": row.created_at,
+        "profile": "default",
+        "workspace": row.workspace,
+    }

@@ -1,0 +1,39 @@
+"""Sessions of agents: each with its state, which only the process that works on it changes."""
+
+from typing import Any
+
+from sqlmodel import Session, col, delete, select, update
+
+from storage.errors import AgentWorkNotFound
+from storage.tables import AgentWork, copy_of
+
+
+def add(s: Session, work: AgentWork) -> AgentWork:
+    """Store a session that begins; returns the stored row, the row given is not touched."""
+    row = copy_of(work)
+    s.add(row)
+    s.flush()
+    return row
+
+
+def get(s: Session, user_id: str, work_id: str) -> AgentWork:
+    """Return a person's session. Raises AgentWorkNotFound, also if it is another person's."""
+    row = s.exec(select(AgentWork).where(AgentWork.id == work_id, AgentWork.user_id == user_id)).first()
+    if row is None:
+        raise AgentWorkNotFound(f"no session {work_id!r}")
+    return row
+
+
+def of_person(s: Session, user_id: str) -> list[AgentWork]:
+    """Return a person's sessions, the newest first."""
+    return list(s.exec(select(AgentWork).where(AgentWork.user_id == user_id).order_by(col(AgentWork.seq).desc())))
+
+
+def keep(s: Session, work_id: str, state: dict[str, Any]) -> None:
+    """Put a state in place of the one before; nothing happens to a session that was removed meanwhile."""
+    s.exec(update(AgentWork).where(col(AgentWork.id) == work_id).values(state=state))
+
+
+def remove(s: Session, user_id: str, work_id: str) -> None:
+    """Remove a person's session; harmless to repeat."""
+    s.exec(delete(AgentWork).where(col(AgentWork.id) == work_id, col(AgentWork.user_id) == user_id))

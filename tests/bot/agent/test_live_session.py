@@ -1,0 +1,155 @@
+"""bot.agent.live_session: one thing at a time, on heed's own time, and everyone who looks is told."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.agent.live_session import AgentEvent, LiveSession
+from bot.errors import CallNotThere, InvalidField, SessionBusy
+from tests.bot.agent.rig import AgentRig
+from tests.bot.agent.workspaces import names
+from tests.patience import until
+
+
+def watched(live: LiveSession) -> tuple[list[AgentEvent], "asyncio.Task[None]"]:
+    """What one who looks is told."""
+    seen: list[AgentEvent] = []
+
+    async def watch() -> None:
+        async for event in live.events():
+            seen.append(event)  # noqa: PERF401  each as it comes
+
+    return seen, asyncio.create_task(watch())
+
+
+async def test_a_task_is_asked_about_done_and_told(rigged: AgentRig) -> None:
+    """The call waits; once it has run the agent goes on; who looks sees each step."""
+    live = await rigged.begun()
+    seen, watch = watched(live)
+    rigged.will_call("write", path="a.txt", content="one\n")
+    asked = await live.ask("write a.txt")
+    assert (asked.words, asked.results, live.status) == (None, [], "waiting")
+    assert names(rigged.folder) == set()
+    rigged.will_say()
+    done = await live.approve()
+    assert [result.success for _, result in done.results] == [True]
+    assert done.words
+    assert (names(rigged.folder), live.status) == ({"a.txt"}, "idle")
+    await live.close()
+    await watch
+    assert [event.kind for event in seen] == ["asked", "call", "result", "words"]
+    assert "+one" in seen[1].data["preview"]
+
+
+async def test_what_is_allowed_needs_no_question_for_a_while(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on means this tool in this session; a model that calls it for ever is asked about all the same."""
+    monkeypatch.setattr("bot.agent.live_session.MOST_UNASKED", 3)
+    live = await rigged.begun()
+    rigged.will_call("glob", pattern="*")
+    await live.ask("look")
+    asked = await live.approve(from_now_on=True)
+    assert (len(asked.results), live.status) == (3, "waiting")
+    rigged.will_call("bash", command="ls")
+    other = await live.deny("Use bash.")
+    assert (other.results, live.session.waiting.call.tool) == ([], "bash")
+
+
+async def test_a_failure_gives_the_person_the_word(rigged: AgentRig) -> None:
+    """They say what was wrong, or let the agent see it."""
+    live = await rigged.begun()
+    rigged.will_call("read", path="none")
+    await live.ask("read it")
+    failed = await live.approve()
+    assert (failed.results[0][1].success, live.status, failed.words) == (False, "failed", None)
+    rigged.will_say()
+    corrected = await live.go_on("The file is called some.")
+    assert corrected.lesson is not None
+    assert corrected.lesson.line.startswith("Learned: v1")
+    assert (bool(corrected.words), live.status) == (True, "idle")
+
+
+async def test_a_no_is_learned_and_tried_again(rigged: AgentRig) -> None:
+    """With words; without, the agent waits for the person."""
+    live = await rigged.begun()
+    rigged.will_call("bash", command="rm a")
+    await live.ask("remove a")
+    again = await live.deny("Ask before bash.")
+    assert again.lesson is not None
+    assert again.lesson.heat
+    assert live.status == "waiting"
+    assert (await live.deny()).lesson is None
+    assert live.status == "idle"
+    assert rigged.engine.num_learned == 1
+
+
+async def test_other_arguments_wait_for_a_yes(rigged: AgentRig) -> None:
+    """They are taught, and what cannot be read changes nothing."""
+    live = await rigged.begun()
+    rigged.will_call("write", path="a.txt", content="one\n")
+    await live.ask("write")
+    with pytest.raises(InvalidField):
+        await live.edit({"path": 3})
+    edited = await live.edit({"path": "b.txt", "content": "one\n"})
+    assert edited.lesson is not None
+    assert live.session.waiting.call.arguments["path"] == "b.txt"
+    rigged.will_say()
+    await live.approve()
+    assert names(rigged.folder) == {"b.txt"}
+
+
+async def test_nothing_waits(rigged: AgentRig) -> None:
+    """A word about a call that is not there is refused, and so is going on while one is."""
+    live = await rigged.begun()
+    decisions: list[Any] = [live.approve, live.deny, lambda: live.edit({}), lambda: live.go_on("It was wrong.")]
+    for decide in decisions:
+        with pytest.raises(CallNotThere):
+            await decide()
+    rigged.will_call("glob", pattern="*")
+    await live.ask("look")
+    with pytest.raises(CallNotThere):
+        await live.go_on()
+
+
+async def test_one_thing_at_a_time_and_it_can_be_stopped(rigged: AgentRig) -> None:
+    """A tool that runs is broken off with all that it has begun."""
+    live = await rigged.begun()
+    rigged.will_call("bash", command="touch begun; sleep 4722")
+    await live.ask("wait")
+    running = asyncio.create_task(live.approve())
+    await until((rigged.folder / "begun").exists)
+    assert live.status == "working"
+    for refused in (live.ask("more"), live.clear()):
+        with pytest.raises(SessionBusy):
+            await refused
+    assert await live.stop()
+    stopped = await running
+    assert (stopped.results, live.status, await live.stop()) == ([], "idle", False)
+
+
+async def test_who_leaves_stops_nothing(rigged: AgentRig) -> None:
+    """The work is heed's own."""
+    live = await rigged.begun()
+    rigged.will_call("bash", command="touch begun; sleep 0.3; touch ended")
+    await live.ask("wait")
+    rigged.will_say()
+    client = asyncio.create_task(live.approve())
+    await until((rigged.folder / "begun").exists)
+    client.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await client
+    await until(lambda: live.status == "idle")
+    assert names(rigged.folder) == {"begun", "ended"}
+
+
+async def test_one_who_does_not_read_is_let_go(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their events end; they hold up no one and fill no memory."""
+    monkeypatch.setattr("bot.agent.live_session.MOST_UNREAD", 2)
+    live = await rigged.begun()
+    events = live.events()
+    first = asyncio.create_task(anext(events))
+    await asyncio.sleep(0)
+    for number in range(9):
+        live.tell_progress(str(number))
+    with pytest.raises(StopAsyncIteration):
+        await first

@@ -1,0 +1,94 @@
+"""bot.agent.service: sessions that outlive heed, belong to one person, and go with them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.agent.session import BROKEN_OFF
+from bot.errors import AgentNotAllowed, SandboxUnavailable
+from bot.events import Author
+from storage.conversations import agent_work
+from storage.errors import AgentWorkNotFound
+from tests.bot.agent.rig import BEN, LOCAL, AgentRig, agents_of
+from tests.bot.agent.workspaces import names
+from tests.patience import until
+
+
+async def test_the_operator_says_who_may(rigged: AgentRig) -> None:
+    """By default the people of this machine; no one on a platform."""
+    rigged.agents.require_allowed(LOCAL)
+    for author in (BEN, Author("telegram", "1", "Ana"), Author("http", "local2", "local2")):
+        with pytest.raises(AgentNotAllowed, match=author.account):
+            rigged.agents.require_allowed(author)
+
+
+async def test_a_session_goes_on_in_the_next_heed(rigged: AgentRig, tmp_path: Path) -> None:
+    """A call that waits still waits, and runs once."""
+    live = await rigged.begun()
+    rigged.will_call("write", path="a.txt", content="one\n")
+    await live.ask("write a.txt")
+    user_id = live.user_id
+    (row,) = await rigged.agents.of_person(user_id)
+    await rigged.agents.close()
+    async with agents_of(tmp_path / "data", rigged.folder) as later:
+        _, again = await later.agents.find(user_id, row.id)
+        assert again.status == "waiting"
+        assert names(rigged.folder) == set()
+        assert (await again.approve()).results[0][1].success
+        assert names(rigged.folder) == {"a.txt"}
+        assert (await later.agents.find(user_id, row.id))[1] is again
+
+
+async def test_what_ran_when_heed_ended_is_not_run_again(rigged: AgentRig, tmp_path: Path) -> None:
+    """The model is told that it was broken off."""
+    live = await rigged.begun()
+    rigged.will_call("bash", command="echo once >> log; sleep 4723")
+    await live.ask("work")
+    running = asyncio.create_task(live.approve())
+    await until((rigged.folder / "log").exists)
+    (row,) = await rigged.agents.of_person(live.user_id)
+    assert row.state["running"]["call"]["tool"] == "bash"
+    async with agents_of(tmp_path / "data2", rigged.folder) as other:  # the state as a killed heed leaves it
+        user_id = await other.person()
+        left = row.model_copy(update={"seq": None, "user_id": user_id})
+        await other.core.database.write(lambda s: agent_work.add(s, left))
+        _, again = await other.agents.find(user_id, row.id)
+        await until(lambda: again.status == "idle")
+        assert again.session.state.messages[-1]["content"] == BROKEN_OFF
+    await live.stop()
+    await running
+    assert (rigged.folder / "log").read_text() == "once\n"
+
+
+async def test_a_session_is_one_persons(rigged: AgentRig) -> None:
+    """Another person does not find it."""
+    live = await rigged.begun()
+    (row,) = await rigged.agents.of_person(live.user_id)
+    ben = await rigged.person(BEN)
+    with pytest.raises(AgentWorkNotFound):
+        await rigged.agents.find(ben, row.id)
+    await rigged.agents.remove(live.user_id, row.id)
+    assert await rigged.agents.of_person(live.user_id) == []
+
+
+async def test_an_erased_persons_sessions_and_scratch_folder_are_gone(rigged: AgentRig) -> None:
+    """Also what runs there."""
+    live = await rigged.begun("")
+    scratch = rigged.folder.parent / "scratch" / live.user_id
+    rigged.will_call("bash", command="touch begun; sleep 4724")
+    await live.ask("work")
+    running = asyncio.create_task(live.approve())
+    await until((scratch / "begun").exists)
+    await rigged.core.gateway.forget(live.user_id)
+    await running
+    assert not scratch.exists()
+    assert await rigged.agents.of_person(live.user_id) == []
+
+
+async def test_where_nothing_can_run_no_session_begins(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The remedy is named, and nothing is stored."""
+    monkeypatch.setattr("bot.agent.sandbox.BUBBLEWRAP", "no-such-program")
+    with pytest.raises(SandboxUnavailable, match="apt install bubblewrap"):
+        await rigged.begun()
+    assert await rigged.agents.of_person(await rigged.person()) == []

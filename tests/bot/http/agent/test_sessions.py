@@ -1,0 +1,178 @@
+"""bot.http.agent.sessions: an agent over HTTP, from a message to the call that ran, and back."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.agent.workspaces import BRING_BACK
+from tests.bot.agent.minds import piece
+from tests.bot.agent.workspaces import names
+from tests.bot.conftest import Heed, StartHeed
+from tests.patience import until
+
+PATH = "/api/sessions"
+
+
+async def opened(heed: Heed, **body: Any) -> str:
+    """The path of a new session in the workspace."""
+    status, session = await heed.post(PATH, {"workspace": "work", **body})
+    assert status == 200, session
+    assert (session["id"][:6], session["status"], session["call"]) == ("agent-", "idle", None)
+    return f"{PATH}/{session['id']}"
+
+
+def will_call(heed: Heed, tool: str, **arguments: Any) -> None:
+    """From now on every answer calls this."""
+    heed.engine.calls = [piece(tool, json.dumps(arguments))]
+
+
+async def said(heed: Heed, path: str, **body: Any) -> dict[str, Any]:
+    """What a message or a decision leads to."""
+    status, step = await heed.post(path, body)
+    assert status == 200, step
+    return step
+
+
+async def test_from_a_message_to_a_file(allowed: Heed, folder: Path) -> None:
+    """The call is shown, waits, runs, and can be read again."""
+    session = await opened(allowed)
+    will_call(allowed, "write", path="a.txt", content="one\n")
+    asked = await said(allowed, f"{session}/prompt", text="write a.txt")
+    assert (asked["status"], asked["response"], asked["results"]) == ("waiting", None, [])
+    assert asked["call"]["arguments"] == {"path": "a.txt", "content": "one\n"}
+    assert "+one" in asked["call"]["preview"]
+    assert (await allowed.get(session))[1]["call"] == asked["call"]
+    assert names(folder) == set()
+    allowed.engine.calls = []
+    done = await said(allowed, f"{session}/approve")
+    assert (done["status"], done["call"], done["results"][0]["success"]) == ("idle", None, True)
+    assert done["response"]
+    _, shown = await allowed.get(session)
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert names(folder) == {"a.txt"}
+
+
+async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
+    """And tried again; other arguments are learned and wait; a failure can be corrected."""
+    session = await opened(allowed)
+    will_call(allowed, "read", path="none")
+    await said(allowed, f"{session}/prompt", text="read")
+    denied = await said(allowed, f"{session}/deny", text="The file is called some.")
+    assert denied["lesson"]["line"].startswith("Learned: v1")
+    assert denied["lesson"]["heat"]
+    edited = await said(allowed, f"{session}/edit", arguments={"path": "some"})
+    assert (edited["call"]["is_edited"], edited["call"]["arguments"]["path"]) == (True, "some")
+    failed = await said(allowed, f"{session}/approve")
+    assert (failed["status"], failed["results"][0]["success"]) == ("failed", False)
+    again = await said(allowed, f"{session}/continue", text=failed["results"][0]["feedback"])
+    assert (again["status"], allowed.engine.num_learned) == ("waiting", 3)
+    assert (await said(allowed, f"{session}/deny"))["status"] == "idle"
+
+
+async def test_a_tool_can_be_allowed_and_a_running_one_stopped(allowed: Heed, folder: Path) -> None:
+    """Also from another client of the person's."""
+    session = await opened(allowed)
+    will_call(allowed, "bash", command="touch begun; sleep 4725")
+    await said(allowed, f"{session}/prompt", text="wait")
+    running = asyncio.create_task(allowed.post(f"{session}/approve", {"always": True}))
+    await until((folder / "begun").exists)
+    assert (await allowed.get(session))[1]["status"] == "working"
+    assert (await allowed.post(f"{session}/prompt", {"text": "more"}))[0] == 409
+    assert await said(allowed, f"{session}/stop") == {"stopped": True}
+    assert (await running)[1]["status"] == "idle"
+    assert (await allowed.get(session))[1]["allowed"] == ["bash"]
+    assert await said(allowed, f"{session}/stop") == {"stopped": False}
+
+
+async def test_everyone_who_looks_is_told(allowed: Heed) -> None:
+    """As server-sent events."""
+    session = await opened(allowed)
+    will_call(allowed, "glob", pattern="*")
+    async with allowed.client.get(f"{session}/events") as stream:
+        assert stream.headers["Content-Type"] == "text/event-stream"
+        await said(allowed, f"{session}/prompt", text="look")
+        lines = [await stream.content.readline() for _ in range(4)]
+    told = [json.loads(line.removeprefix(b"data: ")) for line in lines if line.strip()]
+    assert [event["kind"] for event in told] == ["asked", "call"]
+    assert told[1]["data"]["tool"] == "glob"
+
+
+async def test_sessions_of_both_kinds_are_listed(allowed: Heed) -> None:
+    """Each can be read, cleared and deleted."""
+    _, plain = await allowed.post(PATH, {})
+    session = await opened(allowed)
+    _, listed = await allowed.get(PATH)
+    assert [head.get("workspace") for head in listed["sessions"]] == ["work", None]
+    await said(allowed, f"{session}/prompt", text="hello")
+    cleared = await said(allowed, f"{session}/clear")
+    assert cleared["messages"] == []
+    response = await allowed.client.delete(session)
+    assert await response.json() == {"deleted": True}
+    assert (await allowed.get(session))[0] == 404
+    assert (await allowed.get(f"{PATH}/{plain['id']}"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("approve", {}, 409),
+        ("deny", {"text": "no"}, 409),
+        ("edit", {"arguments": {}}, 409),
+        ("edit", {"arguments": "{"}, 400),
+        ("continue", {"text": "It was wrong."}, 409),
+        ("prompt", {"text": "  "}, 400),
+        ("prompt", {"text": "x" * 20_000}, 400),
+        ("deny", {"text": "x" * 20_000}, 400),
+    ],
+)
+async def test_what_cannot_be_done_says_so(allowed: Heed, path: str, body: Any, status: int) -> None:
+    """And changes nothing."""
+    session = await opened(allowed)
+    given, refusal = await allowed.post(f"{session}/{path}", body)
+    assert (given, bool(refusal["error"]["message"])) == (status, True)
+    assert (await allowed.get(session))[1]["messages"] == []
+
+
+async def test_a_folder_that_is_gone_is_a_result(allowed: Heed, folder: Path) -> None:
+    """The model and the person can act on it."""
+    session = await opened(allowed)
+    shutil.rmtree(folder)
+    will_call(allowed, "write", path="a", content="x")
+    asked = await said(allowed, f"{session}/prompt", text="write")
+    assert "gone" in asked["call"]["preview"]
+    failed = await said(allowed, f"{session}/approve")
+    assert (failed["status"], failed["results"][0]["feedback"]) == ("failed", BRING_BACK)
+
+
+async def test_who_may_and_where(allowed: Heed, start_heed: StartHeed) -> None:
+    """The operator says so; another person's session is not found; the workspaces are listed."""
+    assert await allowed.get("/api/workspaces") == (200, {"workspaces": ["", "work"]})
+    status, refusal = await allowed.post(PATH, {"workspace": "etc"})
+    assert (status, refusal["error"]["param"]) == (403, "workspace")
+    session = await opened(allowed, user="ana")
+    assert (await allowed.get(f"{session}?user=ana"))[0] == 200
+    assert (await allowed.get(f"{session}?user=ben"))[0] == 404
+
+
+async def test_a_stranger_may_not(start_heed: StartHeed) -> None:
+    """By default the people of this machine's own page, and no one else."""
+    heed = await start_heed()
+    assert (await heed.get("/api/workspaces"))[0] == 200
+    for status, refusal in (
+        await heed.post(PATH, {"workspace": "", "user": "ben"}),
+        await heed.get("/api/workspaces?user=ben"),
+        await heed.get(f"{PATH}/agent-1?user=ben"),
+    ):
+        assert (status, "HEED_AGENT_ALLOW" in refusal["error"]["message"]) == (403, True)
+
+
+async def test_where_nothing_can_run_the_remedy_is_named(allowed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No session begins."""
+    monkeypatch.setattr("bot.agent.sandbox.BUBBLEWRAP", "no-such-program")
+    status, refusal = await allowed.post(PATH, {"workspace": "work"})
+    assert (status, refusal["error"]["code"]) == (409, "sandbox_unavailable")
+    assert "apt install bubblewrap" in refusal["error"]["message"]
