@@ -28,7 +28,7 @@ MOST_UNREAD = 1000  # events that one who looks may lag behind
 class AgentEvent:
     """Something that happened in a session."""
 
-    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped"]
+    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
     data: dict[str, Any]
 
 
@@ -154,10 +154,9 @@ class LiveSession:
 
     def _ended(self, task: asyncio.Task[AgentTurn]) -> None:
         self._task = None
-        if task.cancelled():
-            self._tell("stopped", {})
-        else:
+        if not task.cancelled():
             task.exception()  # told to whoever waits for it, if they are still there
+        self._tell("stopped" if task.cancelled() else "ended", {"status": self.status})
 
     async def _asked(self, text: str) -> AgentTurn:
         self._tell("asked", {"text": text})

@@ -19,6 +19,7 @@ from storage.conversations import agent_work
 from storage.tables import AgentWork
 
 SCRATCH_FOLDER = "workspaces"  # below the data directory
+NO_CALLS = "The model that runs does not call tools. HEED_MODEL chooses one that does, such as Qwen/Qwen3-4B."
 NOT_ALLOWED = "The operator has not allowed {} to work with the agent: HEED_AGENT_ALLOW names those who may."
 
 
@@ -34,9 +35,11 @@ class AgentService:
         core.gateway.when_forgotten = self._forget
 
     def require_allowed(self, author: Author) -> None:
-        """Raise AgentNotAllowed if the operator has not named this account."""
+        """Raise AgentNotAllowed if the operator has not named this account, or the model cannot call tools."""
         if not self._settings.may(author.platform, author.account):
             raise AgentNotAllowed(NOT_ALLOWED.format(f"{author.platform}:{author.account}"))
+        if self._core.engine.is_ready and not self._core.engine.skills.writes_calls:
+            raise AgentNotAllowed(NO_CALLS)
 
     async def begin(self, user_id: str, workspace: str) -> AgentWork:
         """Begin a session. Raises AgentNotAllowed, SandboxUnavailable; then there is none."""

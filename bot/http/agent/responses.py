@@ -72,13 +72,17 @@ class AgentStopped(JsonResponse):
 
 
 class WorkspaceList(JsonResponse):
-    """The workspaces that a session may name; the empty one is the person's own scratch folder."""
+    """The workspaces that a session may name; the empty one is the person's own scratch folder.
+
+    `reason` says why there is none, empty where there are some.
+    """
 
     workspaces: list[str]
+    reason: str
 
 
 class AgentEventResponse(JsonResponse):
     """One event of a session; `data` has the fields of the same thing in other answers."""
 
-    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped"]
+    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
     data: NotRequired[dict[str, Any]]

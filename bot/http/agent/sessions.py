@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 from bot.agent.live_session import AgentEvent, AgentTurn, LiveSession, call_view
 from bot.agent.service import AgentService
 from bot.core.gateway import check_text
-from bot.errors import InvalidField
+from bot.errors import AgentNotAllowed, InvalidField
 from bot.events import Author
 from bot.http.agent import responses
 from bot.http.protocol import bodies, messages
@@ -56,10 +56,13 @@ class TaskBody(bodies.Body):
 
 @gives(responses.WorkspaceList, asks=bodies.UserQuery)
 async def workspaces(request: web.Request) -> web.Response:
-    """List the workspaces of an agent (`GET /api/workspaces`)."""
+    """List the workspaces that a person may begin a session in, or say why there is none (`GET /api/workspaces`)."""
     agents = request.app[AGENTS]
-    agents.require_allowed(_who(request))
-    return web.json_response(responses.WorkspaceList(workspaces=agents.workspaces.names))
+    try:
+        agents.require_allowed(_who(request))
+    except AgentNotAllowed as error:
+        return web.json_response(responses.WorkspaceList(workspaces=[], reason=str(error)))
+    return web.json_response(responses.WorkspaceList(workspaces=agents.workspaces.names, reason=""))
 
 
 def is_agents(request: web.Request) -> bool:

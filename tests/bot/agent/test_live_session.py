@@ -38,8 +38,9 @@ async def test_a_task_is_asked_about_done_and_told(rigged: AgentRig) -> None:
     assert (names(rigged.folder), live.status) == ({"a.txt"}, "idle")
     await live.close()
     await watch
-    assert [event.kind for event in seen] == ["asked", "call", "result", "words"]
+    assert [event.kind for event in seen] == ["asked", "call", "ended", "result", "words", "ended"]
     assert "+one" in seen[1].data["preview"]
+    assert [event.data["status"] for event in seen if event.kind == "ended"] == ["waiting", "idle"]
 
 
 async def test_what_is_allowed_needs_no_question_for_a_while(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:

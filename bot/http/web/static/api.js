@@ -40,6 +40,9 @@ export function setChat(name) {
   history.replaceState(null, "", name ? `#${encodeURIComponent(name)}` : location.pathname);
 }
 
+/** True if this tab shows the work of an agent. */
+export const isWork = () => chat().startsWith("agent-");
+
 /** Return a name for a new conversation. */
 export const newChat = () => `${FIRST_CHAT}-${randomName()}`;
 
@@ -81,6 +84,19 @@ export const feedbackState = (id) => call("GET", about(id));
 export const chooseScope = (id, body) => call("POST", about(id, "/scope"), body);
 export const cancelLesson = (id) => call("POST", about(id, "/cancel"));
 export const forget = () => call("DELETE", person());
+export const workspaces = () => call("GET", `/api/workspaces?${asPerson()}`);
+export const works = () => call("GET", `/api/sessions?${asPerson()}`);
+export const beginWork = (workspace) => call("POST", "/api/sessions", { workspace, user: session.user });
+export const work = (id) => call("GET", ofWork(id));
+export const deleteWork = (id) => call("DELETE", ofWork(id));
+export const decide = (id, what, body) => call("POST", ofWork(id, `/${what}`), body);
+
+/** Yield what happens in an agent's work. */
+export async function* workEvents(id, signal) {
+  const response = await send("GET", ofWork(id, "/events"), undefined, signal);
+  await check(response, []);
+  for await (const event of events(response.body)) yield JSON.parse(event);
+}
 
 /** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, and `onWait(n)` while n others
  *  are before it; returns {id, version}. */
@@ -149,4 +165,6 @@ async function check(response, alsoFine, wantsBody = false) {
 }
 
 const about = (id, path = "") => `/v1/feedback/${encodeURIComponent(id)}${path}?user=${encodeURIComponent(session.user)}`;
+const asPerson = () => `user=${encodeURIComponent(session.user)}`;
+const ofWork = (id, path = "") => `/api/sessions/${encodeURIComponent(id)}${path}?${asPerson()}`;
 const person = (path = "") => `/v1/users/${encodeURIComponent(session.user)}${path}`;

@@ -30,7 +30,7 @@ function chatRow(row, page) {
   const item = el("li", { class: isOpen ? "chat active" : "chat" });
   const name = el("button", { type: "button", class: "chat-name", title: row.title, "aria-current": isOpen ? "true" : null, onclick: () => page.open(row.chat) }, row.title);
   const rename = el("button", { type: "button", class: "plain small-icon", "aria-label": CHATS.rename(row.title), onclick: () => item.replaceChildren(renameForm(row, page)) }, icon("rewrite"));
-  const remove = el("button", { type: "button", class: "plain small-icon", "aria-label": CHATS.remove(row.title), onclick: () => askToDelete(row, page) }, icon("trash"));
+  const remove = el("button", { type: "button", class: "plain small-icon", "aria-label": CHATS.remove(row.title), onclick: () => askToDelete(page, row.title, () => api.deleteChat(row.chat), isOpen) }, icon("trash"));
   item.append(name, rename, remove);
   return item;
 }
@@ -51,11 +51,12 @@ function renameForm(row, page) {
   return form;
 }
 
-function askToDelete(row, page) {
+/** Ask the person, then delete; `isOpen`: this tab shows it. */
+export function askToDelete(page, title, remove, isOpen) {
   const dialog = byId("ask-delete");
-  byId("delete-title").textContent = row.title;
+  byId("delete-title").textContent = title;
   dialog.addEventListener("close", () => {
-    if (dialog.returnValue === "yes") page.act(async () => { await api.deleteChat(row.chat); if (row.chat === api.chat()) await page.leave(); });
+    if (dialog.returnValue === "yes") page.act(async () => { await remove(); if (isOpen) await page.leave(); });
     dialog.returnValue = "";
   }, { once: true });
   dialog.showModal();

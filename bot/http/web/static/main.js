@@ -3,11 +3,12 @@
 import * as api from "/static/api.js";
 import { Answer } from "/static/answer.js";
 import { byId, el, speak } from "/static/dom.js";
-import { drawChats, listenToSearch } from "/static/chats.js";
+import { askToDelete, drawChats, listenToSearch } from "/static/chats.js";
 import { closeDrawer, listenToDrawers } from "/static/drawer.js";
 import { drawPanel } from "/static/panel.js";
 import { followTabs, tellTabs } from "/static/tabs.js";
 import { untilReady } from "/static/state.js";
+import { drawWorks, leaveWork, listenToWorks, sayToAgent, showWork } from "/static/work.js";
 import { ANSWER, COMPOSER, ERRORS, KEY, STARTERS } from "/static/texts.js";
 
 const LEARNING_EVERY_MS = 1500;
@@ -29,6 +30,7 @@ const page = {
   act,
   open: openChat,
   leave: openNewest,
+  askToDelete: (...what) => askToDelete(page, ...what),
   answerAgain(answer, retry) {
     answer.retire();
     const next = new Answer(page, answer.turn);
@@ -72,7 +74,9 @@ async function openChat(name) {
 /** Show the person's conversation from the beginning. */
 async function load() {
   try {
+    leaveWork();
     await refresh();
+    if (api.isWork()) return await showWork(page, log);
     const turns = (await api.turns()).data;
     log.replaceChildren(byId("welcome") ?? welcome);
     turns.forEach(showTurn);
@@ -123,6 +127,7 @@ async function sendMessage(text) {
   hideBanner();
   if (text === "/reset") return openChat(api.newChat());
   if (text.startsWith("/")) return runCommand(text);
+  if (api.isWork()) return sayToAgent(text);
   const turn = addTurn(text);
   page.follow();
   const hasBegun = await write(new Answer(page, turn), (...how) => api.ask(text, ...how));
@@ -191,7 +196,7 @@ async function runCommand(text) {
 
 /** Redraw everything that a lesson changes. */
 async function refresh() {
-  const [{ summary, isLearning }] = await Promise.all([drawPanel(act), drawChats(page)]);
+  const [{ summary, isLearning }] = await Promise.all([drawPanel(act), drawChats(page), drawWorks(page)]);
   reasons = summary.reasons;
   clearTimeout(lookAgain);
   if (isLearning) lookAgain = setTimeout(() => refresh().catch(report), LEARNING_EVERY_MS);
@@ -205,7 +210,7 @@ async function changed() {
 
 /** Show what another tab or another program has changed, unless the person is in the middle of something. */
 async function follow() {
-  if (writing || document.querySelector(".teach, .learning, .renaming")) return;
+  if (writing || api.isWork() || document.querySelector(".teach, .learning, .renaming")) return;
   const top = log.scrollTop, isAtEnd = nearEnd();
   await reload();
   if (!isAtEnd) log.scrollTop = top;
@@ -315,6 +320,7 @@ function listen() {
   byId("theme").addEventListener("click", switchTheme);
   listenToDrawers();
   listenToSearch(page);
+  listenToWorks(page);
   followTabs(follow);
   addEventListener("hashchange", reload);
 }

@@ -53,6 +53,40 @@ export const CHATS = {
   newTitle: "The title of this conversation",
 };
 
+// An agent's work: its list, its cards, and the person's yes and no.
+export const WORK = {
+  own: "My scratch folder",
+  title: (workspace, at) => `${workspace || "Scratch"}, ${new Date(at * 1000).toLocaleString([], { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" })}`,
+  remove: (title) => `Delete: ${title}`,
+  begin: (workspace) => `Say what is to be done in ${workspace || "your scratch folder"}. Nothing runs before you have said yes.`,
+  agent: "The agent",
+  working: "Working",
+  stop: "Stop",
+  asks: (tool) => `May I use ${tool}?`,
+  edited: "with your changes",
+  yes: "Yes",
+  always: (tool) => `Yes, and ${tool} from now on`,
+  no: "No",
+  onlyNo: "Only no",
+  edit: "Change it",
+  arguments: "The call's arguments, as JSON",
+  notJson: "That is no JSON: check its quotes and commas.",
+  useThese: "Use these",
+  whatWasWrong: "What was wrong?",
+  learnIt: "Learn it",
+  reasons: ["That is the wrong file.", "Read the file before you change it.", "Use edit_lines to change a part of a file."],
+  failed: "The call failed.",
+  letItSee: "Let the agent see that",
+  teach: "Teach it",
+  cannotWork: "That call of the tool cannot work.",
+  called: (tool) => `A call of ${tool}`,
+  output: "Output",
+  notDone: "Not done",
+  diff: "What it shows",
+  lesson: "A lesson",
+  whatChanged: "What changed",
+};
+
 // A block of code in an answer.
 export const CODE = {
   label: (language) => (language ? `Code, ${language}` : "Code"),

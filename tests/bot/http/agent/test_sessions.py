@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ async def test_a_folder_that_is_gone_is_a_result(allowed: Heed, folder: Path) ->
 
 async def test_who_may_and_where(allowed: Heed, start_heed: StartHeed) -> None:
     """The operator says so; another person's session is not found; the workspaces are listed."""
-    assert await allowed.get("/api/workspaces") == (200, {"workspaces": ["", "work"]})
+    assert await allowed.get("/api/workspaces") == (200, {"workspaces": ["", "work"], "reason": ""})
     status, refusal = await allowed.post(PATH, {"workspace": "etc"})
     assert (status, refusal["error"]["param"]) == (403, "workspace")
     session = await opened(allowed, user="ana")
@@ -161,13 +162,24 @@ async def test_who_may_and_where(allowed: Heed, start_heed: StartHeed) -> None:
 async def test_a_stranger_may_not(start_heed: StartHeed) -> None:
     """By default the people of this machine's own page, and no one else."""
     heed = await start_heed()
-    assert (await heed.get("/api/workspaces"))[0] == 200
+    assert (await heed.get("/api/workspaces"))[1]["workspaces"] == [""]
+    _, none = await heed.get("/api/workspaces?user=ben")
+    assert (none["workspaces"], "HEED_AGENT_ALLOW" in none["reason"]) == ([], True)
     for status, refusal in (
         await heed.post(PATH, {"workspace": "", "user": "ben"}),
-        await heed.get("/api/workspaces?user=ben"),
         await heed.get(f"{PATH}/agent-1?user=ben"),
     ):
         assert (status, "HEED_AGENT_ALLOW" in refusal["error"]["message"]) == (403, True)
+
+
+async def test_a_model_that_calls_no_tools_has_no_agent(start_heed: StartHeed) -> None:
+    """The reason names the setting that chooses another."""
+    heed = await start_heed()
+    heed.engine.skills = replace(heed.engine.skills, writes_calls=False)
+    _, none = await heed.get("/api/workspaces")
+    assert (none["workspaces"], "HEED_MODEL" in none["reason"]) == ([], True)
+    status, refusal = await heed.post(PATH, {"workspace": ""})
+    assert (status, refusal["error"]["message"]) == (403, none["reason"])
 
 
 async def test_where_nothing_can_run_the_remedy_is_named(allowed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,241 @@
+// An agent's work on the page: what was said, its calls as cards with a diff, and the person's yes and no.
+
+import * as api from "/static/api.js";
+import { byId, el, icon, speak } from "/static/dom.js";
+import { heatMap } from "/static/heat.js";
+import { showText } from "/static/text.js";
+import { WORK } from "/static/texts.js";
+
+let open = null; // the work that this tab shows
+
+/** Draw the list of works, and the folders that one can begin in; nothing where the operator allows none. */
+export async function drawWorks(page) {
+  const found = await api.workspaces();
+  byId("works").hidden = found.workspaces.length === 0;
+  if (byId("works").hidden) return;
+  const chosen = byId("workspace").value;
+  byId("workspace").replaceChildren(...found.workspaces.map((name) => el("option", { value: name, selected: name === chosen }, name || WORK.own)));
+  const rows = (await api.works()).sessions.filter((row) => row.workspace !== undefined);
+  byId("work-list").replaceChildren(...rows.map((row) => workRow(row, page)));
+}
+
+/** Begin a work in the chosen folder once the person asks for it. */
+export function listenToWorks(page) {
+  byId("work-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    page.act(async () => page.open((await api.beginWork(byId("workspace").value)).id));
+  });
+}
+
+/** Show the work that the tab's address names. */
+export async function showWork(page, log) {
+  leaveWork();
+  open = new Work(api.chat(), page, log);
+  await open.draw();
+  open.follow();
+}
+
+/** Stop following the work that is shown. */
+export function leaveWork() {
+  open?.leave();
+  open = null;
+}
+
+/** Say something to the agent whose work is shown. */
+export const sayToAgent = (text) => open.decide("prompt", { text });
+
+function workRow(row, page) {
+  const isOpen = row.id === api.chat();
+  const title = WORK.title(row.workspace, row.created_at);
+  const name = el("button", { type: "button", class: "chat-name", title, "aria-current": isOpen ? "true" : null, onclick: () => page.open(row.id) }, title);
+  const remove = el("button", { type: "button", class: "plain small-icon", "aria-label": WORK.remove(title), onclick: () => page.askToDelete(title, () => api.deleteWork(row.id), isOpen) }, icon("trash"));
+  return el("li", { class: isOpen ? "chat active" : "chat" }, name, remove);
+}
+
+class Work {
+  constructor(id, page, log) {
+    Object.assign(this, { id, page, log, lessons: [], progress: "", spoken: "" });
+    this.controller = new AbortController();
+  }
+
+  leave() {
+    this.controller.abort();
+  }
+
+  /** Show what happens here, also what another tab does, until the tab shows something else. */
+  async follow() {
+    try {
+      for await (const event of api.workEvents(this.id, this.controller.signal)) await this.take(event);
+    } catch (error) {
+      if (error.name !== "AbortError") this.page.report(error);
+    }
+  }
+
+  async take({ kind, data }) {
+    this.progress = kind === "progress" ? data.text : "";
+    if (kind === "lesson") this.lessons.push({ at: this.state.messages.length, ...data });
+    if (kind === "progress") this.status.querySelector(".what")?.replaceChildren(data.text);
+    else await this.draw();
+  }
+
+  /** Draw everything anew from what heed knows; a box that the person writes in stays. */
+  async draw() {
+    if (this.log.querySelector(".decision .teach")) return;
+    const state = await api.work(this.id);
+    if (this.controller.signal.aborted) return;
+    this.state = state;
+    this.status = this.statusLine(state);
+    this.page.drawn(() => this.log.replaceChildren(...this.nodes(state), this.status));
+    this.tell(state);
+  }
+
+  tell(state) {
+    const words = state.call ? WORK.asks(state.call.tool) : state.status === "failed" ? WORK.failed : "";
+    if (words && words !== this.spoken) speak(words);
+    this.spoken = words;
+  }
+
+  nodes(state) {
+    const nodes = [], { messages } = state;
+    messages.forEach((message, place) => {
+      nodes.push(...this.lessonsAt(place));
+      if (message.role === "user") nodes.push(el("section", { class: "turn" }, el("p", { class: "said" }, message.content)));
+      else if (message.tool_calls) nodes.push(doneCard(message, messages[place + 1]));
+      else if (message.role === "assistant") nodes.push(words(message.content, this.page));
+    });
+    if (!messages.length && !state.call) nodes.push(el("p", { class: "small" }, WORK.begin(state.workspace)));
+    nodes.push(...this.lessonsAt(messages.length));
+    if (state.call) nodes.push(this.decision(state.call));
+    if (state.status === "failed") nodes.push(this.failure());
+    return nodes;
+  }
+
+  lessonsAt(place) {
+    return this.lessons.filter((lesson) => lesson.at === place).map((lesson) => {
+      const line = el("p", { class: "outcome" }, icon("mind"), el("span", { class: "line" }, lesson.line));
+      const heat = lesson.heat.length ? [el("details", {}, el("summary", {}, WORK.whatChanged), heatMap(lesson.heat))] : [];
+      return el("section", { class: "lesson", "aria-label": WORK.lesson }, line, ...heat);
+    });
+  }
+
+  statusLine(state) {
+    if (state.status !== "working") return el("p", { hidden: true });
+    const stop = el("button", { type: "button", class: "link", onclick: () => api.decide(this.id, "stop", {}).catch(this.page.report) }, WORK.stop);
+    return el("p", { class: "learning" }, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", { class: "what" }, this.progress || WORK.working), stop);
+  }
+
+  /** Tell heed what the person has decided, and show what that leads to. */
+  async decide(path, body) {
+    this.log.querySelector(".decision .teach")?.remove();
+    const done = api.decide(this.id, path, body);
+    try {
+      await Promise.race([done, new Promise((resolve) => { setTimeout(resolve, 50); })]);
+      await this.draw();
+      this.page.follow();
+      await done;
+    } catch (error) {
+      this.page.report(error);
+    }
+    await this.draw();
+    this.page.follow();
+    await this.page.changed();
+  }
+
+  /** A call that waits: what it would do, and the buttons. */
+  decision(call) {
+    const box = el("div", { class: "box" });
+    const button = (label, onclick, isMain = false) => el("button", { type: "button", class: isMain ? "go" : "chip", onclick }, label);
+    return el("section", { class: "card decision", "aria-label": WORK.asks(call.tool) },
+      el("p", { class: "tool-name" }, WORK.asks(call.tool), call.is_edited ? el("span", { class: "badge" }, WORK.edited) : null),
+      pathOf(call.arguments), diff(call.preview || JSON.stringify(call.arguments)),
+      el("div", { class: "chips" },
+        button(WORK.yes, () => this.decide("approve", {}), true),
+        button(WORK.always(call.tool), () => this.decide("approve", { always: true })),
+        button(WORK.no, () => this.openNo(box)),
+        button(WORK.edit, () => this.openEdit(box, call))),
+      box);
+  }
+
+  /** A call that failed: let the agent see it, or say what was wrong. */
+  failure() {
+    const box = el("div", { class: "box" });
+    return el("section", { class: "card decision", "aria-label": WORK.failed },
+      el("p", { class: "tool-name" }, WORK.failed),
+      el("div", { class: "chips" },
+        el("button", { type: "button", class: "go", onclick: () => this.decide("continue", {}) }, WORK.letItSee),
+        el("button", { type: "button", class: "chip", onclick: () => this.openWords(box, "continue", [WORK.cannotWork]) }, WORK.teach)),
+      box);
+  }
+
+  openNo(box) {
+    this.openWords(box, "deny", WORK.reasons, el("button", { type: "button", class: "chip", onclick: () => this.decide("deny", {}) }, WORK.onlyNo));
+  }
+
+  openWords(box, path, reasons, extra = null) {
+    const input = el("input", { type: "text", maxlength: 4000, "aria-label": WORK.whatWasWrong, placeholder: WORK.whatWasWrong, autocomplete: "off", enterkeyhint: "send" });
+    const chips = reasons.map((text) => el("button", { type: "button", class: "chip", onclick: () => this.decide(path, { text }) }, text));
+    this.openBox(box, input, WORK.learnIt, () => input.value.trim() && { path, body: { text: input.value.trim() } }, el("div", { class: "chips" }, ...chips, extra));
+  }
+
+  openEdit(box, call) {
+    const input = el("textarea", { rows: 8, "aria-label": WORK.arguments, spellcheck: "false" });
+    input.value = JSON.stringify(call.arguments, null, 2);
+    const read = () => {
+      try {
+        return { path: "edit", body: { arguments: JSON.parse(input.value) } };
+      } catch {
+        this.page.report(new Error(WORK.notJson));
+        return null;
+      }
+    };
+    this.openBox(box, input, WORK.useThese, read, null);
+  }
+
+  openBox(box, input, label, read, extra) {
+    const form = el("form", { class: "teach", onsubmit: (event) => { event.preventDefault(); const found = read(); if (found) this.decide(found.path, found.body); else input.focus(); } },
+      extra, el("div", { class: "row" }, input, el("button", { type: "submit", class: "go" }, label)));
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); box.replaceChildren(); this.draw(); } });
+    box.replaceChildren(form);
+    input.focus();
+    this.page.show(form);
+  }
+}
+
+function words(text, page) {
+  const body = el("div", { class: "text" });
+  showText(body, text, page.drawn);
+  return el("article", { class: "answer", "aria-label": WORK.agent }, body);
+}
+
+/** A call that ran or was denied, with what came of it. */
+function doneCard(message, told) {
+  const { name, arguments: given } = message.tool_calls[0].function;
+  const result = resultOf(told?.content ?? "");
+  const state = result.success ? "done" : "not-done";
+  return el("section", { class: `card ${state}`, "aria-label": WORK.called(name) },
+    el("p", { class: "tool-name" }, icon(result.success ? "check" : "close"), name, pathOf(JSON.parse(given))),
+    el("details", {}, el("summary", {}, result.success ? WORK.output : WORK.notDone), diff(result.output)),
+    result.feedback ? el("p", { class: "small" }, result.feedback) : null);
+}
+
+/** Read what the model was told of a call: a tool's own result, or a sentence of heed's. */
+function resultOf(content) {
+  try {
+    return { output: "", success: false, feedback: "", ...JSON.parse(content) };
+  } catch {
+    return { output: content, success: false, feedback: "" };
+  }
+}
+
+function pathOf(given) {
+  const said = given.path || given.command || given.pattern;
+  return said ? el("code", { class: "about" }, said) : null;
+}
+
+/** Show a diff, or any output, line by line in its colours. */
+function diff(text) {
+  const kinds = { "+": "plus", "-": "minus", "@": "place" };
+  const kindOf = (line) => (/^(---|\+\+\+) /.test(line) ? "place" : kinds[line[0]] ?? null);
+  const lines = text.trimEnd().split("\n").map((line) => el("span", { class: kindOf(line) }, `${line}\n`));
+  return el("pre", { class: "diff", tabindex: "0", "aria-label": WORK.diff }, ...lines);
+}

@@ -1,0 +1,170 @@
+"""An agent's work on the chat page, as a person sees and uses it, in a headless Chromium."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.bot.agent.minds import piece
+from tests.bot.agent.workspaces import USER, can_run, folder, names, put
+from tests.bot.conftest import Heed, StartHeed
+from tests.bot.http.web.test_page_in_chromium import browser, complaints, open_page, start_heed
+
+__all__ = ["browser", "can_run", "complaints", "folder", "start_heed"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def working(start_heed: StartHeed, folder: Path, can_run: None) -> Heed:
+    """A heed whose operator allows a workspace."""
+    return await start_heed(agent={"folders": (folder,), "account": USER, "scratch": folder.parent / "scratch"})
+
+
+def will_call(heed: Heed, tool: str, **arguments: Any) -> None:
+    """From now on every answer calls this."""
+    heed.engine.calls = [piece(tool, json.dumps(arguments))]
+
+
+async def begun(heed: Heed, browser: Browser, complaints: list[str], width: int = 1280) -> Page:
+    """A page that shows a new work in the workspace."""
+    page = await open_page(heed, browser, complaints, width)
+    await page.select_option("#workspace", "work")
+    await page.locator("#work-form button").click()
+    await expect(page.locator("#work-list .active")).to_contain_text("work")
+    return page
+
+
+async def say(page: Page, text: str) -> None:
+    """Say something to the agent, and wait for its question."""
+    await page.fill("#say", text)
+    await page.press("#say", "Enter")
+    await expect(page.locator(".decision")).to_be_visible()
+
+
+async def test_a_call_is_shown_and_runs_after_a_yes(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """Its diff in colour; nothing is written before; a reload shows the same; then what the agent says."""
+    put(folder, "a.txt", "one\n")
+    page = await begun(working, browser, complaints)
+    will_call(working, "write", path="a.txt", content="two\n")
+    await say(page, "Write two.")
+    card = page.locator(".decision")
+    await expect(card.locator(".about")).to_have_text("a.txt")
+    await expect(card.locator(".diff .minus").filter(has_text="one")).to_be_visible()
+    await expect(card.locator(".diff .plus").filter(has_text="two")).to_be_visible()
+    assert (folder / "a.txt").read_text() == "one\n"
+    await page.reload()
+    await expect(card.get_by_role("button", name="Yes", exact=True)).to_be_visible()
+    working.engine.calls = []
+    await card.get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".card.done")).to_be_visible()
+    await expect(page.locator(".log .answer")).to_have_count(1)
+    await expect(card).to_have_count(0)
+    assert (folder / "a.txt").read_text() == "two\n"
+    assert complaints == []
+
+
+async def test_a_no_is_learned_and_asked_again(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """With its line and its heat map; a second tab sees it, too."""
+    page = await begun(working, browser, complaints)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await expect(other.locator("#work-list .active")).to_be_visible()
+    will_call(working, "bash", command="rm -r .")
+    await say(page, "Clean up.")
+    await expect(other.locator(".decision .about")).to_have_text("rm -r .")
+    await page.locator(".decision").get_by_role("button", name="No", exact=True).click()
+    await page.get_by_role("button", name="Read the file before you change it.").click()
+    for tab in (page, other):
+        await expect(tab.locator(".lesson .line")).to_contain_text("Learned: v1")
+        await expect(tab.locator(".decision")).to_be_visible()
+    await page.locator(".lesson summary").click()
+    await expect(page.locator(".lesson .heat-text span").first).to_be_visible()
+    await page.locator(".decision").get_by_role("button", name="No", exact=True).click()
+    await page.get_by_role("button", name="Only no").click()
+    await expect(page.locator(".card.not-done")).to_be_visible()
+    await expect(other.locator(".decision")).to_have_count(0)
+    assert (working.engine.num_learned, names(folder), complaints) == (1, set(), [])
+
+
+async def test_other_arguments_wait_for_a_yes(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """What is no JSON changes nothing; Escape closes the box."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "write", path="a.txt", content="one\n")
+    await say(page, "Write one.")
+    card = page.locator(".decision")
+    await card.get_by_role("button", name="Change it").click()
+    await page.keyboard.press("Escape")
+    await expect(card.locator("textarea")).to_have_count(0)
+    await card.get_by_role("button", name="Change it").click()
+    await card.locator("textarea").fill("{")
+    await card.get_by_role("button", name="Use these").click()
+    await expect(page.locator("#banner")).to_contain_text("no JSON")
+    await card.locator("textarea").fill('{"path": "b.txt", "content": "one\\n"}')
+    await card.get_by_role("button", name="Use these").click()
+    await expect(card.locator(".badge")).to_have_text("with your changes")
+    working.engine.calls = []
+    await card.get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".card.done")).to_be_visible()
+    assert names(folder) == {"b.txt"}
+
+
+async def test_a_failure_and_a_running_tool(working: Heed, browser: Browser, complaints: list[str]) -> None:
+    """The one can be taught, the other stopped; work can be deleted."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "read", path="none")
+    await say(page, "Read it.")
+    await page.get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".decision .tool-name")).to_have_text("The call failed.")
+    will_call(working, "bash", command="sleep 4727")
+    await page.get_by_role("button", name="Let the agent see that").click()
+    await page.get_by_role("button", name="Yes, and bash from now on").click()
+    await page.get_by_role("button", name="Stop", exact=True).click()
+    await expect(page.locator(".learning")).to_have_count(0)
+    await page.locator("#work-list").get_by_role("button", name="Delete").click()
+    await page.locator("#ask-delete").get_by_role("button", name="Delete").click()
+    await expect(page.locator("#work-list li")).to_have_count(0)
+    await expect(page.locator("#welcome")).to_be_visible()
+    assert complaints == []
+
+
+async def test_what_a_file_hides_is_seen(working: Heed, browser: Browser, complaints: list[str], folder: Path) -> None:
+    """Markup is text, marks of direction have their numbers; it is wide enough for a phone."""
+    put(folder, "a.txt", "<img src=x onerror=alert(1)>\u202e\n")
+    page = await begun_on_a_phone(working, browser, complaints)
+    will_call(working, "write", path="a.txt", content="</pre><script>alert(1)</script>\u200b\n" + "x" * 300)
+    await say(page, "Write it.")
+    shown = await page.locator(".decision .diff").inner_text()
+    assert "<img src=x onerror=alert(1)><U+202E>" in shown
+    assert "</pre><script>alert(1)</script><U+200B>" in shown
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert complaints == []
+
+
+async def begun_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> Page:
+    """A page 320 pixels wide that shows a new work."""
+    page = await open_page(heed, browser, complaints, 320)
+    await page.locator("#chats-open").click()
+    await page.select_option("#workspace", "work")
+    await page.locator("#work-form button").click()
+    await expect(page.locator("#say")).to_be_focused()
+    return page
+
+
+async def test_where_the_operator_allows_none_there_is_no_list(
+    start_heed: StartHeed, browser: Browser, complaints: list[str]
+) -> None:
+    """The page is as it was."""
+    heed = await start_heed(agent={"allow": ()})
+    page = await open_page(heed, browser, complaints)
+    await expect(page.locator("#works")).to_be_hidden()
+    assert complaints == []
