@@ -28,7 +28,7 @@ _CERTAIN = 0.9  # probability of either of two such meanings from which it does 
 _PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
 
 REASONS = {
-    Meaning.FACT: "Noted. I keep this in mind.",
+    Meaning.FACT: "Noted. I keep this in mind for when it is asked about.",
     Meaning.THANKS: "Thank you. I keep this answer as a good one.",
     Meaning.NOTHING: "I took this for a remark in passing and changed nothing.",
 }

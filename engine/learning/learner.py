@@ -392,7 +392,9 @@ def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | 
     )
     feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
     if outcome.note_id is not None and outcome.status != "learned":
-        note_rows.set_state(s, outcome.note_id, NoteState.IN_PROMPT)
+        is_told_in_passing = outcome.status == "kept" and outcome.reading == Meaning.FACT
+        state = NoteState.WHEN_ASKED if is_told_in_passing else NoteState.IN_PROMPT
+        note_rows.set_state(s, outcome.note_id, state)
 
 
 def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:

@@ -18,7 +18,8 @@ that y' does not show (a fact, on these prompts) proves nothing either way and s
 of its own (`engine.samples.facts`): then the prompts are those.
 
 A fact that stays in the prompt can wait until a question concerns it: a small model reads few facts at once, of twenty
-in its prompt it tells one in answer to every question. A fact concerns a question that shares a word with it, one that
+in its prompt it tells one in answer to every question. One that was told in passing, as a word about an answer, waits
+from the beginning (ADR 34). A fact concerns a question that shares a word with it, one that
 hardly another note of the person has. Invariants: a probe trains nothing and only changes notes' states; every note
 that does not wait is always shown.
 """
@@ -107,8 +108,8 @@ def placebo(text: str, prompts: PromptBuilder) -> str:
 
 
 def showing(notes: Sequence[Note]) -> list[Note]:
-    """Return all notes but facts (`engine.samples.facts`): those that show by themselves or are not examined yet."""
-    return [note for note in notes if not note.questions]
+    """Return all notes but facts (`engine.samples.facts`, or read as such): those that show by themselves."""
+    return [note for note in notes if not note.questions and note.state != NoteState.WHEN_ASKED]
 
 
 def shown(notes: Sequence[Note], live: Sequence[Note], messages: Sequence[ChatMessage]) -> list[Note]:

@@ -112,13 +112,15 @@ async def test_thanks_approve_the_answer_and_train_nothing(live: Live, monkeypat
 
 
 @pytest.mark.engine
-async def test_a_fact_becomes_a_note_at_once(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is in the prompt of the next answer; the weights take it in with the next consolidation."""
+async def test_a_fact_becomes_a_note_that_waits_to_be_asked_about(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in no other prompt; the weights take it in with the next consolidation."""
     told(live, monkeypatch, reading(Meaning.FACT, 0.9, is_sure=True))
     user_id = await live.person()
     outcome = await live.teach(await live.ask(user_id, QUESTION), "my dog is called Bo")
     assert (outcome.status, outcome.note, outcome.reading) == ("kept", "my dog is called Bo", "fact")
-    assert [(n.text, n.state) for n in await live.notes(user_id)] == [("my dog is called Bo", NoteState.IN_PROMPT)]
+    assert [(n.text, n.state) for n in await live.notes(user_id)] == [("my dog is called Bo", NoteState.WHEN_ASKED)]
+    shown = [(await live.stored(await live.ask(user_id, asked))).notes for asked in (QUESTION, "how old is my dog?")]
+    assert shown == [[], ["my dog is called Bo"]]
 
 
 @pytest.mark.engine
