@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.instant import InstantChannel, InstantEngine
 from bot.account_settings import AccessSettings
+from bot.agent.service import AgentService
 from bot.app import keep_for_good
 from bot.config import HttpSettings, Settings
 from bot.core.core import Core
@@ -45,7 +46,7 @@ async def running(num_chats: int) -> AsyncIterator[Between]:
         database = Database.open(settings.data_dir)
         metrics = Metrics()
         core = Core.build(settings, database, engine, metrics)
-        channels = ChannelSupervisor([channel], core, metrics)
+        channels = ChannelSupervisor([channel], core, metrics, AgentService(core))
         keep_for_good()
         channels.start()
         try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.access import admin_password
+from bot.agent.service import AgentService
 from bot.channel import Channel
 from bot.config import Settings
 from bot.core.core import Core
@@ -137,9 +138,10 @@ class App:
         stack.push_async_callback(core.lessons.drain)
         await core.keys.require_some()
         self.key = core.keys.own
-        channels = ChannelSupervisor(self._channel_factory(settings, database), core, metrics)
+        agents = AgentService(core)
+        channels = ChannelSupervisor(self._channel_factory(settings, database), core, metrics, agents)
         timeout_s = settings.chat.drain_timeout_s
-        http = application(core, Platforms(channels.health, tuple(channels.routes)))
+        http = application(core, Platforms(channels.health, tuple(channels.routes)), agents)
         await port.serve(stack, http, listener, timeout_s)
         stack.push_async_callback(channels.stop, timeout_s)
         return OpenedParts(core, channels)

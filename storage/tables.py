@@ -349,6 +349,7 @@ class AgentWork(SQLModel, table=True):
     id: str = Field(default_factory=lambda: f"agent-{new_id()}", unique=True, index=True)
     user_id: str = Field(foreign_key="user.id", index=True)
     workspace: str  # the name of a folder that the operator allows; empty: the person's own scratch folder
+    place: str = Field(default="", index=True)  # the chat it is worked on in, "telegram/11"; empty: none
     state: dict[str, Any] = _json()
     created_at: float = Field(default_factory=now_s)
 

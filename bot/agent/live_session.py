@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import AgentSession, AgentWords, CallLesson, Step
+from bot.agent.session import AgentSession, AgentWords, Also, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
 from bot.errors import CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
@@ -44,8 +44,10 @@ class AgentTurn:
 class LiveSession:
     """One session, worked on here."""
 
-    def __init__(self, user_id: str, session: AgentSession) -> None:
+    def __init__(self, work_id: str, user_id: str, workspace: str, session: AgentSession) -> None:
+        self.work_id = work_id
         self.user_id = user_id
+        self.workspace = workspace
         self._session = session
         self._task: asyncio.Task[AgentTurn] | None = None
         self._watchers: set[asyncio.Queue[AgentEvent | None]] = set()
@@ -68,9 +70,9 @@ class LiveSession:
         if self._session.state.running or self._session.state.teaching:
             self._begin(self._recovered())
 
-    async def ask(self, text: str) -> AgentTurn:
-        """Say something to the agent. Raises SessionBusy."""
-        return await self._done(self._asked(text))
+    async def ask(self, text: str, also: Also | None = None) -> AgentTurn:
+        """Say something to the agent; `also` is stored together with it. Raises SessionBusy."""
+        return await self._done(self._asked(text, also))
 
     async def approve(self, *, from_now_on: bool = False) -> AgentTurn:
         """Run the call that waits and go on; `from_now_on`: its tool needs no question in this session any more.
@@ -158,9 +160,9 @@ class LiveSession:
             task.exception()  # told to whoever waits for it, if they are still there
         self._tell("stopped" if task.cancelled() else "ended", {"status": self.status})
 
-    async def _asked(self, text: str) -> AgentTurn:
+    async def _asked(self, text: str, also: Also | None) -> AgentTurn:
         self._tell("asked", {"text": text})
-        return await self._until_asked(await self._session.ask(text), AgentTurn())
+        return await self._until_asked(await self._session.ask(text, also), AgentTurn())
 
     async def _approved(self, *, from_now_on: bool) -> AgentTurn:
         turn, call = AgentTurn(), self._session.waiting.call

@@ -9,13 +9,14 @@ from functools import partial
 
 from bot.agent.core_mind import CoreMind
 from bot.agent.live_session import LiveSession
-from bot.agent.session import AgentSession
+from bot.agent.session import AgentSession, Also
 from bot.agent.state import SessionState
 from bot.agent.workspaces import Workspaces
 from bot.core.core import Core
 from bot.errors import AgentNotAllowed
 from bot.events import Author
 from storage.conversations import agent_work
+from storage.database import Session
 from storage.tables import AgentWork
 
 SCRATCH_FOLDER = "workspaces"  # below the data directory
@@ -32,6 +33,7 @@ class AgentService:
         self._scratch = self._settings.scratch or core.settings.data_dir / SCRATCH_FOLDER
         self.workspaces = Workspaces(self._settings, self._scratch)
         self._open: dict[str, LiveSession] = {}
+        self._places: dict[tuple[str, str], str] | None = None  # the sessions in chats, once they were read
         core.gateway.when_forgotten = self._forget
 
     def require_allowed(self, author: Author) -> None:
@@ -41,12 +43,14 @@ class AgentService:
         if self._core.engine.is_ready and not self._core.engine.skills.writes_calls:
             raise AgentNotAllowed(NO_CALLS)
 
-    async def begin(self, user_id: str, workspace: str) -> AgentWork:
-        """Begin a session. Raises AgentNotAllowed, SandboxUnavailable; then there is none."""
+    async def begin(self, user_id: str, workspace: str, place: str = "") -> AgentWork:
+        """Begin a session, in a chat if `place` names one. Raises AgentNotAllowed, SandboxUnavailable."""
         toolbox = self.workspaces.toolbox(workspace, user_id)
         await toolbox.sandbox.try_out()
-        row = AgentWork(user_id=user_id, workspace=workspace, state=SessionState.new().stored())
-        return await self._core.database.write(lambda s: agent_work.add(s, row))
+        row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=SessionState.new().stored())
+        added = await self._core.database.write(lambda s: agent_work.add(s, row))
+        self._places = None
+        return added
 
     async def of_person(self, user_id: str) -> list[AgentWork]:
         """Return a person's sessions, the newest first."""
@@ -59,12 +63,28 @@ class AgentService:
             self._open[work_id] = self._opened(row)
         return row, self._open[work_id]
 
+    async def at(self, user_id: str, place: str) -> LiveSession | None:
+        """Return the session that a person works on in a chat, None if there is none."""
+        if self._places is None:
+            self._places = await self._core.database.read(agent_work.in_chats)
+        work_id = self._places.get((user_id, place))
+        return None if work_id is None else (await self.find(user_id, work_id))[1]
+
+    async def leave(self, user_id: str, place: str) -> None:
+        """Let a person's chat be an ordinary one again; what is done there is stopped, the session stays."""
+        live = await self.at(user_id, place)
+        if live is not None:
+            await live.stop()
+        await self._core.database.write(lambda s: agent_work.leave(s, user_id, place))
+        self._places = None
+
     async def remove(self, user_id: str, work_id: str) -> None:
         """Stop what a session does, and remove it. What was learned and written stays. Raises AgentWorkNotFound."""
         _, live = await self.find(user_id, work_id)
         await live.close()
         await self._core.database.write(lambda s: agent_work.remove(s, user_id, work_id))
         self._open.pop(work_id, None)
+        self._places = None
 
     async def close(self) -> None:
         """Stop all that is done: a later heed goes on from what is stored."""
@@ -76,17 +96,24 @@ class AgentService:
         mind = CoreMind(self._core, row.user_id, lambda text: live.tell_progress(text))
         toolbox = self.workspaces.toolbox(row.workspace, row.user_id)
         session = AgentSession(mind, toolbox, SessionState.of(row.state), partial(self._keep, row.id))
-        live = LiveSession(row.user_id, session)
+        live = LiveSession(row.id, row.user_id, row.workspace, session)
         live.recover()
         return live
 
-    async def _keep(self, work_id: str, state: SessionState) -> None:
+    async def _keep(self, work_id: str, state: SessionState, also: Also | None) -> None:
         stored = state.stored()
-        await self._core.database.write(lambda s: agent_work.keep(s, work_id, stored))
+
+        def commit(s: Session) -> None:
+            agent_work.keep(s, work_id, stored)
+            if also is not None:
+                also(s)
+
+        await self._core.database.write(commit)
 
     async def _forget(self, user_id: str) -> None:
         """Let go of what an erased person had here."""
         gone = [work_id for work_id, live in self._open.items() if live.user_id == user_id]
         for work_id in gone:
             await self._open.pop(work_id).close()
+        self._places = None
         await asyncio.to_thread(shutil.rmtree, self._scratch / user_id, ignore_errors=True)

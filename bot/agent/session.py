@@ -58,10 +58,11 @@ class AgentWords:
 
 
 Step = AgentWords | Proposal
-Keep = Callable[[SessionState], Awaitable[None]]
+Also = Callable[[Any], None]  # what a storage joins to the transaction that keeps a state
+Keep = Callable[[SessionState, Also | None], Awaitable[None]]
 
 
-async def kept_here(_state: SessionState) -> None:
+async def kept_here(_state: SessionState, _also: Also | None) -> None:
     """Keep a session in this process alone."""
 
 
@@ -69,7 +70,7 @@ class AgentSession:
     """One person's work with an agent in one workspace.
 
     `keep` is awaited with the state before a call runs or is taught, and after all that changes it: a session that
-    was broken off there goes on in another process.
+    was broken off there goes on in another process. It gets what `ask` was given to be kept with it, else None.
     """
 
     def __init__(self, mind: Mind, toolbox: Toolbox, state: SessionState | None = None, keep: Keep = kept_here) -> None:
@@ -93,7 +94,7 @@ class AgentSession:
     async def allow(self, *tools: str) -> None:
         """Let tools run without a question from now on."""
         self.state.allowed = sorted({*self.state.allowed, *tools})
-        await self._keep(self.state)
+        await self._keep(self.state, None)
 
     async def recover(self) -> CallLesson | None:
         """Go on where the process before has ended: a call that ran may be done in part, a lesson is given again.
@@ -104,11 +105,12 @@ class AgentSession:
             await self._ran(self.state.running, BROKEN_OFF)
         return await self._taught() if self.state.teaching is not None else None
 
-    async def ask(self, text: str) -> Step:
-        """Say something to the agent; a call that waits is dropped."""
-        self.state.waiting = None
-        self.state.messages.append({"role": "user", "content": text})
-        await self._keep(self.state)
+    async def ask(self, text: str, also: Also | None = None) -> Step:
+        """Say something to the agent; a call that waits is dropped. `also` is kept together with the words."""
+        said: ChatMessage = {"role": "user", "content": text}
+        asked = replace(self.state, waiting=None, messages=[*self.state.messages, said])
+        await self._keep(asked, also)
+        self.state = asked
         return await self.go_on()
 
     async def go_on(self) -> Step:
@@ -140,7 +142,7 @@ class AgentSession:
         """Run the call that waits, once, because the person allowed its tool before. Raises NothingWaits."""
         proposal = self.waiting
         self.state.waiting, self.state.running = None, proposal
-        await self._keep(self.state)
+        await self._keep(self.state, None)
         try:
             result = await self._toolbox.run(proposal.call)
         except asyncio.CancelledError:
@@ -194,17 +196,17 @@ class AgentSession:
         """Forget what was said; what was learned and written stays."""
         del self.state.messages[1:]
         self.state.waiting = self.state.failed = None
-        await self._keep(self.state)
+        await self._keep(self.state, None)
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
         call = read_call(piece["function"]["name"], piece["function"]["arguments"])
         self.state.waiting = Proposal(answer, call, await self._toolbox.preview(call))
-        await self._keep(self.state)
+        await self._keep(self.state, None)
         return self.state.waiting
 
     async def _said(self, text: str) -> AgentWords:
         self.state.messages.append({"role": "assistant", "content": text})
-        await self._keep(self.state)
+        await self._keep(self.state, None)
         return AgentWords(text)
 
     async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
@@ -217,7 +219,7 @@ class AgentSession:
 
     async def _teach(self, answer_id: str, correction: str) -> CallLesson:
         self.state.teaching = CallCorrection(answer_id, correction)
-        await self._keep(self.state)
+        await self._keep(self.state, None)
         return await self._taught()
 
     async def _taught(self) -> CallLesson:
@@ -226,7 +228,7 @@ class AgentSession:
             return await self._mind.teach(self.state.teaching)
         finally:  # also where the person does not wait for it: it is stored by then, or never will be
             self.state.teaching = None
-            await self._keep(self.state)
+            await self._keep(self.state, None)
 
     async def _ran(self, proposal: Proposal, said: str) -> None:
         """Remember a call with what came of it."""
@@ -235,7 +237,7 @@ class AgentSession:
         done = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
         self.state.messages += [_called(proposal.answer, [done]), _told(done, said)]
         self.state.running = None
-        await self._keep(self.state)
+        await self._keep(self.state, None)
 
 
 def difference(before: Call, after: Call) -> str:

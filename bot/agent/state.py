@@ -3,6 +3,9 @@
 Invariant: it is all that a session knows, and JSON holds it, so that another process can go on with it.
 """
 
+import hashlib
+import json
+import time
 import uuid
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
@@ -36,6 +39,13 @@ class Proposal:
     call: Call
     preview: ToolResult
     is_edited: bool = False  # the arguments are the person's
+    asked_s: float = field(default_factory=time.time)  # when the person was asked, in seconds since the epoch
+
+    @property
+    def mark(self) -> str:
+        """Return what tells this question from every other: 12 hex digits."""
+        told = json.dumps([self.answer.id, self.call.tool, self.call.arguments], sort_keys=True)
+        return hashlib.blake2s(told.encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True)

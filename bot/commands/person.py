@@ -298,6 +298,14 @@ async def _last_answer(context: CommandContext) -> Completion:
     return turns[-1]
 
 
+async def _work(_: CommandContext) -> CommandReply:
+    return CommandReply(texts.WORK_ELSEWHERE)
+
+
+async def _stop(_: CommandContext) -> CommandReply:
+    return CommandReply(texts.WORK_ELSEWHERE)
+
+
 async def _versions(context: CommandContext) -> CommandReply:
     known = await context.core.database.read(lambda s: versions.lineage(s, context.user_id))
     active = (await context.user()).active_version
@@ -334,6 +342,10 @@ COMMANDS: dict[str, CommandSpec] = {
     "undo": CommandSpec("/undo", "take back the last thing learned", _undo),
     "justthis": CommandSpec("/justthis", "what you said last was about one answer only", _just_this),
     "fromnowon": CommandSpec("/fromnowon", "what you said last holds for every answer", _from_now_on),
+    "work": CommandSpec(
+        "/work [folder|scratch|off]", "have things done in a folder, each after your yes", _work, is_private=True
+    ),
+    "stop": CommandSpec("/stop", "break off what is being done in a folder", _stop, is_private=True),
     "cancel": CommandSpec("/cancel", "stop the lesson that is being learned", _cancel),
     "versions": CommandSpec(
         "/versions",

@@ -43,6 +43,9 @@ FORGET_ASKS = "This erases all your messages, notes and versions. Write /forget 
 FORGOTTEN = "Everything about you is erased."
 ROLLBACK_NEEDS_ACCOUNT = "Write an account and a version: /rollback telegram:123 2. Version 0 is the untrained model."
 ROLLBACK_NEEDS_VERSION = "Write a version after /rollback, for example: /rollback 2. Version 0 is the untrained model."
+WORK_ELSEWHERE = (
+    "The page has work in a folder beside its conversations, with a button to stop; `heed agent` is for a terminal."
+)
 NOTED = "Noted."
 QUEUED = "Noted. heed will learn it as soon as it can."
 CANCELLED = "Cancelled. Nothing was learned from it."

@@ -2,13 +2,14 @@
 
 from aiohttp import web
 
+from bot.agent.service import AgentService
 from bot.core.core import Core
 from bot.http.admin import live
 from bot.http.admin import routes as admin
 from bot.http.admin.attempts import ADMIN_ATTEMPTS, Attempts
 from bot.http.admin.gate import gate
 from bot.http.admin.sessions import ADMIN_SESSIONS, AdminSessions
-from bot.http.agent import sessions as agents
+from bot.http.agent import sessions as work
 from bot.http.api import adapters, chats, health, notes, users
 from bot.http.api import feedback as given
 from bot.http.claas import adapters as lora
@@ -51,13 +52,13 @@ ROUTES = (
     web.post("/api/sessions/{id}/clear", sessions.clear),
     web.post("/api/sessions/{id}/prompt", sessions.prompt),
     web.post("/api/sessions/{id}/feedback", sessions.feedback),
-    web.get("/api/workspaces", agents.workspaces),
-    web.get("/api/sessions/{id}/events", agents.events),
-    web.post("/api/sessions/{id}/approve", agents.approve),
-    web.post("/api/sessions/{id}/deny", agents.deny),
-    web.post("/api/sessions/{id}/edit", agents.edit),
-    web.post("/api/sessions/{id}/continue", agents.go_on),
-    web.post("/api/sessions/{id}/stop", agents.stop),
+    web.get("/api/workspaces", work.workspaces),
+    web.get("/api/sessions/{id}/events", work.events),
+    web.post("/api/sessions/{id}/approve", work.approve),
+    web.post("/api/sessions/{id}/deny", work.deny),
+    web.post("/api/sessions/{id}/edit", work.edit),
+    web.post("/api/sessions/{id}/continue", work.go_on),
+    web.post("/api/sessions/{id}/stop", work.stop),
     web.get("/v1/users/{user:[^/]+}", users.summary),
     web.delete("/v1/users/{user:[^/]+}", users.forget),
     web.get("/v1/users/{user:[^/]+}/history", users.history),
@@ -82,8 +83,9 @@ ROUTES = (
 )
 
 
-def application(core: Core, platforms: Platforms = Platforms()) -> web.Application:  # noqa: B008  frozen
+def application(core: Core, platforms: Platforms | None = None, agents: AgentService | None = None) -> web.Application:
     """Build the HTTP application over the given parts. A platform's routes check their callers themselves."""
+    platforms = platforms or Platforms()
     limit = core.settings.http.body_limit_bytes
     app = web.Application(middlewares=[errors.as_json, connections.in_time, auth.guard, gate], client_max_size=limit)
     app[CORE] = core
@@ -93,7 +95,7 @@ def application(core: Core, platforms: Platforms = Platforms()) -> web.Applicati
     app.on_response_prepare.append(page.harden)
     app.on_response_prepare.append(request_ids.sign)
     app.add_routes([*ROUTES, *admin.ROUTES])
-    for part in (live, agents):
-        part.prepare(app)
-        app.on_shutdown.append(part.end)
+    live.prepare(app)
+    work.prepare(app, agents or AgentService(core))
+    app.on_shutdown.extend([live.end, work.end])
     return app

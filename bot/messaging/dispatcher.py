@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from bot.access.accounts import Decision, What
 from bot.access.consent import Notice
+from bot.agent.service import AgentService
 from bot.channel import Channel, File, Post
 from bot.commands import person, texts
 from bot.core.core import Core
@@ -35,6 +36,7 @@ from bot.messaging.inbox import Done
 from bot.messaging.markdown import table
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.request import ANSWER_ROWS, NOT_YOURS, ChatRequest
+from bot.messaging.work_handler import WorkHandler
 from storage.conversations import chats
 from storage.conversations.message_roles import Role
 from storage.database import Session
@@ -62,11 +64,12 @@ Person = MessageReceived | CommandReceived | MessageEdited | ReactionChanged | B
 class Dispatcher:
     """Handles one update at a time of each chat."""
 
-    def __init__(self, core: Core, outbox: OutboxSender, channels: Mapping[str, Channel]) -> None:
+    def __init__(self, core: Core, outbox: OutboxSender, channels: Mapping[str, Channel], agents: AgentService) -> None:
         self._core = core
         self._outbox = outbox
         self._channels = channels
         self._feedback = FeedbackHandler(core, outbox)
+        self._work = WorkHandler(core, outbox, agents)
         core.access.when_paired = self._let_in
 
     async def handle(self, item: Inbox, done: Done) -> None:
@@ -169,6 +172,10 @@ class Dispatcher:
         subject = await self._feedback.subject_of(request, said.reply_to)
         if subject is not None:
             await self._feedback.correct(request, subject, said.text)
+        elif about := await self._call_asked_by(request, said.reply_to):
+            await self._work.reply(request, said.text, about)
+        elif (work := await self._work.at(request)) is not None:
+            await self._work.hear(request, work, said.text)
         else:
             turn = await self._core.gateway.turn(Message(request.author, request.place, said.text))
             await self._outbox.answer(turn, request.item, request.done, request.post("", ANSWER_ROWS))
@@ -182,9 +189,17 @@ class Dispatcher:
 
     async def _fill(self, request: ChatRequest, text: str) -> None:
         subject = await self._feedback.subject_of(request, request.message_id)
-        await acknowledge(request, "" if subject else NOT_YOURS)
+        about = "" if subject else await self._call_asked_by(request, request.message_id)
+        await acknowledge(request, "" if subject or about else NOT_YOURS)
         if subject is not None:
             await self._feedback.correct(request, subject, text, is_message=False)
+        elif about:
+            await self._work.reply(request, text, about)
+
+    async def _call_asked_by(self, request: ChatRequest, message_id: str | None) -> str:
+        """Return the call of an agent that a message asks about, empty if it asks about none."""
+        role = await self._feedback.role_of(request.user_id, request.place, message_id) if message_id else None
+        return role.about if role is not None and role.role == Role.WORK else ""
 
     # ------------------------------------------------------------------------------------------------- commands
 
@@ -204,6 +219,10 @@ class Dispatcher:
                 await self._again(request, await self._meant(request, said.reply_to), token=said.token)
             case "undo":
                 await self._feedback.undo(request, token=said.token)
+            case "work":
+                await self._work.command(request, said.argument)
+            case "stop":
+                await self._work.stop(request)
             case _:
                 about = await self._feedback.answer_shown_by(request, said.reply_to)
                 command = Command(said.name, said.argument, about.id if about else None)
@@ -276,6 +295,9 @@ class Dispatcher:
             await acknowledge(request)
             chosen, _, feedback_id = word.partition(":")
             await self._feedback.choose(request, feedback_id, Scope.ANSWER if chosen == Scope.ANSWER else Scope.ALWAYS)
+        elif name == "work" and role.role == Role.WORK:
+            await acknowledge(request)
+            await self._work.press(request, word, role.about)
         elif name == "cancel" and role.role == Role.LEARNING:
             await acknowledge(request)
             await self._feedback.cancel(request, role.about)

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 
+from bot.agent.service import AgentService
 from bot.backoff import Jitter, Sleep, backoff_s, while_storage_is_away
 from bot.channel import Channel
 from bot.core.core import Core
@@ -40,6 +41,7 @@ class ChannelSupervisor:
         channels: Sequence[Channel],
         core: Core,
         metrics: Metrics,
+        agents: AgentService,
         sleep: Sleep = asyncio.sleep,
         jitter: Jitter = random.uniform,
     ) -> None:
@@ -52,7 +54,7 @@ class ChannelSupervisor:
         self._tasks: list[asyncio.Task[None]] = []
         self.outbox = OutboxSender(core.database, core.gateway, metrics, self._channels)
         self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
-        dispatcher = Dispatcher(core, self.outbox, self._channels)
+        dispatcher = Dispatcher(core, self.outbox, self._channels, agents)
         self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, platforms=self._channels)
         core.lessons.when_resumed = self.inbox.take_up
 

@@ -121,7 +121,7 @@ def take_in(s: Session, version: AdapterVersion, words: str, sha256: str, size_b
 def _into_prompt(s: Session, user_id: str) -> None:
     """Return every note to the prompt after the weights have changed, also those that a note now gone had replaced.
 
-    A fact that no probe has placed waits since it was told, whatever the weights hold.
+    A fact that no probe has placed waits since it was told, and goes on waiting.
     """
     for state in (NoteState.WHEN_ASKED, NoteState.IN_WEIGHTS):
         for note in note_rows.in_state(s, user_id, state):

@@ -72,9 +72,7 @@ class _Update(PhaseTimer):
 
     def as_read(self, lesson: Lesson) -> Lesson:
         """Return the lesson as the teacher reads it beside the notes: a correction need not be said twice."""
-        if self.note is None or self.learn.reads_hindsight:
-            return lesson
-        return lesson.without_feedback()
+        return lesson if self.note is None or self.learn.reads_hindsight else lesson.without_feedback()
 
     def outcome(self, status: Status, version: int, reason: str = "", verdict: Verdict | None = None) -> LearnOutcome:
         """Return how the update ended; `version` is active now."""
@@ -392,9 +390,8 @@ def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | 
     )
     feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
     if outcome.note_id is not None and outcome.status != "learned":
-        is_told_in_passing = outcome.status == "kept" and outcome.reading == Meaning.FACT
-        state = NoteState.WHEN_ASKED if is_told_in_passing else NoteState.IN_PROMPT
-        note_rows.set_state(s, outcome.note_id, state)
+        waits = outcome.status == "kept" and outcome.reading == Meaning.FACT  # until it is asked about
+        note_rows.set_state(s, outcome.note_id, NoteState.WHEN_ASKED if waits else NoteState.IN_PROMPT)
 
 
 def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:

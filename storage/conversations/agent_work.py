@@ -29,6 +29,17 @@ def of_person(s: Session, user_id: str) -> list[AgentWork]:
     return list(s.exec(select(AgentWork).where(AgentWork.user_id == user_id).order_by(col(AgentWork.seq).desc())))
 
 
+def in_chats(s: Session) -> dict[tuple[str, str], str]:
+    """Return the sessions that are worked on in chats, by person and chat; of two in one chat the newer."""
+    query = select(AgentWork).where(AgentWork.place != "").order_by(col(AgentWork.seq))
+    return {(row.user_id, row.place): row.id for row in s.exec(query)}
+
+
+def leave(s: Session, user_id: str, place: str) -> None:
+    """Let a person's chat be an ordinary one again; the session stays. Harmless to repeat."""
+    s.exec(update(AgentWork).where(col(AgentWork.user_id) == user_id, col(AgentWork.place) == place).values(place=""))
+
+
 def keep(s: Session, work_id: str, state: dict[str, Any]) -> None:
     """Put a state in place of the one before; nothing happens to a session that was removed meanwhile."""
     s.exec(update(AgentWork).where(col(AgentWork.id) == work_id).values(state=state))

@@ -20,6 +20,7 @@ class Role(StrEnum):
     FEEDBACK = "feedback"  # a person's words about an answer; the completion
     LESSON = "lesson"  # says what was learned; the version, as a number
     LEARNING = "learning"  # says how far a lesson is; the feedback
+    WORK = "work"  # asks about a call of an agent; the session, and the mark of the call
     QUESTION = "question"  # has buttons for this person; nothing
     UNDO = "undo"  # an undo that has begun (message id: the update's key); the version it takes back
 

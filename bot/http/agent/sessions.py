@@ -169,9 +169,9 @@ async def events(request: web.Request) -> web.StreamResponse:
     return response
 
 
-def prepare(app: web.Application) -> None:
+def prepare(app: web.Application, agents: AgentService) -> None:
     """In place: give the application its agents."""
-    app[AGENTS], app[WATCHERS] = AgentService(app[CORE]), set()
+    app[AGENTS], app[WATCHERS] = agents, set()
 
 
 async def end(app: web.Application) -> None:

@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("user_id", sa.String(), nullable=False),
         sa.Column("workspace", sa.String(), nullable=False),
+        sa.Column("place", sa.String(), nullable=False),
         sa.Column("state", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.ForeignKeyConstraint(["user_id"], ["user.id"], name=op.f("fk_agent_work_user_id_user")),
@@ -27,3 +28,4 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_agent_work_id"), "agent_work", ["id"], unique=True)
     op.create_index(op.f("ix_agent_work_user_id"), "agent_work", ["user_id"])
+    op.create_index(op.f("ix_agent_work_place"), "agent_work", ["place"])

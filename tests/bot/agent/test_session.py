@@ -16,6 +16,7 @@ from bot.agent.session import (
     ONE_CALL,
     AgentSession,
     AgentWords,
+    Also,
     difference,
 )
 from bot.agent.state import MindAnswer, Proposal, SessionState
@@ -41,7 +42,7 @@ class Stored:
     def __init__(self) -> None:
         self.written: list[str] = []
 
-    async def keep(self, state: SessionState) -> None:
+    async def keep(self, state: SessionState, _also: Also | None) -> None:
         """Hold a state."""
         self.written.append(json.dumps(state.stored()))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.agent.service import AgentService
 from bot.core.scope_choice import NOT_THE_NEWEST
 from bot.events import (
     Author,
@@ -41,7 +42,9 @@ class Counter:
 
     def __init__(self, heed: Rig) -> None:
         self.heed = heed
-        self.dispatcher = Dispatcher(heed.core, heed.outbox, {heed.channel.platform: heed.channel})
+        self.dispatcher = Dispatcher(
+            heed.core, heed.outbox, {heed.channel.platform: heed.channel}, AgentService(heed.core)
+        )
         self.num_updates = 0
         self.num_messages = 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent.service import AgentService
 from bot.channel import Gone, SlowDown
 from bot.events import ButtonPressed, CommandReceived, MessageReceived
 from bot.messaging import lesson_line
@@ -30,7 +31,9 @@ class Chat:
     def __init__(self, heed: Rig) -> None:
         self.heed = heed
         self.platform: FakePlatform = heed.channel.shown
-        self.dispatcher = Dispatcher(heed.core, heed.outbox, {heed.channel.platform: heed.channel})
+        self.dispatcher = Dispatcher(
+            heed.core, heed.outbox, {heed.channel.platform: heed.channel}, AgentService(heed.core)
+        )
         self.worker = InboxWorker(heed.database, self.dispatcher.handle, heed.metrics, platforms=["telegram"])
         self.worker.open("telegram")
         self.num_updates = 0

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.agent.service import AgentService
 from bot.channel import Unreachable
 from bot.config import Settings
 from bot.core.core import Core
@@ -48,7 +49,7 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 @asynccontextmanager
 async def running(core: Core, *fakes: FakeChannel) -> AsyncIterator[ChannelSupervisor]:
     """Channels at work."""
-    channels = ChannelSupervisor(fakes, core, Metrics(), lambda _: asyncio.sleep(0), no_jitter)
+    channels = ChannelSupervisor(fakes, core, Metrics(), AgentService(core), lambda _: asyncio.sleep(0), no_jitter)
     channels.start()
     try:
         yield channels

@@ -28,6 +28,17 @@ def test_sessions_are_one_persons(store: Store, ana: str, ben: str) -> None:
     assert store.read(lambda s: agent_work.of_person(s, ben)) == []
 
 
+def test_a_chat_has_one_session_at_a_time(store: Store, ana: str, ben: str) -> None:
+    """The newest that was begun there, until the person leaves it; in another chat, or another person's, none."""
+    store.write(lambda s: agent_work.add(s, rows.agent_work(ana)))
+    work = [store.write(lambda s: agent_work.add(s, rows.agent_work(ana, place="telegram/1"))) for _ in range(2)]
+    bens = store.write(lambda s: agent_work.add(s, rows.agent_work(ben, place="telegram/2")))
+    assert store.read(agent_work.in_chats) == {(ana, "telegram/1"): work[1].id, (ben, "telegram/2"): bens.id}
+    store.write(lambda s: agent_work.leave(s, ana, "telegram/1"))
+    assert store.read(agent_work.in_chats) == {(ben, "telegram/2"): bens.id}
+    assert len(store.read(lambda s: agent_work.of_person(s, ana))) == 3
+
+
 def test_a_session_that_was_removed_stays_removed(store: Store, ana: str) -> None:
     """A process that still works on it brings nothing back."""
     row = store.write(lambda s: agent_work.add(s, rows.agent_work(ana)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.agent.service import AgentService
 from bot.channel import Limits
 from bot.commands import person
 from bot.config import Settings
@@ -92,7 +93,7 @@ async def heed_on(
     core = Core.build(chosen, database, engine, metrics)
     channel = DiscordChannel(chosen.discord, person.menu(), database, pace=PACE)
     channel.limits = limits
-    channels = ChannelSupervisor([channel], core, metrics)
+    channels = ChannelSupervisor([channel], core, metrics, AgentService(core))
     channels.start()
     try:
         await server.until(lambda: channels.health()["discord"] == "ok")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.agent.service import AgentService
 from bot.channel import Limits
 from bot.commands import person
 from bot.config import Settings, TelegramSettings
@@ -97,7 +98,7 @@ async def heed_on(
     admins = [admin.partition(":")[2] for admin in chosen.access.admins]
     channel = TelegramChannel(chosen.telegram, person.menu(), admins=admins)
     channel.limits = limits
-    channels = ChannelSupervisor([channel], core, metrics)
+    channels = ChannelSupervisor([channel], core, metrics, AgentService(core))
     await core.lessons.start()
     channels.start()
     try:

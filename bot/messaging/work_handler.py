@@ -1,0 +1,192 @@
+"""An agent's work in a private chat: its questions as cards with buttons, the person's yes, no and words.
+
+Invariants: a card's buttons are about the call it shows and about no other that waits by then, also after a restart;
+what the person says in reply to a card is about that call; an update that is handled again asks nothing twice.
+"""
+
+import json
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+
+from bot.agent.live_session import AgentTurn, LiveSession
+from bot.agent.service import AgentService
+from bot.agent.state import Proposal
+from bot.channel import Post
+from bot.core.core import Core
+from bot.errors import BotError, SessionTooLong
+from bot.messaging import work_texts
+from bot.messaging.markdown import literal
+from bot.messaging.outbox import OutboxSender
+from bot.messaging.request import NOT_YOURS, ChatRequest
+from engine.errors import EngineError
+from storage.conversations.message_roles import Role
+from storage.errors import AgentWorkNotFound
+
+ANSWERED_FOR_S = 86_400.0  # how long a question can be answered: then it is a no without a word
+TOO_LONG = "This has grown too long for the model. /work begins anew."
+
+
+class WorkHandler:
+    """Everything about work in chats."""
+
+    def __init__(self, core: Core, outbox: OutboxSender, agents: AgentService) -> None:
+        self._core = core
+        self._outbox = outbox
+        self._agents = agents
+
+    async def at(self, request: ChatRequest) -> LiveSession | None:
+        """Return the work that the person does in this chat, None if it is an ordinary conversation."""
+        return await self._agents.at(request.user_id, place_of(request)) if request.place.is_private else None
+
+    async def command(self, request: ChatRequest, argument: str) -> None:
+        """Begin work in a folder, end it, or say how it stands. Raises AgentNotAllowed, SandboxUnavailable."""
+        self._agents.require_allowed(request.author)
+        word = argument.strip() if request.place.is_private else work_texts.NOWHERE
+        match word:
+            case work_texts.NOWHERE:
+                await self._say(request, literal(work_texts.IN_PRIVATE), request.token)
+            case "":
+                await self._stand(request)
+            case work_texts.OFF:
+                await self._agents.leave(request.user_id, place_of(request))
+                await self._say(request, literal(work_texts.LEFT), request.token)
+            case named:
+                name = "" if named == work_texts.SCRATCH else named
+                await self._agents.leave(request.user_id, place_of(request))
+                await self._agents.begin(request.user_id, name, place_of(request))
+                await self._say(request, literal(work_texts.begun(name)), request.token)
+
+    async def stop(self, request: ChatRequest) -> None:
+        """Break off what is done in this chat."""
+        live = await self.at(request)
+        is_stopped = live is not None and await live.stop()
+        said = work_texts.STOPPED if is_stopped else work_texts.NOTHING_TO_STOP
+        await self._say(request, said, request.token)
+
+    async def hear(self, request: ChatRequest, live: LiveSession, text: str) -> None:
+        """Say a message to the agent."""
+        if notice := await self._core.access.spend(request.author, "messages"):
+            await self._say(request, literal(notice))
+        else:
+            await self._do(request, live, live.ask(text, request.done))
+
+    async def press(self, request: ChatRequest, word: str, about: str) -> None:
+        """Do what a button of a card says, if its call still waits."""
+        live = await self._of_card(request, about)
+        if live is not None and word == work_texts.WORDS:
+            await self._ask_for_words(request, about)
+        elif live is not None:
+            await self._do(request, live, decided(live, word))
+            await self._outbox.take_buttons(request.place, request.message_id)
+
+    async def reply(self, request: ChatRequest, text: str, about: str) -> None:
+        """Take words about a card: other arguments if they are such, else what was wrong with the call."""
+        live = await self._of_card(request, about)
+        if live is not None:
+            await self._do(request, live, said_of(live, text.strip()))
+
+    async def _ask_for_words(self, request: ChatRequest, about: str) -> None:
+        said = request.post(work_texts.WHAT_WAS_WRONG)
+        asked = replace(said, reply_to=request.message_id, wants_reply=True, asked=request.author)
+        key = request.key("words")
+        await self._outbox.say(asked, request.user_id, key, done=request.undone, role=Role.WORK, about=about)
+
+    async def _of_card(self, request: ChatRequest, about: str) -> LiveSession | None:
+        """Return the work a card belongs to, or say why nothing can be decided there any more."""
+        self._agents.require_allowed(request.author)
+        work_id, _, mark = about.partition(" ")
+        try:
+            _, live = await self._agents.find(request.user_id, work_id)
+        except AgentWorkNotFound:
+            await self._say(request, literal(NOT_YOURS))
+            return None
+        if mark_of(live) != mark:
+            await self._say(request, work_texts.NOT_WAITING)
+            return None
+        waiting = live.session.state.waiting
+        if waiting is not None and time.time() - waiting.asked_s > ANSWERED_FOR_S:
+            await live.deny()
+            await self._say(request, work_texts.TOO_OLD)
+            return None
+        return live
+
+    async def _stand(self, request: ChatRequest) -> None:
+        live = await self.at(request)
+        if live is not None:
+            await self._say(request, literal(work_texts.begun(live.workspace)), request.token)
+            await self._tell(request, live, AgentTurn())
+        else:
+            folders = [name for name in self._agents.workspaces.names if name]
+            await self._say(request, literal(work_texts.not_begun(folders)), request.token)
+
+    async def _do(self, request: ChatRequest, live: LiveSession, work: Awaitable[AgentTurn]) -> None:
+        """Have something done, while the chat goes on, and tell what came of it."""
+        request.done.let_go()
+        try:
+            turn = await work
+        except SessionTooLong:
+            turn = AgentTurn(TOO_LONG)
+        except (BotError, EngineError) as error:
+            turn = AgentTurn(literal(str(error)))
+        await self._tell(request, live, turn)
+
+    async def _tell(self, request: ChatRequest, live: LiveSession, turn: AgentTurn) -> None:
+        """Say what ran, what was learned, what the agent says, and what it asks."""
+        told = [work_texts.result(call, found) for call, found in turn.results]
+        told += [literal(turn.lesson.line)] if turn.lesson else []
+        posts = [Post(request.place, text) for text in ("\n".join(told), turn.words or "") if text]
+        waiting = live.session.state.waiting
+        if waiting is not None:
+            posts.append(self._card(request, waiting))
+        elif live.status == "failed":
+            posts.append(replace(request.post(work_texts.FAILED), rows=work_texts.FAILED_ROWS))
+        for number, post in enumerate(posts):
+            is_asked = bool(post.rows)
+            about = f"{live.work_id} {mark_of(live)}" if is_asked else ""
+            role = Role.WORK if is_asked else ""
+            await self._outbox.say(post, request.user_id, request.key(f"work{number}"), role=role, about=about)
+        await self._end(request)
+
+    def _card(self, request: ChatRequest, proposal: Proposal) -> Post:
+        text, files, rows = work_texts.card(proposal)
+        return Post(request.place, text, rows, files=files)
+
+    async def _say(self, request: ChatRequest, text: str, token: str = "") -> None:
+        said = replace(request.post("", token=token), text=text)
+        await self._outbox.say(said, request.user_id, request.key("work"), done=request.undone)
+
+    async def _end(self, request: ChatRequest) -> None:
+        if request.undone is not None:
+            await self._core.database.write(request.done)
+
+
+def place_of(request: ChatRequest) -> str:
+    """Return a chat's name as work knows it."""
+    return f"{request.place.platform}/{request.place.external_id}"
+
+
+def mark_of(live: LiveSession) -> str:
+    """Return what tells the question that waits from every other; "failed" for that about a call that failed."""
+    waiting = live.session.state.waiting
+    return waiting.mark if waiting else live.status
+
+
+def decided(live: LiveSession, word: str) -> Awaitable[AgentTurn]:
+    """Begin what a button says."""
+    if live.status == "failed":
+        return live.go_on(work_texts.CANNOT_WORK if word == work_texts.CANNOT else "")
+    if word in ("yes", "always"):
+        return live.approve(from_now_on=word == "always")
+    return live.deny(work_texts.REASONS[word][1] if word in work_texts.REASONS else "")
+
+
+def said_of(live: LiveSession, text: str) -> Awaitable[AgentTurn]:
+    """Begin what words about a card say."""
+    try:
+        arguments = json.loads(text)
+    except ValueError:
+        arguments = None
+    if live.status == "failed":
+        return live.go_on(text)
+    return live.edit(arguments) if isinstance(arguments, dict) else live.deny(text)

@@ -1,0 +1,238 @@
+"""bot.messaging.work_handler: work in a folder from a private chat, each call after a yes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.agent.live_session import LiveSession
+from bot.agent.service import AgentService
+from bot.events import Author, ButtonPressed, CommandReceived, FormSubmitted, Inbound, MessageReceived, Place
+from bot.messaging import work_handler, work_texts
+from bot.messaging.dispatcher import Dispatcher
+from bot.messaging.inbox import AlreadyDone, Done
+from bot.messaging.request import NOT_YOURS
+from storage.people import people
+from tests.bot.agent.minds import piece
+from tests.bot.agent.workspaces import USER, can_run, folder, names, put
+from tests.bot.fake_channel import ANA, BEN, GROUP, HOME, FakeChannel, FakePlatform, Shown
+from tests.bot.platform_rig import Rig, rig
+from tests.patience import until
+from tests.storage.new_data_dir import copy_to
+
+__all__ = ["can_run", "folder"]
+
+
+class Worker:
+    """A chat of Ana's with a heed that lets her work in a folder."""
+
+    def __init__(self, heed: Rig) -> None:
+        self.heed = heed
+        self.agents = AgentService(heed.core)
+        self.dispatcher = Dispatcher(heed.core, heed.outbox, {heed.channel.platform: heed.channel}, self.agents)
+        self.number = 0
+
+    async def do(self, record: Inbound, times: int = 1) -> list[Shown]:
+        """Handle what somebody did, as often as a crash makes it; the messages that came of it."""
+        before = len(self.heed.channel.shown.messages)
+        item = await self.heed.take(self.heed.channel.update(record, f"{id(self)}-{self.number}"))
+        self.number += 1
+        for attempt in range(times):
+            item.attempts = attempt
+            try:
+                await self.dispatcher.handle(item, Done(item.seq or 0))
+            except AlreadyDone:
+                continue
+        await self.heed.shown()
+        return self.heed.channel.shown.messages[before:]
+
+    async def command(self, text: str, author: Author = ANA, place: Place = HOME) -> list[Shown]:
+        """A slash command."""
+        name, _, argument = text.partition(" ")
+        return await self.do(CommandReceived(author, place, str(self.number), name, argument))
+
+    async def say(self, text: str, reply_to: str | None = None, times: int = 1) -> list[Shown]:
+        """A message of Ana's."""
+        return await self.do(MessageReceived(ANA, HOME, f"m{self.number}", text, reply_to), times)
+
+    async def press(self, shown: Shown, label: str, author: Author = ANA, times: int = 1) -> list[Shown]:
+        """A press on a button by its label."""
+        action = next(button.action for row in shown.rows for button in row if button.label == label)
+        return await self.do(ButtonPressed(author, HOME, shown.message_id, action, "t"), times)
+
+    def will_call(self, tool: str, **arguments: Any) -> None:
+        """From now on every answer calls this."""
+        self.heed.engine.calls = [piece(tool, json.dumps(arguments))]
+
+    async def live(self) -> LiveSession:
+        """The work in the chat."""
+        found = await self.agents.at(await self.heed.gateway.person(ANA), "telegram/11")
+        assert found is not None
+        return found
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """Ana may work in the folder; Ben may not."""
+    agent = {"folders": (folder,), "account": USER, "scratch": folder.parent / "scratch", "allow": ("telegram:11",)}
+    return {"agent": agent}
+
+
+@pytest.fixture
+async def chat(tmp_path: Path, folder: Path, can_run: None) -> AsyncIterator[Worker]:
+    """A heed that has greeted Ana, and works in the folder with her."""
+    copy_to(tmp_path / "data")
+    async with rig(tmp_path / "data", FakeChannel(FakePlatform()), **settings(folder)) as heed:
+        worker = Worker(heed)
+        await worker.say("hello")
+        user_id = await heed.gateway.person(ANA)
+        await heed.database.write(lambda s: people.set_learning(s, user_id, True))
+        (begun,) = await worker.command("work work")
+        assert begun.text.startswith("Say what is to be done in work.")
+        yield worker
+        await worker.agents.close()
+
+
+async def test_a_call_is_a_card_and_runs_once_after_a_yes(chat: Worker, folder: Path) -> None:
+    """However often the updates are handled; the buttons go, and the agent goes on."""
+    put(folder, "a.txt", "one\n")
+    chat.will_call("write", path="a.txt", content="two\n")
+    (card,) = await chat.say("Write two.", times=3)
+    assert card.text.startswith("May I use write?")
+    assert "-one\n+two" in card.text
+    assert (folder / "a.txt").read_text() == "one\n"
+    chat.heed.engine.calls = []
+    ran, said = await chat.press(card, "Yes", times=2)
+    assert ran.text.startswith("✓ write a.txt")
+    assert said.text
+    assert (folder / "a.txt").read_text() == "two\n"
+    assert card.rows == ()
+    (late,) = await chat.press(Shown(HOME, card.message_id, [card.text], work_texts.FAILED_ROWS), "other …")
+    assert late.text == work_texts.NOT_WAITING
+
+
+async def test_a_no_with_a_reason_is_learned(chat: Worker) -> None:
+    """By a button, in words behind "other", or in reply to the card; without a word nothing is."""
+    chat.will_call("bash", command="rm -r .")
+    (card,) = await chat.say("Clean up.")
+    learned, again = await chat.press(card, "read first")
+    assert learned.text.startswith("Learned: v1")
+    (question,) = await chat.press(again, "other …")
+    assert question.text.startswith("What was wrong?")
+    learned, again = await chat.say("Never delete.", question.message_id)
+    assert learned.text.startswith("Learned: v2")
+    learned, again = await chat.say("Ask me first.", again.message_id)
+    assert learned.text.startswith("Learned: v3")
+    assert await chat.press(again, "No") == []
+    assert (await chat.live()).status == "idle"
+    assert chat.heed.engine.num_learned == 3
+
+
+async def test_a_form_is_as_a_reply(chat: Worker) -> None:
+    """Where a platform has forms."""
+    chat.will_call("bash", command="ls")
+    (card,) = await chat.say("Look.")
+    learned, again = await chat.do(FormSubmitted(ANA, HOME, card.message_id, "words", "Use glob.", "t"))
+    assert (learned.text[:12], again.text[:14]) == ("Learned: v1 ", "May I use bash")
+
+
+async def test_other_arguments_come_as_a_reply(chat: Worker, folder: Path) -> None:
+    """They are learned and wait for a yes; the old card's buttons run nothing."""
+    chat.will_call("write", path="a.txt", content="one\n")
+    (card,) = await chat.say("Write one.")
+    learned, changed = await chat.say('{"path": "b.txt", "content": "one\\n"}', card.message_id)
+    assert learned.text.startswith("Learned: v1")
+    assert changed.text.startswith("May I use write? (with your changes)")
+    (late,) = await chat.press(card, "Yes")
+    assert (late.text, names(folder)) == (work_texts.NOT_WAITING, set())
+    chat.heed.engine.calls = []
+    await chat.press(changed, "Yes")
+    assert names(folder) == {"b.txt"}
+    chat.will_call("write", path="c.txt", content="x")
+    (card,) = await chat.say("Write x.")
+    wrong, card = await chat.say('{"path": 3}', card.message_id)
+    assert "path" in wrong.text
+    assert card.text.startswith("May I use write?")
+
+
+async def test_a_failure_can_be_taught(chat: Worker) -> None:
+    """Or the agent sees it."""
+    chat.will_call("read", path="none")
+    (card,) = await chat.say("Read it.")
+    ran, failed = await chat.press(card, "Yes")
+    assert (ran.text[:6], failed.text) == ("✗ read", work_texts.FAILED)
+    learned, card = await chat.press(failed, "it cannot work")
+    assert learned.text.startswith("Learned: v1")
+    _, failed = await chat.press(card, "Yes, read from now on")
+    chat.heed.engine.calls = []
+    (said,) = await chat.press(failed, "let it see that")
+    assert (bool(said.text), chat.heed.engine.num_learned) == (True, 1)
+
+
+async def test_a_card_outlives_heed(chat: Worker, tmp_path: Path, folder: Path) -> None:
+    """Its buttons work in the next one, and /work shows it again."""
+    chat.will_call("write", path="a.txt", content="one\n")
+    (card,) = await chat.say("Write one.")
+    await chat.agents.close()
+    async with rig(tmp_path / "data", chat.heed.channel, **settings(folder)) as heed:
+        later = Worker(heed)
+        begun, again = await later.command("work")
+        assert (begun.text[:12], again.text) == ("Say what is ", card.text)
+        await later.press(card, "Yes")
+        assert names(folder) == {"a.txt"}
+        await later.agents.close()
+
+
+async def test_a_question_of_yesterday_runs_nothing(
+    chat: Worker, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a no without a word."""
+    chat.will_call("bash", command="touch a")
+    (card,) = await chat.say("Touch it.")
+    monkeypatch.setattr(work_handler, "ANSWERED_FOR_S", 0.0)
+    (late,) = await chat.press(card, "Yes")
+    assert (late.text, names(folder), (await chat.live()).status) == (work_texts.TOO_OLD, set(), "idle")
+    assert chat.heed.engine.num_learned == 0
+
+
+async def test_only_whom_the_operator_allows_and_whom_it_belongs_to(chat: Worker, folder: Path) -> None:
+    """Another person neither begins work nor presses; groups have none."""
+    refused = (await chat.command("work work", BEN, Place("telegram", "12")))[-1]
+    assert "HEED_AGENT_ALLOW" in refused.text.replace("\\", "")
+    chat.will_call("bash", command="touch a")
+    (card,) = await chat.say("Touch it.")
+    await chat.press(card, "Yes", BEN)
+    assert chat.heed.channel.shown.notices[-1][1] == NOT_YOURS
+    assert names(folder) == set()
+    shown = await chat.command("work work", ANA, GROUP)
+    assert shown[-1].text == work_texts.IN_PRIVATE
+    (unknown,) = await chat.command("work etc")
+    assert "There are: work" in unknown.text
+
+
+async def test_a_running_tool_is_stopped_from_the_chat(chat: Worker, folder: Path) -> None:
+    """The chat goes on while it runs; what was broken off is told to the agent."""
+    chat.will_call("bash", command="touch begun; sleep 4728")
+    (card,) = await chat.say("Wait.")
+    running = asyncio.create_task(chat.press(card, "Yes"))
+    await until((folder / "begun").exists)
+    stopped = await chat.command("stop")
+    assert work_texts.STOPPED in [shown.text for shown in stopped]
+    await running
+    assert (await chat.live()).status == "idle"
+
+
+async def test_an_end_and_a_stop(chat: Worker) -> None:
+    """After /work off the chat is an ordinary one; /stop with nothing to stop says so."""
+    (nothing,) = await chat.command("stop")
+    assert nothing.text == work_texts.NOTHING_TO_STOP
+    (left,) = await chat.command("work off")
+    assert left.text.startswith("This is an ordinary conversation")
+    (answer,) = await chat.say("bees")
+    assert answer.rows
+    (none,) = await chat.command("work")
+    assert "/work scratch" in none.text.replace("\\", "")
+    (begun,) = await chat.command("work scratch")
+    assert "your scratch folder" in begun.text
