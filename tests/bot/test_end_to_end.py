@@ -18,7 +18,7 @@ from playwright.async_api import async_playwright, expect
 from storage.files import atomic
 from tests.bot.cli.test_main import heed_command
 from tests.bot.end_to_end import Chat, DiscordChat, TelegramChat
-from tests.bot.http.web.test_page_in_chromium import ARGUMENTS
+from tests.bot.http.web.browsing import ARGUMENTS
 from tests.live_heed import LiveHeed
 from tests.patience import PATIENCE_S
 

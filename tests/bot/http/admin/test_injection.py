@@ -20,7 +20,7 @@ from storage.people import people
 from storage.reports import eval_runs
 from storage.tables import Completion, Feedback, Note, UpdateRun
 from tests.bot.conftest import Heed, StartHeed, heeds
-from tests.bot.http.web.test_page_in_chromium import ARGUMENTS, PATIENCE_MS
+from tests.bot.http.web.browsing import ARGUMENTS, PATIENCE_MS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

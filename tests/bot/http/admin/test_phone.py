@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from bot.access import admin_password
 from tests.bot.conftest import Heed, heeds
-from tests.bot.http.web.test_page_in_chromium import ARGUMENTS, PATIENCE_MS
+from tests.bot.http.web.browsing import ARGUMENTS, PATIENCE_MS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -4,11 +4,10 @@ import asyncio
 import re
 import zipfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from bot.config import HttpSettings
 from bot.events import Author
@@ -18,40 +17,14 @@ from bot.http.web.markdown import TAGS
 from storage.learning import better_answers
 from storage.tables import BetterAnswer
 from tests.bot import fake_engine
-from tests.bot.conftest import Heed, StartHeed, heeds
+from tests.bot.conftest import Heed, StartHeed
+from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
 from tests.bot.http.web.injections import INJECTIONS
 from tests.patience import PATIENCE_S
 
+__all__ = ["browser", "complaints", "start_heed"]
+
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-PATIENCE_MS = 1000 * PATIENCE_S
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(chromium_path: str) -> AsyncIterator[Browser]:
-    """Yield a headless Chromium that talks only to heed; each page has its own profile."""
-    expect.set_options(timeout=PATIENCE_MS)
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
-        yield browser
-        await browser.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
-    """Start heeds on the browser's loop; close their pages before they end."""
-    async with heeds(tmp_path / "data") as start:
-        yield start
-        for context in browser.contexts:
-            await context.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -60,37 +33,12 @@ async def heed(start_heed: StartHeed) -> Heed:
     return await start_heed()
 
 
-@pytest.fixture
-def complaints() -> list[str]:
-    """Return the list of the browser console's warnings and errors."""
-    return []
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(heed: Heed, browser: Browser, complaints: list[str]) -> AsyncIterator[Page]:
     """Yield the open page; in the end the console must be without complaints."""
     page = await open_page(heed, browser, complaints)
     yield page
     assert complaints == []
-
-
-async def open_page(heed: Heed, browser: Browser, complaints: list[str], width: int = 1280) -> Page:
-    """Open the page of a running heed and wait until it is ready."""
-    await heed.client.start_server()
-    context = await browser.new_context(viewport={"width": width, "height": 800})
-    page = await context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-
-    def hear(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            complaints.append(message.text)
-
-    page.on("console", hear)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    await page.goto(str(heed.client.make_url("/")))
-    await expect(page.locator("#state")).to_have_text("pocket")
-    await expect(page.locator("#versions li")).not_to_have_count(0)
-    return page
 
 
 async def open_loading_page(heed: Heed, browser: Browser) -> tuple[Page, asyncio.Event]:
@@ -506,7 +454,7 @@ async def test_no_injected_text_runs_or_leaves_its_place(page: Page) -> None:
     assert set(found["attributes"]) <= {"class", "href", "title", "target", "rel", "start"} | page_made
     assert [url for url in found["addresses"] if not re.match(r"https?://|mailto:|\[object", url)] == []
     assert found["numShown"] >= len(INJECTIONS) - 1
-    assert [url for url in asked if not re.match(rf"{page.url}(v1/|readyz|static/text.js)", url)] == []
+    assert [url for url in asked if not re.match(rf"{page.url}(v1/|api/|readyz|static/text.js)", url)] == []
     assert await page.title() == "heed"
 
 

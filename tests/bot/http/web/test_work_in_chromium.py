@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.bot.agent.minds import piece
 from tests.bot.agent.workspaces import USER, can_run, folder, names, put
 from tests.bot.conftest import Heed, StartHeed
-from tests.bot.http.web.test_page_in_chromium import browser, complaints, open_page, start_heed
+from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
 
 __all__ = ["browser", "can_run", "complaints", "folder", "start_heed"]
 
