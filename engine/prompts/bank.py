@@ -84,7 +84,16 @@ def _conversation(turns: Sequence[str]) -> list[ChatMessage]:
 def load_bank(folder: Path) -> Bank:
     """Read the bank of a model folder, or the shipped one. Raises ValueError on a damaged file."""
     own = folder / FILE_NAME
-    values = json.loads((own if own.is_file() else _SHIPPED).read_text())
+    return _read(own) if own.is_file() else shipped_bank()
+
+
+def shipped_bank() -> Bank:
+    """Read the bank of every model that brings none."""
+    return _read(_SHIPPED)
+
+
+def _read(path: Path) -> Bank:
+    values = json.loads(path.read_text())
     threads = tuple(map(tuple, values.get("threads", ())))
     more = {name: tuple(values.get(name, ())) for name in ("frames", "things", "foreign")}
     return Bank(tuple(values["topics"]), tuple(values["anchors"]), threads=threads, **more)

@@ -19,19 +19,22 @@ of its own (`engine.samples.facts`): then the prompts are those.
 
 A fact that stays in the prompt can wait until a question concerns it: a small model reads few facts at once, of twenty
 in its prompt it tells one in answer to every question. One that was told in passing, as a word about an answer, waits
-from the beginning (ADR 34). A fact concerns a question that shares a word with it, one that
-hardly another note of the person has. Invariants: a probe trains nothing and only changes notes' states; every note
-that does not wait is always shown.
+from the beginning (ADR 34). A fact concerns a question that shares a word with it, one that hardly another note of the
+person has and that is not in every other question. Invariants: a probe trains nothing and only changes notes' states;
+every note that does not wait is always shown.
 """
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import fmean
 
 from engine.config import NoteConfig, Teacher
 from engine.gates.texts import apart
+from engine.prompts.bank import shipped_bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
@@ -45,6 +48,7 @@ from storage.tables import Note
 
 _PLACEBO = "ok, go on "  # asks for nothing
 _NUM_TURNS = 2  # of the person, the newest: "and what is he called?" goes on with the one before
+_EVERYDAY = 4  # topics of the shipped bank with a word that tells nothing
 _MIN_LETTERS = 3  # of a word that says something, but in scripts without blanks, where each letter is looked at
 
 
@@ -124,9 +128,17 @@ def concerns(note: Note, live: Sequence[Note], messages: Sequence[ChatMessage]) 
 
 
 def _own_words(note: Note, live: Sequence[Note]) -> set[str]:
-    """Return the words of a note that fewer than two others have; all, if it has none."""
+    """Return the words of a note that fewer than two others have and no question is full of; all, if it has none."""
     others = [_telling_words(other.text) for other in live if other.id != note.id]
-    return set(unshared(_telling_words(note.text), others))
+    words = _telling_words(note.text)
+    return set(unshared(words - _everyday_words() or words, others))
+
+
+@cache
+def _everyday_words() -> frozenset[str]:
+    """Return words that tell nothing of what is asked, such as "what" and "the": many of the shipped topics have them."""
+    uses = Counter(word for topic in shipped_bank().topics for word in _telling_words(topic))
+    return frozenset(word for word, number in uses.items() if number >= _EVERYDAY)
 
 
 def _telling_words(text: str) -> set[str]:

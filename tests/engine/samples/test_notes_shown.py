@@ -61,3 +61,11 @@ def test_a_note_without_words_of_its_own_is_shown_by_any_of_them() -> None:
     live = noted("my dog is ill", "my dog is old", "my dog is big")
     same = [live[0], *noted("my dog is ill", "my dog is ill")]
     assert concerns(live[0], same, asked("is my dog well?"))
+
+
+def test_a_word_of_every_other_question_concerns_nothing() -> None:
+    """ "The" is in both, and asks for no neighbour; with nothing else in a note it is all there is."""
+    live = noted("my neighbour is playing the drums again")
+    assert not concerns(live[0], live, asked("Why is the sea salty?"))
+    assert concerns(live[0], live, asked("How loud are drums?"))
+    assert concerns(noted("what about the")[0], noted("what about the"), asked("What is the time?"))
