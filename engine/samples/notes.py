@@ -136,7 +136,7 @@ def _own_words(note: Note, live: Sequence[Note]) -> set[str]:
 
 @cache
 def _everyday_words() -> frozenset[str]:
-    """Return words that tell nothing of what is asked, such as "what" and "the": many of the shipped topics have them."""
+    """Return words that tell nothing of what is asked, such as "what" and "the": many shipped topics have them."""
     uses = Counter(word for topic in shipped_bank().topics for word in _telling_words(topic))
     return frozenset(word for word, number in uses.items() if number >= _EVERYDAY)
 
