@@ -44,9 +44,14 @@ class AgentService:
             raise AgentNotAllowed(NO_CALLS)
 
     async def begin(self, user_id: str, workspace: str, place: str = "") -> AgentWork:
-        """Begin a session, in a chat if `place` names one. Raises AgentNotAllowed, SandboxUnavailable."""
+        """Begin a session, in a chat if `place` names one, in place of what was done there.
+
+        Raises AgentNotAllowed, SandboxUnavailable; then all is as it was.
+        """
         toolbox = self.workspaces.toolbox(workspace, user_id)
         await toolbox.sandbox.try_out()
+        if place:
+            await self.leave(user_id, place)
         row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=SessionState.new().stored())
         added = await self._core.database.write(lambda s: agent_work.add(s, row))
         self._places = None

@@ -14,7 +14,7 @@ from bot.agent.service import AgentService
 from bot.agent.state import Proposal
 from bot.channel import Post
 from bot.core.core import Core
-from bot.errors import BotError, SessionTooLong
+from bot.errors import BotError, SandboxUnavailable, SessionTooLong
 from bot.messaging import work_texts
 from bot.messaging.markdown import literal
 from bot.messaging.outbox import OutboxSender
@@ -40,7 +40,7 @@ class WorkHandler:
         return await self._agents.at(request.user_id, place_of(request)) if request.place.is_private else None
 
     async def command(self, request: ChatRequest, argument: str) -> None:
-        """Begin work in a folder, end it, or say how it stands. Raises AgentNotAllowed, SandboxUnavailable."""
+        """Begin work in a folder, end it, or say how it stands. Raises AgentNotAllowed."""
         self._agents.require_allowed(request.author)
         word = argument.strip() if request.place.is_private else work_texts.NOWHERE
         match word:
@@ -52,10 +52,8 @@ class WorkHandler:
                 await self._agents.leave(request.user_id, place_of(request))
                 await self._say(request, literal(work_texts.LEFT), request.token)
             case named:
-                name = "" if named == work_texts.SCRATCH else named
-                await self._agents.leave(request.user_id, place_of(request))
-                await self._agents.begin(request.user_id, name, place_of(request))
-                await self._say(request, literal(work_texts.begun(name)), request.token)
+                said = await self._begun(request, "" if named == work_texts.SCRATCH else named)
+                await self._say(request, literal(said), request.token)
 
     async def stop(self, request: ChatRequest) -> None:
         """Break off what is done in this chat."""
@@ -110,6 +108,14 @@ class WorkHandler:
             await self._say(request, work_texts.TOO_OLD)
             return None
         return live
+
+    async def _begun(self, request: ChatRequest, workspace: str) -> str:
+        """Begin work, and return what to say of it. Raises AgentNotAllowed."""
+        try:
+            await self._agents.begin(request.user_id, workspace, place_of(request))
+        except SandboxUnavailable as error:
+            return str(error)
+        return work_texts.begun(workspace)
 
     async def _stand(self, request: ChatRequest) -> None:
         live = await self.at(request)

@@ -210,6 +210,15 @@ async def test_only_whom_the_operator_allows_and_whom_it_belongs_to(chat: Worker
     assert shown[-1].text == work_texts.IN_PRIVATE
     (unknown,) = await chat.command("work etc")
     assert "There are: work" in unknown.text
+    assert (await chat.live()).status == "waiting"  # a slip of the pen ends nothing
+
+
+async def test_where_nothing_can_run_the_remedy_is_said(chat: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what was done here goes on."""
+    monkeypatch.setattr("bot.agent.sandbox.BUBBLEWRAP", "no-such-program")
+    (refused,) = await chat.command("work scratch")
+    assert "apt install bubblewrap" in refused.text
+    assert (await chat.live()).workspace == "work"
 
 
 async def test_a_running_tool_is_stopped_from_the_chat(chat: Worker, folder: Path) -> None:
