@@ -56,7 +56,9 @@ async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> No
 async def test_a_stopped_answer_ends_with_what_was_written(live: Live) -> None:
     """It has the tokens so far, its reason is its own, and vLLM writes no more of it."""
     stop = asyncio.Event()
-    request = GenerateRequest(await live.person(), [{"role": "user", "content": QUESTION}], stop=stop)
+    never_ends = Sampling(logit_bias={str(live.host.tokenizer.eos_token_id): -100.0})  # in one piece, on a busy machine
+    messages = [{"role": "user", "content": QUESTION}]
+    request = GenerateRequest(await live.person(), messages, never_ends, stop=stop)
     found = []
     async for delta in live.engine.generate(request):
         found.append(delta)
