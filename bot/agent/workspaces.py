@@ -5,7 +5,6 @@ Invariant: a name of a workspace is looked up and never part of a path.
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from bot.account_settings import AgentSettings
@@ -75,7 +74,6 @@ class ScratchToolbox(FolderToolbox):
 
     def __init__(self, folder: Path, settings: AgentSettings) -> None:
         super().__init__(Sandbox(folder, settings.account))
-        self._user = settings.account
         self._quota_bytes = settings.scratch_mb * _MB
 
     async def run(self, call: Call) -> ToolResult:
@@ -84,8 +82,7 @@ class ScratchToolbox(FolderToolbox):
         left_bytes = self._quota_bytes - used_bytes
         if left_bytes <= 0 and call.tool in CHANGING:
             return ToolResult(FULL.format(used_bytes // _MB, self._quota_bytes // _MB), False, DELETE_SOME)
-        bounds = replace(Bounds(), disk_bytes=max(_MB, min(left_bytes, Bounds.disk_bytes)))
-        self.sandbox = Sandbox(self.folder, self._user, bounds)
+        self.sandbox.bounds = Bounds(disk_bytes=max(_MB, min(left_bytes, Bounds.disk_bytes)))
         return await super().run(call)
 
 

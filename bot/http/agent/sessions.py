@@ -48,8 +48,8 @@ class EditBody(bodies.Body):
     arguments: dict[str, Any]
 
 
-class TaskBody(bodies.Body):
-    """A message to an agent."""
+class PromptBody(bodies.Body):
+    """`POST /api/sessions/{id}/prompt`."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
 
@@ -75,7 +75,7 @@ async def create(request: web.Request, workspace: str, user: str) -> web.Respons
     agents, who = request.app[AGENTS], author(request, user)
     agents.require_allowed(who)
     row = await agents.begin(await request.app[CORE].gateway.person(who), workspace)
-    return await _details(request, row)
+    return _details(*await agents.find(row.user_id, row.id))
 
 
 async def summaries(request: web.Request, user_id: str) -> list[responses.AgentSummary]:
@@ -85,8 +85,7 @@ async def summaries(request: web.Request, user_id: str) -> list[responses.AgentS
 
 async def show(request: web.Request) -> web.Response:
     """Return what was said and done in a session, and what waits."""
-    row, _ = await _found(request)
-    return await _details(request, row)
+    return _details(*await _found(request))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -100,13 +99,13 @@ async def clear(request: web.Request) -> web.Response:
     """Forget what was said in a session."""
     row, live = await _found(request)
     await live.clear()
-    return await _details(request, row)
+    return _details(row, live)
 
 
 async def prompt(request: web.Request) -> web.Response:
     """Say something to the agent."""
     _, live = await _found(request)
-    body = await bodies.read(request, TaskBody)
+    body = await bodies.read(request, PromptBody)
     if not body.text.strip():
         raise InvalidField(messages.EMPTY_TEXT, "text")
     check_text(body.text, request.app[CORE].settings.chat.text_limit_chars, "text")
@@ -216,8 +215,7 @@ def _who(request: web.Request) -> Author:
     return author(request, bodies.query(request, bodies.UserQuery).user)
 
 
-async def _details(request: web.Request, row: AgentWork) -> web.Response:
-    _, live = await request.app[AGENTS].find(row.user_id, row.id)
+def _details(row: AgentWork, live: LiveSession) -> web.Response:
     state = live.session.state
     given: responses.AgentDetails = {
         **_head(row),

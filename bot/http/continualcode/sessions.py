@@ -42,12 +42,6 @@ class SessionBody(bodies.Body):
     workspace: Annotated[str, StringConstraints(max_length=255)] | None = None  # an agent's; empty: the person's own
 
 
-class PromptBody(bodies.Body):
-    """`POST /api/sessions/{id}/prompt`."""
-
-    text: Annotated[str, StringConstraints(min_length=1)]
-
-
 class SessionFeedbackBody(bodies.Body):
     """`POST /api/sessions/{id}/feedback`."""
 
@@ -118,13 +112,13 @@ async def clear(request: web.Request) -> web.Response:
     return web.json_response(responses.Cleared(**_head(chat), messages=[]))
 
 
-@gives(responses.Prompted | AgentStep, takes=PromptBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
+@gives(responses.Prompted | AgentStep, takes=agents.PromptBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
 async def prompt(request: web.Request) -> web.Response:
     """Answer the next turn of a session (`POST /api/sessions/{id}/prompt`)."""
     if agents.is_agents(request):
         return await agents.prompt(request)
     core, chat = request.app[CORE], await _chat(request)
-    body = await bodies.read(request, PromptBody)
+    body = await bodies.read(request, agents.PromptBody)
     core.gateway.require_ready()
     if not body.text.strip():
         raise InvalidField(messages.EMPTY_TEXT, "text")

@@ -3,13 +3,11 @@
 Each page is compared with the same page over harmless strings: it has as many elements, and nothing ran or was blocked.
 """
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
 from bot.access import admin_password
 from bot.http.admin import paging
@@ -20,7 +18,9 @@ from storage.people import people
 from storage.reports import eval_runs
 from storage.tables import Completion, Feedback, Note, UpdateRun
 from tests.bot.conftest import Heed, StartHeed, heeds
-from tests.bot.http.web.browsing import ARGUMENTS, PATIENCE_MS
+from tests.bot.http.web.browsing import PATIENCE_MS, browser, start_heed
+
+__all__ = ["browser", "start_heed"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -40,24 +40,6 @@ WATCH = """
 window.reports = [];
 addEventListener("securitypolicyviolation", (event) => window.reports.push(event.violatedDirective + event.blockedURI));
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(chromium_path: str) -> AsyncIterator[Browser]:
-    """Yield a headless Chromium."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
-        yield browser
-        await browser.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def start_heed(browser: Browser, tmp_path: Path) -> AsyncIterator[StartHeed]:
-    """Start heeds on the browser's loop; close their pages before they end."""
-    async with heeds(tmp_path / "data") as start:
-        yield start
-        for context in browser.contexts:
-            await context.close()
 
 
 def fill(s: Session, texts: list[str]) -> dict[str, str]:
