@@ -7,6 +7,7 @@ BotError
 │   ├── ModelNotFound (FileNotFoundError)
 │   └── SandboxUnavailable                 an agent's tools cannot run here
 ├── CallUnreadable (ValueError)            a model wrote no call of a tool: it is told, and writes another
+├── NoteTooLong (ValueError)               a note for an agent's lessons: write a shorter one
 ├── NothingWaits (LookupError)             no call of an agent waits for the person
 ├── SessionTooLong (ValueError)            an agent's session does not fit: begin anew
 ├── NoSuchTraining (LookupError)           no consolidation was asked for under this id
@@ -68,6 +69,13 @@ class SandboxUnavailable(StartError):
 
 class CallUnreadable(BotError, ValueError):
     """A call of a tool that a model wrote is none; the text says to the model what is wrong with it."""
+
+
+class NoteTooLong(BotError, ValueError):
+    """A note for the lessons of an agent's session has more characters than one may."""
+
+    def __init__(self, most_chars: int) -> None:
+        super().__init__(f"A note for lessons may have {most_chars} characters.")
 
 
 class NothingWaits(BotError, LookupError):

@@ -181,6 +181,7 @@ class Feedback(SQLModel, table=True):
     reading: str = ""  # what heed took it for: storage.kinds.Meaning; empty if it was not read
     reading_margin: float | None = None  # how sure the probe was, 0..1; None if there is no probe for the model
     is_unsure: bool = False  # it was read, and heed was not sure
+    context: list[str] | None = _json(nullable=True)  # told with it; the teacher alone reads it, at this answer
 
 
 class Note(SQLModel, table=True):

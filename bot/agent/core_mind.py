@@ -40,10 +40,13 @@ class CoreMind:
 
     async def teach(self, correction: CallCorrection) -> CallLesson:
         """Learn from a correction, however long it takes."""
-        record = FeedbackRecord(FeedbackKind.CORRECTION, correction.answer_id, correction.text)
+        answer_id, context = correction.answer_id, correction.context
+        record = FeedbackRecord(FeedbackKind.CORRECTION, answer_id, correction.text, context=context)
         begun = await self._core.lessons.teach(self._user_id, record, idempotency_key=correction.key, wait_s=0)
         lesson = await self._followed(begun)
-        return CallLesson(texts.learned(lesson.outcome, lesson.ask), [(token, by) for token, by in lesson.outcome.heat])
+        outcome = lesson.outcome
+        version = outcome.adapter_version if outcome.status == "learned" else None
+        return CallLesson(texts.learned(outcome, lesson.ask), version, [(token, by) for token, by in outcome.heat])
 
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one."""

@@ -14,7 +14,7 @@ from bot.agent.inside.result import ToolResult
 from bot.agent.session import AgentSession, AgentWords, Also, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
-from bot.errors import CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
+from bot.errors import CallNotThere, CallUnreadable, InvalidField, NoteTooLong, NothingWaits, SessionBusy
 
 Status = Literal["idle", "working", "waiting", "failed"]
 BUSY = "The agent is at work in this session. Wait for it, or stop it."
@@ -101,9 +101,16 @@ class LiveSession:
 
     async def clear(self) -> None:
         """Forget what was said. Raises SessionBusy."""
-        if self._task is not None:
-            raise SessionBusy(BUSY)
+        self._require_idle()
         await self._session.clear()
+
+    async def tell(self, note: str) -> None:
+        """Remember something about the work for the lessons to come. Raises SessionBusy, InvalidField."""
+        self._require_idle()
+        try:
+            await self._session.tell(note)
+        except NoteTooLong as error:
+            raise InvalidField(str(error), "text") from None
 
     async def stop(self) -> bool:
         """Break off what is done now. Return False if nothing is."""
@@ -133,6 +140,10 @@ class LiveSession:
         await self.stop()
         for queue in list(self._watchers):
             _put(queue, None)
+
+    def _require_idle(self) -> None:
+        if self._task is not None:
+            raise SessionBusy(BUSY)
 
     def _begin(self, work: Coroutine[Any, Any, AgentTurn]) -> "asyncio.Task[AgentTurn]":
         if self._task is not None:

@@ -17,7 +17,7 @@ from bot.agent.inside.result import ToolResult
 from bot.agent.state import CallCorrection, MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call, definitions, read_call
-from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
+from bot.errors import CallUnreadable, NoteTooLong, NothingWaits, SessionTooLong
 from engine.requests import ChatMessage, Tool, ToolCallPiece
 
 ONE_CALL = "Call exactly one tool at a time. None of these calls was run: write the one that comes first."
@@ -26,6 +26,9 @@ DENIED = "The person did not allow this call."
 BROKEN_OFF = "The person broke this call off while it ran: some of it may be done."
 NO_CALL = "I have written no call of a tool that can be run. Say it otherwise, or what to do first."
 LEFT_OUT = "(output left out: the conversation has grown too long)"
+THE_CALL = "The call was {} {}."
+MOST_TOLD = 16  # notes of a session; the oldest go
+MOST_TOLD_CHARS = 500
 MOST_TRIES = 3  # answers in a row that are no single call, before the person is asked
 
 
@@ -34,6 +37,7 @@ class CallLesson:
     """The end of a correction: a line for the person, and how far each token of the call moves with it."""
 
     line: str
+    version: int | None = None  # that it made; None if nothing was learned
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token, log p_teacher - log p_student in nats)
 
 
@@ -162,7 +166,7 @@ class AgentSession:
             await self.drop()
             return None
         self.state.waiting = None
-        return await self._teach(proposal.answer.id, correction)
+        return await self._teach(proposal.answer, correction)
 
     async def drop(self) -> None:
         """Drop a call that waits, if one does: the model is told that it was not allowed."""
@@ -183,19 +187,32 @@ class AgentSession:
             return None
         preview = await self._toolbox.preview(call)
         self.state.waiting = replace(proposal, call=call, preview=preview, is_edited=True)
-        return await self._teach(proposal.answer.id, said)
+        return await self._teach(proposal.answer, said)
 
     async def correct(self, correction: str) -> CallLesson:
         """Teach what was wrong with the call that ran last and failed. Raises NothingWaits."""
         if self.state.failed is None:
             raise NothingWaits
         answer, self.state.failed = self.state.failed, None
-        return await self._teach(answer.id, correction)
+        return await self._teach(answer, correction)
+
+    async def tell(self, note: str) -> None:
+        """Remember something about the work for the teacher of the next lessons; the model that answers is not told.
+
+        Raises NoteTooLong.
+        """
+        said = " ".join(note.split())
+        if len(said) > MOST_TOLD_CHARS:
+            raise NoteTooLong(MOST_TOLD_CHARS)
+        if said:
+            self.state.told = [*self.state.told, said][-MOST_TOLD:]
+            await self._keep(self.state, None)
 
     async def clear(self) -> None:
         """Forget what was said; what was learned and written stays."""
         del self.state.messages[1:]
         self.state.waiting = self.state.failed = None
+        self.state.told = []
         await self._keep(self.state, None)
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
@@ -217,8 +234,10 @@ class AgentSession:
                 if not _shorten(messages):
                     raise
 
-    async def _teach(self, answer_id: str, correction: str) -> CallLesson:
-        self.state.teaching = CallCorrection(answer_id, correction)
+    async def _teach(self, answer: MindAnswer, correction: str) -> CallLesson:
+        (called,) = (call["function"] for call in answer.calls)
+        call = THE_CALL.format(called["name"], called["arguments"])[:MOST_TOLD_CHARS]
+        self.state.teaching = CallCorrection(answer.id, correction, context=(*self.state.told, call))
         await self._keep(self.state, None)
         return await self._taught()
 

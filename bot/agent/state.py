@@ -55,6 +55,7 @@ class CallCorrection:
     answer_id: str
     text: str
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    context: tuple[str, ...] = ()  # that the teacher reads besides
 
 
 @dataclass
@@ -67,6 +68,7 @@ class SessionState:
     failed: MindAnswer | None = None  # whose call ran last, and failed
     teaching: CallCorrection | None = None  # begun, and not known yet to be stored
     allowed: list[str] = field(default_factory=list)  # tools that need no question
+    told: list[str] = field(default_factory=list)  # about the work, for the teacher of lessons to come
 
     @classmethod
     def new(cls, system: str = SYSTEM) -> Self:

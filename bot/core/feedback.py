@@ -55,6 +55,7 @@ class FeedbackRecord:
     text: str = ""
     value: str = ""  # a reaction's emoji, "+1" / "-1", or WORSE
     scope: Scope | None = None  # the person's own word on how far it reaches, if they said
+    context: tuple[str, ...] = ()  # told with it, for the teacher of this answer alone
 
     @property
     def is_lesson(self) -> bool:

@@ -237,6 +237,7 @@ class LearningService:
             value=record.value,
             training=training,
             scope=record.scope or "",
+            context=list(record.context) or None,
         )
         row, is_new = await self._database.write(lambda s: _commit(s, wanted, record))
         if is_new:

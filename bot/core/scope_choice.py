@@ -28,7 +28,8 @@ async def choose(core: Core, user_id: str, feedback_id: str, scope: Scope, key: 
     row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
     is_begun = await core.database.read(lambda s: feedback.by_key(s, user_id, key)) is not None
     must_teach = is_begun or must_be_taught_again(row, scope)
-    record = FeedbackRecord(FeedbackKind(row.kind), row.completion_id, row.text, row.value, scope)
+    context = tuple(row.context or ())
+    record = FeedbackRecord(FeedbackKind(row.kind), row.completion_id, row.text, row.value, scope, context)
     if must_teach and not is_begun:
         await _take_back(core, row)
         await core.lessons.commit(user_id, record, idempotency_key=key)

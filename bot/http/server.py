@@ -58,6 +58,7 @@ ROUTES = (
     web.post("/api/sessions/{id}/deny", work.deny),
     web.post("/api/sessions/{id}/edit", work.edit),
     web.post("/api/sessions/{id}/continue", work.go_on),
+    web.post("/api/sessions/{id}/notes", work.tell),
     web.post("/api/sessions/{id}/stop", work.stop),
     web.get("/v1/users/{user:[^/]+}", users.summary),
     web.delete("/v1/users/{user:[^/]+}", users.forget),

@@ -51,6 +51,8 @@ class WorkHandler:
             case work_texts.OFF:
                 await self._agents.leave(request.user_id, place_of(request))
                 await self._say(request, literal(work_texts.LEFT), request.token)
+            case told if told == work_texts.TELL or told.startswith(f"{work_texts.TELL} "):
+                await self._remember(request, told.removeprefix(work_texts.TELL).strip())
             case named:
                 said = await self._begun(request, "" if named == work_texts.SCRATCH else named)
                 await self._say(request, literal(said), request.token)
@@ -108,6 +110,16 @@ class WorkHandler:
             await self._say(request, work_texts.TOO_OLD)
             return None
         return live
+
+    async def _remember(self, request: ChatRequest, note: str) -> None:
+        """Tell the lessons of this work something. Raises SessionBusy, InvalidField."""
+        live = await self.at(request)
+        if live is None or not note:
+            said = work_texts.NO_WORK if live is None else work_texts.TELL_WHAT
+        else:
+            await live.tell(note)
+            said = work_texts.TOLD
+        await self._say(request, literal(said), request.token)
 
     async def _begun(self, request: ChatRequest, workspace: str) -> str:
         """Begin work, and return what to say of it. Raises AgentNotAllowed."""

@@ -6,11 +6,14 @@ from bot.agent.tools import Call
 from bot.channel import Button, File, Rows
 from bot.messaging.markdown import literal, table
 
-SCRATCH, OFF = "scratch", "off"  # behind /work: the person's own folder, the end
+SCRATCH, OFF, TELL = "scratch", "off", "tell"  # behind /work: the person's own folder, the end, a note for lessons
 NOWHERE = "/"  # no folder can be called that
 BEGUN = "Say what is to be done in {}. Nothing runs before you have said yes. /work off ends it, /stop breaks it off."
 LEFT = "This is an ordinary conversation again. What was written and learned stays."
 NOT_BEGUN = "Nothing is worked on here. /work scratch begins in a folder of your own{}."
+NO_WORK = "Nothing is worked on here. /work says how to begin."
+TELL_WHAT = "Say what lessons are to know: /work tell this project uses Poetry"
+TOLD = "Lessons in this work know that now. The agent is not told."
 IN_PRIVATE = "Work in a folder is for you alone: write to me in private."
 STOPPED, NOTHING_TO_STOP = "Stopped.", "Nothing of yours is being done."
 NOT_WAITING = "That call does not wait any more."

@@ -29,20 +29,22 @@ _SOLUTION_WORDINGS = {
     "heed": "[This person wrote an earlier answer like this:\n{solution}]",
     "sdpo": "Correct solution:\n{solution}\nCorrectly solve the original question.",
 }
+_CONTEXT = "[Known about this work: {}]"
 WORDINGS = tuple(_FEEDBACK_WORDINGS)
 
 
 @dataclass(frozen=True)
 class Hindsight:
-    """The feedback that came after an answer: its words, and a better answer if there is one."""
+    """The feedback that came after an answer: its words, a better answer if there is one, and what else was told."""
 
     feedback: str = ""
     solution: str = ""
     wording: str = "heed"
+    context: tuple[str, ...] = ()  # of this answer alone, oldest first
 
     def block(self) -> str:
         """Return the text to add to the last user message; empty without feedback."""
-        parts = []
+        parts = [_CONTEXT.format(" ".join(self.context))] if self.context else []
         if self.solution:
             template = _SOLUTION_WORDINGS.get(self.wording, _SOLUTION_WORDINGS["heed"])
             parts.append(template.format(solution=self.solution))

@@ -44,10 +44,11 @@ class Lesson:
     @classmethod
     def of(cls, feedback: Feedback, completion: Completion) -> "Lesson":
         """Return the lesson of a correction or an ideal. Raise ValueError for any other kind."""
+        context = tuple(map(one_line, feedback.context or ()))
         if feedback.kind == FeedbackKind.CORRECTION:
-            hindsight = Hindsight(feedback=feedback.text)
+            hindsight = Hindsight(feedback=feedback.text, context=context)
         elif feedback.kind == FeedbackKind.IDEAL:
-            hindsight = Hindsight(solution=feedback.text)
+            hindsight = Hindsight(solution=feedback.text, context=context)
         else:
             raise ValueError(f"feedback of kind {feedback.kind} teaches nothing at once")
         return cls(feedback.id, feedback.user_id, completion, hindsight, note_text(feedback), feedback.scope)
@@ -72,8 +73,8 @@ class Lesson:
 
     @property
     def general(self) -> Hindsight:
-        """The hindsight of other prompts."""
-        return self.elsewhere or self.hindsight
+        """The hindsight of other prompts, which were no part of what the context is about."""
+        return self.elsewhere or replace(self.hindsight, context=())
 
     def as_elsewhere(self) -> "Lesson":
         """Return the lesson with its own prompt told what the others are, so that a form is weighed against itself."""

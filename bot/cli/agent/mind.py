@@ -34,13 +34,14 @@ class HttpMind:
     async def teach(self, correction: CallCorrection) -> CallLesson:
         """Learn from a correction, however long it takes. Raises ServerError."""
         taught = {"completion_id": correction.answer_id, "kind": "correction", "text": correction.text}
-        body = taught | {"wait": PATIENCE_S}
+        body = taught | {"context": list(correction.context), "wait": PATIENCE_S}
         given = await self._client.feedback(body, correction.key)
         while given["status"] == "queued":
             await self._watch(given["feedback_id"])
             given = await self._client.feedback(body, correction.key)
         heat = (given.get("update") or {}).get("heat") or []
-        return CallLesson(lesson_line(given), [(token, weight) for token, weight in heat])
+        version = given["adapter_version"] if given["status"] == "learned" else None
+        return CallLesson(lesson_line(given), version, [(token, weight) for token, weight in heat])
 
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one. Raises ServerError."""

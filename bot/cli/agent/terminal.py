@@ -17,11 +17,12 @@ from bot.agent.tools import LOOKING
 from bot.cli.agent.views import AgentView
 from bot.cli.client import HeedClient
 from bot.cli.terminal import LineSource
-from bot.errors import CallUnreadable, ServerRefused, SessionTooLong
+from bot.errors import CallUnreadable, NoteTooLong, ServerRefused, SessionTooLong
 
 HINT = (
     "Say what is to be done in {}. Before each step you are asked: 1 yes, 2 yes and this tool from now on, 3 no, "
-    "4 edit. /c begins anew, /undo takes the newest lesson back, /metrics tells about it, /q ends."
+    "4 edit. /tell and a note: what lessons are to know of this work. /c begins anew, /undo takes the newest lesson "
+    "back, /metrics tells about it, /q ends."
 )
 CHOICES = "1 yes · 2 yes, and {} from now on · 3 no · 4 edit"
 WHAT_WAS_WRONG = (
@@ -38,6 +39,9 @@ TOO_LONG = "The conversation is too long for this model: /c begins anew."
 NOT_OF_THEM = "Please answer 1, 2, 3 or 4."
 CLEARED = "Begun anew. What was learned and written stays."
 STOPPED = "stopped"
+TELL = "/tell"
+TOLD = "Lessons in this session know that now. The agent is not told."
+TELL_WHAT = "Say what lessons are to know: /tell this project uses Poetry"
 
 
 class _NoReply(Exception):
@@ -96,12 +100,22 @@ class TerminalAgent:
         if line in ("/c", "/clear"):
             await self._session.clear()
             self._view.tell("hint", CLEARED)
+        elif line == TELL or line.startswith(f"{TELL} "):
+            await self._told(line.removeprefix(TELL).strip())
         elif line.startswith("/"):
             self._view.tell("words", (await self._client.command(line))["text"])
         else:
             with self._view.working():
                 step = await self._session.ask(line)
             await self._steps(step)
+
+    async def _told(self, note: str) -> None:
+        try:
+            await self._session.tell(note)
+        except NoteTooLong as error:
+            self._view.tell("error", str(error))
+        else:
+            self._view.tell("hint", TOLD if note else TELL_WHAT)
 
     async def _steps(self, step: Step) -> None:
         """Go on until the agent has nothing more to do, or the person has said no without a word."""

@@ -26,9 +26,13 @@ class AgentResult(JsonResponse):
 
 
 class AgentLesson(JsonResponse):
-    """The end of a correction: a line about it, and how far each token of the call moves with it, in nats."""
+    """The end of a correction: a line about it, and how far each token of the call moves with it, in nats.
+
+    `version` is the one that it made, null if nothing was learned.
+    """
 
     line: str
+    version: int | None
     heat: list[tuple[str, float]]
 
 
@@ -52,6 +56,7 @@ class AgentDetails(AgentSummary):
     status: AgentStatus
     call: AgentCall | None
     allowed: list[str]
+    notes: list[str]  # told for the teacher of lessons to come
 
 
 class AgentStep(JsonResponse):

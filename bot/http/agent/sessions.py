@@ -48,6 +48,12 @@ class EditBody(bodies.Body):
     arguments: dict[str, Any]
 
 
+class ToldBody(bodies.Body):
+    """`POST /api/sessions/{id}/notes`."""
+
+    text: bodies.Told
+
+
 class PromptBody(bodies.Body):
     """`POST /api/sessions/{id}/prompt`."""
 
@@ -145,6 +151,17 @@ async def go_on(request: web.Request) -> web.Response:
     return _answered(request, live, await live.go_on(await _correction(request)))
 
 
+@gives(responses.AgentDetails, takes=ToldBody, asks=bodies.UserQuery, refuses=(404, 409))
+async def tell(request: web.Request) -> web.Response:
+    """Remember something about the work for the teacher of its next lessons (`POST /api/sessions/{id}/notes`).
+
+    The model that answers is not told.
+    """
+    row, live = await _found(request)
+    await live.tell((await bodies.read(request, ToldBody)).text)
+    return _details(row, live)
+
+
 @gives(responses.AgentStopped, asks=bodies.UserQuery, refuses=(404,))
 async def stop(request: web.Request) -> web.Response:
     """Break off what the agent does: an answer, a tool that runs (`POST /api/sessions/{id}/stop`)."""
@@ -223,13 +240,14 @@ def _details(row: AgentWork, live: LiveSession) -> web.Response:
         "status": live.status,
         "call": _waiting(live),
         "allowed": state.allowed,
+        "notes": state.told,
     }
     return web.json_response(given)
 
 
 def _answered(request: web.Request, live: LiveSession, turn: AgentTurn) -> web.Response:
     results = [cast(responses.AgentResult, {"tool": call.tool, **asdict(result)}) for call, result in turn.results]
-    lesson = responses.AgentLesson(line=turn.lesson.line, heat=turn.lesson.heat) if turn.lesson else None
+    lesson = cast(responses.AgentLesson, asdict(turn.lesson)) if turn.lesson else None
     given = responses.AgentStep(
         session_id=request.match_info["id"],
         status=live.status,

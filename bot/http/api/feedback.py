@@ -35,7 +35,8 @@ async def give(request: web.Request) -> web.Response:
     body = await bodies.read(request, bodies.FeedbackBody)
     if body.retry and not body.wait:
         raise InvalidField(messages.RETRY_NEEDS_WAIT, "retry")
-    record = replace(mapping.record(event(body)), scope=Scope(body.scope) if body.scope else None)
+    scope = Scope(body.scope) if body.scope else None
+    record = replace(mapping.record(event(body)), scope=scope, context=tuple(body.context))
     training = training_of(core, body.training)
     core.lessons.check(record)
     who = author(request, body.user)

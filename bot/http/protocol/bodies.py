@@ -15,6 +15,8 @@ from bot.http.protocol import messages
 from engine.requests import ChatMessage
 
 Name = Annotated[str, StringConstraints(max_length=64)]
+Told = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+MAX_TOLD = 17  # what a session remembers, and the call itself
 OWN_MODELS = ("heed", "heed-base")
 ModelName = Annotated[str, StringConstraints(max_length=128)]
 FunctionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -250,6 +252,7 @@ class FeedbackBody(Body):
     wait: bool | Annotated[float, Field(ge=0, le=3600)] = True  # for the result; a number: this many seconds at most
     retry: bool = False
     scope: Literal["", "answer", "always"] = ""  # how far a correction reaches, if the person said
+    context: Annotated[list[Told], Field(max_length=MAX_TOLD)] = []  # the teacher alone reads it, at this answer
     training: dict[str, Any] | None = None
 
 

@@ -45,6 +45,7 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", f"{_SESSION}/deny"): "feedback",
     ("POST", f"{_SESSION}/edit"): "feedback",
     ("POST", f"{_SESSION}/continue"): "chat",
+    ("POST", f"{_SESSION}/notes"): "feedback",
     ("POST", f"{_SESSION}/stop"): "chat",
     ("GET", f"{_USER}/notes"): "feedback",
     ("DELETE", f"{_USER}/notes/{{id}}"): "feedback",

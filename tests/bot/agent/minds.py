@@ -20,6 +20,7 @@ class ScriptedMind:
         self.asked: list[list[ChatMessage]] = []
         self.taught: list[tuple[str, str]] = []
         self.keys: list[str] = []  # of the lessons
+        self.contexts: list[tuple[str, ...]] = []
         self.approved: list[str] = []
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
@@ -34,7 +35,8 @@ class ScriptedMind:
         """Remember the lesson."""
         self.taught.append((correction.answer_id, correction.text))
         self.keys.append(correction.key)
-        return CallLesson(f"Learned: {correction.text}", [("call", 0.5)])
+        self.contexts.append(correction.context)
+        return CallLesson(f"Learned: {correction.text}", len(self.taught), [("call", 0.5)])
 
     async def approve(self, answer_id: str) -> None:
         """Remember the answer."""

@@ -3,12 +3,14 @@
 import asyncio
 
 import pytest
+from sqlmodel import select
 
 from bot.agent.core_mind import CoreMind
 from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
 from bot.errors import SessionTooLong
 from engine.errors import PromptTooLongError
+from storage.tables import Feedback
 from tests.bot.agent.rig import AgentRig
 from tests.patience import until
 
@@ -37,10 +39,12 @@ async def test_a_correction_is_one_lesson(rigged: AgentRig) -> None:
     """The same key is not learned twice; its line and its heat come with it."""
     mind = await mind_of(rigged)
     answer = await mind.answer(ASKED, definitions())
-    correction = CallCorrection(answer.id, "too long")
+    correction = CallCorrection(answer.id, "too long", context=("It uses Poetry.",))
     first, second = [await mind.teach(correction) for _ in range(2)]
     assert first.line.startswith("Learned: v1 in")
-    assert first.heat
+    assert (bool(first.heat), first.version) == (True, 1)
+    rows = await rigged.core.database.read(lambda s: s.exec(select(Feedback)).all())
+    assert [row.context for row in rows] == [["It uses Poetry."]]
     assert second.line.startswith("Learned: v1")
     assert rigged.engine.num_learned == 1
 

@@ -84,6 +84,23 @@ async def test_a_no_is_learned_and_tried_again(rigged: AgentRig) -> None:
     assert rigged.engine.num_learned == 1
 
 
+async def test_lessons_can_be_told_something(rigged: AgentRig) -> None:
+    """But not while the agent works, and not more than a note."""
+    live = await rigged.begun()
+    await live.tell("It uses Poetry.")
+    assert live.session.state.told == ["It uses Poetry."]
+    with pytest.raises(InvalidField):
+        await live.tell("a" * 501)
+    rigged.will_call("bash", command="sleep 60")
+    await live.ask("wait")
+    running = asyncio.create_task(live.approve())
+    await until(lambda: live.status == "working")
+    with pytest.raises(SessionBusy):
+        await live.tell("now")
+    await live.stop()
+    await running
+
+
 async def test_other_arguments_wait_for_a_yes(rigged: AgentRig) -> None:
     """They are taught, and what cannot be read changes nothing."""
     live = await rigged.begun()

@@ -11,6 +11,8 @@ from bot.agent.session import (
     BROKEN_OFF,
     DENIED,
     LEFT_OUT,
+    MOST_TOLD,
+    MOST_TOLD_CHARS,
     MOST_TRIES,
     NO_CALL,
     ONE_CALL,
@@ -22,7 +24,7 @@ from bot.agent.session import (
 from bot.agent.state import MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call
-from bot.errors import CallUnreadable, NothingWaits, SessionTooLong
+from bot.errors import CallUnreadable, NoteTooLong, NothingWaits, SessionTooLong
 from tests.bot.agent.minds import ScriptedMind, calling, piece, saying
 from tests.bot.agent.workspaces import names, put
 from tests.patience import until
@@ -88,6 +90,37 @@ async def test_a_no_with_words_is_learned_and_the_call_was_never_made(sandbox: S
     assert step.call.tool == "read"
     assert mind.asked[0] == mind.asked[1]
     assert not (folder / "a.txt").exists()
+
+
+async def test_what_was_told_is_for_the_teacher_alone(sandbox: Sandbox) -> None:
+    """It comes with each lesson of the session, the call itself behind it, and is in no prompt."""
+    stored = Stored()
+    mind = ScriptedMind([WRITE, calling("read", 2, path="a.txt")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.tell("this project\nuses Poetry")
+    await agent.tell(" ")
+    await agent.ask("change a.txt")
+    await agent.deny("Read the file first.")
+    await agent.go_on()
+    assert "Poetry" not in json.dumps(mind.asked)
+    told, call = mind.contexts[0]
+    assert (told, call) == ("this project uses Poetry", 'The call was write {"path": "a.txt", "content": "one\\n"}.')
+    assert stored.taken_up(mind, sandbox).state.told == [told]
+    await agent.clear()
+    assert agent.state.told == []
+
+
+async def test_what_is_told_has_bounds(sandbox: Sandbox) -> None:
+    """The oldest notes go; one that is too long is refused; of a long call its beginning is told."""
+    agent, mind = session(sandbox, calling("write", path="a", content="b" * 2000))
+    for number in range(MOST_TOLD + 1):
+        await agent.tell(f"note {number}")
+    assert (len(agent.state.told), agent.state.told[0]) == (MOST_TOLD, "note 1")
+    with pytest.raises(NoteTooLong):
+        await agent.tell("a" * (MOST_TOLD_CHARS + 1))
+    await agent.ask("write")
+    await agent.deny("shorter")
+    assert max(map(len, mind.contexts[0])) == MOST_TOLD_CHARS
 
 
 async def test_a_no_without_words_teaches_nothing(sandbox: Sandbox) -> None:

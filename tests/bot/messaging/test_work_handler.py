@@ -130,6 +130,15 @@ async def test_a_no_with_a_reason_is_learned(chat: Worker) -> None:
     assert chat.heed.engine.num_learned == 3
 
 
+async def test_lessons_are_told_of_the_work(chat: Worker) -> None:
+    """Where there is work, and something to tell."""
+    assert (await chat.command("work tell"))[-1].text == work_texts.TELL_WHAT
+    assert (await chat.command("work tell It uses Poetry."))[-1].text == work_texts.TOLD
+    assert (await chat.live()).session.state.told == ["It uses Poetry."]
+    await chat.command("work off")
+    assert (await chat.command("work tell It uses Poetry."))[-1].text == work_texts.NO_WORK
+
+
 async def test_a_form_is_as_a_reply(chat: Worker) -> None:
     """Where a platform has forms."""
     chat.will_call("bash", command="ls")

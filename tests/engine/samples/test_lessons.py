@@ -54,6 +54,18 @@ def test_a_lesson_knows_the_persons_own_choice() -> None:
     assert (Lesson.of(row, answer()).scope, lesson().scope) == ("always", "")
 
 
+def test_what_was_told_with_feedback_is_for_the_teacher_of_that_answer(prompts: PromptBuilder) -> None:
+    """The student never reads it, nor does the teacher of other prompts."""
+    row = Feedback(user_id="u", kind=FeedbackKind.CORRECTION, text="read first", context=["It\nuses Poetry.", "Last."])
+    told = Lesson.of(row, answer())
+    own, elsewhere = lessons.samples(told, [], [other()], prompts)
+    block = "[Known about this work: It uses Poetry. Last.]"
+    assert block in prompts.text(own.teacher_ids)
+    assert "Poetry" not in prompts.text([*own.student_ids, *elsewhere.teacher_ids, *elsewhere.student_ids])
+    assert "read first" in prompts.text(elsewhere.teacher_ids)
+    assert told.without_feedback().hindsight.block() == block
+
+
 def test_a_small_model_is_told_the_form_of_a_rewritten_answer(prompts: PromptBuilder) -> None:
     """The example stays with its own prompt; other prompts and the note have its form in words."""
     shown = lesson("it sleeps a lot", FeedbackKind.IDEAL)

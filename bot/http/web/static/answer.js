@@ -5,6 +5,7 @@ import { el, icon, seconds, speak, versionName } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { GrowingText, showText } from "/static/text.js";
 import { ANSWER, BETTER, LESSON } from "/static/texts.js";
+import { undoButton } from "/static/undo.js";
 
 const ICONS = { learned: "check", rejected: "close", cancelled: "close", queued: "mind", kept: "mind" };
 const PATIENCE_S = 3; // how long a lesson may take before the page shows how far it is
@@ -199,7 +200,7 @@ export class Answer {
     const lesson = el("section", { class: `lesson ${given.status}${given.state === "undone" ? " undone" : ""}`, "aria-label": LESSON.label },
       el("p", { class: "said-why" }, given.kind === "ideal" ? LESSON.youRewrote : LESSON.youSaid(given.text)));
     const chip = el("p", { class: "outcome" }, icon(ICONS[given.status]), el("span", { class: "line" }, line));
-    if (given.status === "learned" && given.state !== "undone") chip.append(this.undoButton(lesson, given));
+    if (given.status === "learned" && given.state !== "undone") chip.append(undoButton(this.page, lesson, given.adapter_version));
     const canChoose = given.status === "learned" || isAsked(given);
     if (canChoose && given.state !== "undone") chip.append(...this.scopeButtons(given));
     lesson.append(chip);
@@ -259,25 +260,6 @@ export class Answer {
     }
   }
 
-  undoButton(lesson, given) {
-    const button = el("button", { type: "button", class: "link undo", "data-version": given.adapter_version }, LESSON.undo);
-    button.addEventListener("click", async () => {
-      button.disabled = true;
-      try {
-        const undone = await api.undo();
-        lesson.classList.add("undone");
-        button.remove();
-        const line = LESSON.undoneTo(undone.adapter_version);
-        lesson.querySelector(".line").textContent = line;
-        speak(line);
-        await this.page.changed();
-      } catch (error) {
-        button.disabled = false;
-        this.page.report(error);
-      }
-    });
-    return button;
-  }
 }
 
 function lessonLine(given) {

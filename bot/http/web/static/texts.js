@@ -85,6 +85,8 @@ export const WORK = {
   diff: "What it shows",
   lesson: "A lesson",
   whatChanged: "What changed",
+  told: (notes) => `Lessons know: ${notes.join(" · ")}`,
+  tellWhat: "Say what lessons are to know: /tell this project uses Poetry",
 };
 
 // A block of code in an answer.

@@ -5,6 +5,7 @@ import { byId, el, icon, speak } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
 import { WORK } from "/static/texts.js";
+import { undoButton } from "/static/undo.js";
 
 let open = null; // the work that this tab shows
 
@@ -43,6 +44,12 @@ export function leaveWork() {
 
 /** Say something to the agent whose work is shown. */
 export const sayToAgent = (text) => open.decide("prompt", { text });
+
+/** Tell the teacher of the lessons to come something about the work that is shown; the agent is not told. */
+export async function tellLessons(text) {
+  if (text) await open.decide("notes", { text });
+  else open.page.report(new Error(WORK.tellWhat));
+}
 
 function workRow(row, page) {
   const isOpen = row.id === api.chat();
@@ -105,6 +112,7 @@ class Work {
     });
     if (!messages.length && !state.call) nodes.push(el("p", { class: "small" }, WORK.begin(state.workspace)));
     nodes.push(...this.lessonsAt(messages.length));
+    if (state.notes.length) nodes.push(el("p", { class: "small" }, WORK.told(state.notes)));
     if (state.call) nodes.push(this.decision(state.call));
     if (state.status === "failed") nodes.push(this.failure());
     return nodes;
@@ -114,7 +122,9 @@ class Work {
     return this.lessons.filter((lesson) => lesson.at === place).map((lesson) => {
       const line = el("p", { class: "outcome" }, icon("mind"), el("span", { class: "line" }, lesson.line));
       const heat = lesson.heat.length ? [el("details", {}, el("summary", {}, WORK.whatChanged), heatMap(lesson.heat))] : [];
-      return el("section", { class: "lesson", "aria-label": WORK.lesson }, line, ...heat);
+      const section = el("section", { class: "lesson", "aria-label": WORK.lesson }, line, ...heat);
+      if (lesson.version !== null) line.append(undoButton(this.page, section, lesson.version, (said) => Object.assign(lesson, { line: said, version: null })));
+      return section;
     });
   }
 

@@ -14,10 +14,11 @@ from bot.agent.session import AgentSession
 from bot.agent.state import MindAnswer
 from bot.agent.toolbox import Toolbox
 from bot.cli.agent import terminal
-from bot.cli.agent.terminal import CLEARED, NOT_OF_THEM, STOPPED, TOO_LONG, TerminalAgent
+from bot.cli.agent.terminal import CLEARED, NOT_OF_THEM, STOPPED, TELL_WHAT, TOLD, TOO_LONG, TerminalAgent
 from bot.cli.agent.views import JsonView
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PipedLines
+from bot.errors import NoteTooLong
 from tests.bot.agent.minds import ScriptedMind, calling, saying
 from tests.bot.agent.workspaces import names, put
 from tests.patience import until
@@ -91,6 +92,17 @@ async def test_no_with_a_word_is_a_lesson(
     assert told(events, "lesson") == [f"Learned: {correction}"]
     assert [event["tool"] for event in events if event["event"] == "call"] == ["write", "read"]
     assert names(folder) == set()
+
+
+async def test_lessons_are_told_of_the_work(sandbox: Sandbox, client: HeedClient) -> None:
+    """The agent is not; and a note has its bounds."""
+    desk = Desk(sandbox, client, WRITE, saying("Good."))
+    lines = ["/tell", f"/tell {'a' * 501}", "/tell uses Poetry", "write", "3", "r"]
+    events = await desk.type(*lines)
+    assert told(events, "hint")[1:3] == [TELL_WHAT, TOLD]
+    assert told(events, "error") == [str(NoteTooLong(500))]
+    assert desk.mind.contexts[0][0] == "uses Poetry"
+    assert "Poetry" not in json.dumps(desk.mind.asked)
 
 
 async def test_no_without_a_word_gives_the_person_the_word(sandbox: Sandbox, client: HeedClient) -> None:

@@ -26,7 +26,7 @@ def shown(view: type[AgentView], *, has_colour: bool = False) -> str:
     seen.propose(CALL)
     with seen.working():
         seen.show(FAILED)
-    seen.teach(CallLesson("Learned: v1.", [("re\x1bd", 2.0), ("me", -0.5)]))
+    seen.teach(CallLesson("Learned: v1.", 1, [("re\x1bd", 2.0), ("me", -0.5)]))
     return file.getvalue()
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlmodel import select
 
 from bot.agent.workspaces import BRING_BACK
+from storage.tables import Feedback
 from tests.bot.agent.minds import piece
 from tests.bot.agent.workspaces import names
 from tests.bot.conftest import Heed, StartHeed
@@ -57,6 +59,21 @@ async def test_from_a_message_to_a_file(allowed: Heed, folder: Path) -> None:
     assert names(folder) == {"a.txt"}
 
 
+async def test_lessons_are_told_of_the_work(allowed: Heed) -> None:
+    """For the teacher alone: the session shows it, no prompt holds it."""
+    session = await opened(allowed)
+    assert (await said(allowed, f"{session}/notes", text="It uses Poetry."))["notes"] == ["It uses Poetry."]
+    will_call(allowed, "read", path="none")
+    await said(allowed, f"{session}/prompt", text="read")
+    await said(allowed, f"{session}/deny", text="The file is called some.")
+    assert (await allowed.get(session))[1]["notes"] == ["It uses Poetry."]
+    assert all("Poetry" not in str(request.messages) for request in allowed.engine.requests)
+    rows = await allowed.core.database.read(lambda s: s.exec(select(Feedback)).all())
+    assert rows[-1].context == ["It uses Poetry.", 'The call was read {"path": "none"}.']
+    for text in ("", "a" * 501):
+        assert (await allowed.post(f"{session}/notes", {"text": text}))[0] == 400
+
+
 async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
     """And tried again; other arguments are learned and wait; a failure can be corrected."""
     session = await opened(allowed)
@@ -64,7 +81,7 @@ async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
     await said(allowed, f"{session}/prompt", text="read")
     denied = await said(allowed, f"{session}/deny", text="The file is called some.")
     assert denied["lesson"]["line"].startswith("Learned: v1")
-    assert denied["lesson"]["heat"]
+    assert (bool(denied["lesson"]["heat"]), denied["lesson"]["version"]) == (True, 1)
     edited = await said(allowed, f"{session}/edit", arguments={"path": "some"})
     assert (edited["call"]["is_edited"], edited["call"]["arguments"]["path"]) == (True, "some")
     failed = await said(allowed, f"{session}/approve")

@@ -87,11 +87,26 @@ async def test_a_no_is_learned_and_asked_again(
         await expect(tab.locator(".decision")).to_be_visible()
     await page.locator(".lesson summary").click()
     await expect(page.locator(".lesson .heat-text span").first).to_be_visible()
+    await page.locator(".lesson .undo").click()
+    await expect(page.locator(".lesson.undone .line")).to_contain_text("Undone.")
+    await expect(page.locator(".lesson .undo")).to_have_count(0)
     await page.locator(".decision").get_by_role("button", name="No", exact=True).click()
     await page.get_by_role("button", name="Only no").click()
     await expect(page.locator(".card.not-done")).to_be_visible()
     await expect(other.locator(".decision")).to_have_count(0)
     assert (working.engine.num_learned, names(folder), complaints) == (1, set(), [])
+
+
+async def test_lessons_are_told_of_the_work(working: Heed, browser: Browser, complaints: list[str]) -> None:
+    """The page shows what they know, and says how it is told."""
+    page = await begun(working, browser, complaints)
+    await page.fill("#say", "/tell It uses Poetry.")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#log")).to_contain_text("Lessons know: It uses Poetry.")
+    await page.fill("#say", "/tell")
+    await page.press("#say", "Enter")
+    await expect(page.get_by_text("/tell this project uses Poetry")).to_be_visible()
+    assert complaints == []
 
 
 async def test_other_arguments_wait_for_a_yes(
