@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.agent.inside import paths, texts
+from bot.agent.inside import conflicts, paths, texts
 from bot.agent.inside.result import ToolFailed, ToolResult
 
 NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)  # as `read` shows lines
@@ -35,22 +35,32 @@ class FileChange:
         lines = difflib.unified_diff(old, new, origin, f"b/{self.name}", n=CONTEXT_LINES)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
+    @property
+    def conflicts(self) -> str:
+        """A sentence about git's conflicts in the file; empty if there are none."""
+        return conflicts.about_change(self.name, self.before or "", self.after)
+
+    @property
+    def preview(self) -> ToolResult:
+        """The diff as the person is shown it, with a line before it about conflicts."""
+        return ToolResult(f"{self.conflicts}\n{self.diff}" if self.conflicts else self.diff)
+
     def make(self, root: Path) -> ToolResult:
         """Write the file."""
         texts.write(root, self.path, self.after)
-        return ToolResult(self.diff or f"{self.name} is as it was.")
+        return ToolResult(self.diff or f"{self.name} is as it was.", feedback=self.conflicts)
 
 
 def write(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change to a whole new text."""
-    path = paths.resolved(root, arguments["path"])
+    path = paths.changeable(root, arguments["path"])
     before = texts.read(root, path) if path.exists() else None
     return FileChange(path, paths.named(root, path), before, arguments["content"])
 
 
 def edit(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change of one passage, or with `all` of every such passage. Raises ToolFailed."""
-    path = paths.resolved(root, arguments["path"])
+    path = paths.changeable(root, arguments["path"])
     before, name = texts.read(root, path), paths.named(root, path)
     old, new = as_in(before, arguments["old"], arguments["new"])
     if not old:
@@ -66,7 +76,7 @@ def edit(root: Path, arguments: dict[str, Any]) -> FileChange:
 
 def edit_lines(root: Path, arguments: dict[str, Any]) -> FileChange:
     """Return the change of lines `start` to `end`, both counted from 1 and included; one past the last adds lines."""
-    path = paths.resolved(root, arguments["path"])
+    path = paths.changeable(root, arguments["path"])
     before, name = texts.read(root, path), paths.named(root, path)
     lines = before.splitlines(keepends=True)
     start, end = arguments["start"], arguments["end"]

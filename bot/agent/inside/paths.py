@@ -4,6 +4,8 @@ from pathlib import Path, PurePosixPath
 
 from bot.agent.inside.result import ToolFailed
 
+GIT = ".git"
+
 
 def resolved(root: Path, name: str) -> Path:
     """Return the file or folder of that name. Raises ToolFailed if it is not in the workspace."""
@@ -19,6 +21,20 @@ def resolved(root: Path, name: str) -> Path:
     if not path.is_relative_to(root.resolve()):
         raise ToolFailed(f"{name} lies outside the workspace.", "Only what is in the workspace can be used.")
     return path
+
+
+def changeable(root: Path, name: str) -> Path:
+    """Return the file of that name if it is none of git's own. Raises ToolFailed."""
+    path = resolved(root, name)
+    if is_gits(root, path):
+        why = "its hooks and settings name programs that would run outside of the sandbox later"
+        raise ToolFailed(f"{name} belongs to git itself, and {why}.", "Leave it as it is, and tell the person.")
+    return path
+
+
+def is_gits(root: Path, path: Path) -> bool:
+    """Return True for a folder .git of the workspace, a file of that name, and all that lies below."""
+    return any(part.casefold() == GIT for part in path.relative_to(root).parts)
 
 
 def named(root: Path, path: Path) -> str:

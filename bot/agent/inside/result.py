@@ -7,7 +7,7 @@ MOST_CHARS = 7_000  # of an output: what a model can read beside a conversation,
 
 @dataclass(frozen=True)
 class ToolResult:
-    """`output` is for the model and the person; `feedback` says what to do otherwise, empty after a success."""
+    """`output` is for the model and the person; `feedback` says what to do otherwise, after a success what to mind."""
 
     output: str
     success: bool = True

@@ -68,10 +68,10 @@ class TerminalView:
             self.tell("error", proposal.preview.feedback)
 
     def show(self, result: ToolResult) -> None:
-        """Print an output, and what to do if it is none of a success."""
+        """Print an output, and what to do if it is none of a success, or what to mind."""
         self._console.print(Text(result.output, style="dim"), soft_wrap=True)
-        if not result.success:
-            self.tell("error", result.feedback)
+        if result.feedback:
+            self.tell("hint" if result.success else "error", result.feedback)
 
 
 class JsonView:

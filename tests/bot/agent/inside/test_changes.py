@@ -93,6 +93,16 @@ def test_a_new_file_comes_from_nothing(root: Path) -> None:
     assert same.make(root).output == "poem is as it was."
 
 
+def test_a_conflict_is_said_with_the_change(root: Path) -> None:
+    """Before the diff, and after the change is made."""
+    (root / "poem").write_text("<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n")
+    change = edit(root, "one\n", "three\n")
+    assert change.preview.output == f"{change.conflicts}\n{change.diff}"
+    assert change.conflicts.endswith("after this change there is 1 unresolved conflict of git (line 1) left.")
+    assert change.make(root).feedback == change.conflicts
+    assert edit(root, "three\n", "four\n").preview.output.startswith("poem has 1 unresolved conflict")
+
+
 LINES = st.lists(st.text("ab \t", max_size=4), max_size=8)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agent.inside.paths import named, resolved
+from bot.agent.inside.paths import changeable, is_gits, named, resolved
 from bot.agent.inside.result import ToolFailed
 
 
@@ -28,3 +28,15 @@ def test_every_other_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolFailed) as refused:
         resolved(root, name)
     assert refused.value.result.feedback
+
+
+def test_gits_own_files_are_not_changed(tmp_path: Path) -> None:
+    """In any folder, in any case, also through a link; files that only sound like them are."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "link").symlink_to(".git")
+    for name in (".git", ".git/hooks/x", "a/.Git/config", "link/config", "a/../.git/x"):
+        with pytest.raises(ToolFailed, match="belongs to git itself"):
+            changeable(tmp_path, name)
+    for name in (".gitignore", ".github/x", "a.git/x", "git/x"):
+        assert changeable(tmp_path, name) == tmp_path / name
+    assert not is_gits(tmp_path, tmp_path)

@@ -67,6 +67,35 @@ def test_lines_are_found_by_a_regular_expression(
         search.grep(root, {"pattern": "(", "path": ""})
 
 
+@pytest.mark.skipif(search.shutil.which("rg") is None, reason="ripgrep is not installed here")
+def test_what_gitignore_leaves_out_is_not_found(root: Path) -> None:
+    """By name or by text, also where the workspace is a part of a repository; unless it is all that there is."""
+    (root / ".git" / "d.py").unlink()
+    (root / ".git").rmdir()
+    (root / ".gitignore").write_text("b/\n*.log\n")
+    (root / "x.log").write_text("import log\n")
+    (root / ".hidden.py").write_text("hidden\n")
+    (root / "inner.py").symlink_to("a.py")
+    os.utime(root / ".hidden.py", (5, 5))
+    assert search.glob(root, {"pattern": "**/*.py"}).output.split() == [".hidden.py", "a.py", "binary.py", "inner.py"]
+    assert search.grep(root, {"pattern": "^import", "path": ""}).output == "a.py:1:import os"
+    assert search.glob(root, {"pattern": "*.log"}).output == search.IGNORED.format(1)
+    assert search.grep(root, {"pattern": "log", "path": "x.log"}).output.endswith("1:import log")
+
+
+def test_without_ripgrep_nothing_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But git's own folder, also where it is named."""
+    monkeypatch.setattr(search.shutil, "which", lambda _name: None)
+    (root / ".gitignore").write_text("b/\n")
+    assert "b/c.py" in search.glob(root, {"pattern": "**/*.py"}).output
+
+
+@pytest.mark.parametrize("path", [".git", ".git/d.py"])
+def test_no_line_of_gits_own_files_is_found(root: Path, path: str) -> None:
+    """With ripgrep, too."""
+    assert search.grep(root, {"pattern": "import", "path": path}).output == "No line matches."
+
+
 def test_only_the_first_hits_are_shown(root: Path) -> None:
     """And that there are more."""
     (root / "many").write_text("hit\n" * 60)

@@ -39,6 +39,13 @@ def test_a_person_sees_everything_as_it_is() -> None:
     assert "\x1b[32m+y" in shown(TerminalView, has_colour=True)
 
 
+def test_a_remark_about_a_success_is_shown() -> None:
+    """Such as that a file has conflicts."""
+    file = io.StringIO()
+    TerminalView(Console(file=file, width=100)).show(ToolResult("one", feedback="Mind the conflicts."))
+    assert file.getvalue() == "one\nMind the conflicts.\n"
+
+
 def test_a_program_reads_an_object_a_line() -> None:
     """With the whole call and the whole result."""
     words, call, result, lesson = map(json.loads, shown(JsonView).splitlines())
