@@ -7,6 +7,7 @@ process of it has ended.
 """
 
 import asyncio
+import copy
 import math
 import os
 import pwd
@@ -20,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from bot.agent.cut_output import CutOutput
+from bot.agent.guard import Guard
 from bot.errors import SandboxUnavailable
 
 BUBBLEWRAP = "bwrap"
@@ -27,6 +29,7 @@ WORK = "/work"  # where a program sees the folder
 _SYSTEM = ("/usr", "/etc/alternatives", "/etc/ld.so.cache")  # read-only
 _TOPS = (Path("/bin"), Path("/lib"), Path("/lib64"), Path("/sbin"))  # links into /usr on most systems
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}  # noqa: S108
+UNGUARDED = Guard()
 _WATCH_S = 0.1
 _CHUNK_BYTES = 64 * 1024
 
@@ -77,15 +80,27 @@ class Sandbox:
         self.bounds = bounds or Bounds()
         self._account = account(user)
 
+    def within(self, bounds: Bounds) -> "Sandbox":
+        """Return the same folder and account with other bounds."""
+        other = copy.copy(self)
+        other.bounds = bounds
+        return other
+
     async def run(
-        self, command: Sequence[str], stdin: bytes = b"", shown: Mapping[str, bytes] | None = None
+        self,
+        command: Sequence[str],
+        stdin: bytes = b"",
+        shown: Mapping[str, bytes] | None = None,
+        guard: Guard = UNGUARDED,
     ) -> Finished:
         """Run a command in the folder; `shown` are files it may read, by their paths. Raises SandboxUnavailable."""
         with ExitStack() as stack:
             files = {place: stack.enter_context(_held(data)) for place, data in (shown or {}).items()}
+            empty = [stack.enter_context(_held(b"")) for _ in range(guard.num_files)]
             life = stack.enter_context(_life())
-            words = [*wrapped(self.folder, self.bounds, files), *tied(limited(command, self.bounds), life)]
-            process = await self._begun(words, [*files.values(), life])
+            words = wrapped(guard.mounts(self.folder, WORK, empty), self.bounds, files)
+            words += tied(limited(guard.checked(command), self.bounds), life)
+            process = await self._begun(words, [*files.values(), *empty, life])
             try:
                 return await self._finished(process, stdin)
             finally:
@@ -158,8 +173,11 @@ def account(user: str) -> Account:
     return Account(found.pw_uid, found.pw_gid, [])
 
 
-def wrapped(folder: Path, bounds: Bounds, files: Mapping[str, int]) -> list[str]:
-    """Return bubblewrap's command line, to be followed by the command; `files` are descriptors, by their paths."""
+def wrapped(work: Sequence[str], bounds: Bounds, files: Mapping[str, int]) -> list[str]:
+    """Return bubblewrap's command line, to be followed by the command.
+
+    `work` are its words for the folder; `files` are descriptors, by their paths.
+    """
     words = [BUBBLEWRAP, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
     words += ["--hostname", "workspace"]
     for part in _SYSTEM:
@@ -173,7 +191,7 @@ def wrapped(folder: Path, bounds: Bounds, files: Mapping[str, int]) -> list[str]
         words += ["--ro-bind-data", str(descriptor), place]
     temporary = ["--size", str(bounds.temporary_bytes), "--tmpfs"]
     words += ["--proc", "/proc", "--dev", "/dev", *temporary, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
-    words += [*temporary, "/tmp", "--bind", str(folder), WORK, "--remount-ro", "/"]  # noqa: S108
+    words += [*temporary, "/tmp", *work, "--remount-ro", "/"]  # noqa: S108
     return [*words, "--chdir", WORK, "--"]
 
 

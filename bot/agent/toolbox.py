@@ -3,28 +3,22 @@
 Invariant: every tool, also one that only reads, runs in the sandbox: a link in a workspace leads nowhere else.
 """
 
-import io
 import json
-import zipfile
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from bot.agent import inside
+from bot.agent import program
+from bot.agent.guard import Guard
 from bot.agent.inside.result import ToolResult, cut
-from bot.agent.sandbox import WORK, Finished, Sandbox
-from bot.agent.tools import CHANGING, Call
+from bot.agent.repository import GIT, Repository
+from bot.agent.sandbox import UNGUARDED, Finished, Sandbox
+from bot.agent.tools import CHANGING, LOOKING, Call
 from bot.agent.visible import printed, visible
-from bot.errors import SandboxUnavailable
 
-PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")  # that a sandbox may have: any will do
-SHOWN_AT = "/heed.zip"  # where it sees the program that runs the tools
-NO_PYTHON = "there is no /usr/bin/python3: apt install python3"
-_START = f"from pathlib import Path\nfrom bot.agent.inside.main import main\nmain(Path({WORK!r}))\n"
 ENDED = "The tool was ended: {}."
 BROKEN = "The tool answered nothing that can be read."
 TRY_LESS = "Ask for less at a time."
+OF_GIT = "Hooks and settings of git are read-only here: they name programs that run outside of the sandbox later."
 
 
 class Toolbox:
@@ -32,6 +26,7 @@ class Toolbox:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
+        self.repository = Repository(sandbox)
 
     @property
     def folder(self) -> Path:
@@ -40,9 +35,13 @@ class Toolbox:
 
     async def run(self, call: Call) -> ToolResult:
         """Do what a call asks. Raises SandboxUnavailable."""
-        if call.tool == "bash":
-            return told(await self.sandbox.run(["bash", "-c", call.arguments["command"]]))
-        return await self._in_program(call, is_preview=False)
+        if call.tool in LOOKING:
+            return await self._in_program(call)
+        async with self.repository.guarded() as guard:
+            if call.tool in CHANGING:
+                return await self._in_program(call, guard)
+            found = await self.sandbox.run(["bash", "-c", call.arguments["command"]], guard=guard)
+            return with_reason(told(found)) if guard.places else told(found)
 
     async def preview(self, call: Call) -> ToolResult:
         """Return what a call would change, as a diff; what it is about if it changes no file. Changes nothing."""
@@ -51,36 +50,12 @@ class Toolbox:
         words = (f"{name}: {value}" for name, value in call.arguments.items() if value != "")
         return ToolResult(visible("\n".join(words)))
 
-    async def _in_program(self, call: Call, *, is_preview: bool) -> ToolResult:
-        asked = {"tool": call.tool, "arguments": call.arguments, "is_preview": is_preview}
-        found = await self.sandbox.run([python(), "-I", SHOWN_AT], json.dumps(asked).encode(), {SHOWN_AT: program()})
+    async def _in_program(self, call: Call, guard: Guard = UNGUARDED, *, is_preview: bool = False) -> ToolResult:
+        found = await program.ask(self.sandbox, call.tool, call.arguments, guard, is_preview=is_preview)
         if found.status != 0:
             return ended(found)
         answered = ToolResult(**json.loads(found.output))
-        return replace(answered, output=visible(answered.output))
-
-
-@cache
-def program() -> bytes:
-    """Return the program that runs the tools, as a zip file that Python starts."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("__main__.py", _START)
-        for package in ("bot", "bot/agent"):
-            archive.writestr(f"{package}/__init__.py", "")
-        for source in files(inside).iterdir():
-            if source.name.endswith(".py"):
-                archive.writestr(f"bot/agent/inside/{source.name}", source.read_bytes())
-    return packed.getvalue()
-
-
-@cache
-def python() -> str:
-    """Return the interpreter that a sandbox sees. Raises SandboxUnavailable."""
-    found = next((path for path in PYTHONS if Path(path).exists()), None)
-    if found is None:
-        raise SandboxUnavailable(NO_PYTHON)
-    return found
+        return replace(answered, output=visible(answered.output), feedback=visible(answered.feedback))
 
 
 def told(found: Finished) -> ToolResult:
@@ -91,6 +66,12 @@ def told(found: Finished) -> ToolResult:
     if found.status is None:
         return ToolResult(output, success=False, feedback=ENDED.format(found.ended_by))
     return ToolResult(output, success=False, feedback=f"It ended with status {found.status}.")
+
+
+def with_reason(result: ToolResult) -> ToolResult:
+    """Return the result of a command with why git's own files could not be changed, if it failed and names them."""
+    is_about_git = not result.success and GIT in result.output
+    return replace(result, feedback=f"{result.feedback} {OF_GIT}") if is_about_git else result
 
 
 def ended(found: Finished) -> ToolResult:

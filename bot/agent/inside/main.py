@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bot.agent.inside import changes, search
+from bot.agent.inside import changes, git, search
 from bot.agent.inside.changes import FileChange
 from bot.agent.inside.result import ToolFailed, ToolResult, cut
 
@@ -18,6 +18,10 @@ Arguments = dict[str, Any]
 LOOKING: dict[str, Callable[[Path, Arguments], ToolResult]] = {
     "read": search.read, "glob": search.glob, "grep": search.grep,
 }  # fmt: skip
+ASIDE: dict[str, Callable[[Path, Arguments], ToolResult]] = {
+    "git_state": git.state,
+    "git_settings": git.settings,
+}  # fmt: skip  that heed asks for itself
 CHANGING: dict[str, Callable[[Path, Arguments], FileChange]] = {
     "write": changes.write, "edit": changes.edit, "edit_lines": changes.edit_lines,
 }  # fmt: skip
@@ -33,10 +37,10 @@ def main(root: Path) -> None:
 def run(root: Path, tool: str, arguments: Arguments, *, is_preview: bool) -> ToolResult:
     """Do what a call asks, or as a preview only say what would change."""
     try:
-        if tool in LOOKING:
-            return LOOKING[tool](root, arguments)
+        if tool not in CHANGING:
+            return (LOOKING | ASIDE)[tool](root, arguments)
         change = CHANGING[tool](root, arguments)
-        return ToolResult(change.diff) if is_preview else change.make(root)
+        return change.preview if is_preview else change.make(root)
     except ToolFailed as failed:
         return failed.result
     except OSError as error:  # a folder that was deleted meanwhile

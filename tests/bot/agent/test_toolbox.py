@@ -6,9 +6,8 @@ import pytest
 
 from bot.agent import toolbox
 from bot.agent.sandbox import Bounds, Finished, Sandbox
-from bot.agent.toolbox import NO_PYTHON, Toolbox
+from bot.agent.toolbox import Toolbox
 from bot.agent.tools import read_call
-from bot.errors import SandboxUnavailable
 from tests.bot.agent.workspaces import USER, put
 
 
@@ -93,12 +92,16 @@ async def test_a_person_sees_what_a_diff_hides(tools: Toolbox) -> None:
     assert command.output == "command: ls<U+001B>[1A<U+000D>"
 
 
-async def test_a_tool_that_is_ended_or_says_nothing(tools: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_ended_or_says_nothing() -> None:
     """The model is told, and may ask for less."""
     ended = toolbox.ended(Finished("", None, "it used more than 64 MiB of memory"))
     assert (ended.success, ended.output) == (False, "The tool was ended: it used more than 64 MiB of memory.")
     assert toolbox.ended(Finished("Traceback", 1)).output == toolbox.BROKEN
-    toolbox.python.cache_clear()
-    monkeypatch.setattr(toolbox, "PYTHONS", ("/no/python",))
-    with pytest.raises(SandboxUnavailable, match=NO_PYTHON[:12]):
-        await tools.run(read_call("glob", '{"pattern": "*"}'))
+
+
+def test_a_failure_that_is_about_gits_own_files_says_why() -> None:
+    """One that is about others does not, nor does a success."""
+    failed = toolbox.told(Finished("bash: .git/config: Read-only file system", 1))
+    assert toolbox.with_reason(failed).feedback == f"It ended with status 1. {toolbox.OF_GIT}"
+    for other in (Finished("bash: a: Read-only file system", 1), Finished(".git", 0)):
+        assert toolbox.with_reason(toolbox.told(other)) == toolbox.told(other)
