@@ -9,6 +9,7 @@ from functools import partial
 
 from bot.agent.core_mind import CoreMind
 from bot.agent.live_session import LiveSession
+from bot.agent.repository import told
 from bot.agent.session import AgentSession, Also
 from bot.agent.state import SessionState
 from bot.agent.workspaces import Workspaces
@@ -52,7 +53,8 @@ class AgentService:
         await toolbox.sandbox.try_out()
         if place:
             await self.leave(user_id, place)
-        row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=SessionState.new().stored())
+        state = SessionState.new(told(await toolbox.repository.state()))
+        row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=state.stored())
         added = await self._core.database.write(lambda s: agent_work.add(s, row))
         self._places = None
         return added

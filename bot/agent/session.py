@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.repository import Repository
 from bot.agent.state import CallCorrection, MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call, definitions, read_call
@@ -82,6 +83,11 @@ class AgentSession:
         self._mind = mind
         self._toolbox = toolbox
         self._keep = keep
+
+    @property
+    def repository(self) -> Repository:
+        """The git repository that its workspace may be."""
+        return self._toolbox.repository
 
     @property
     def waiting(self) -> Proposal:

@@ -71,9 +71,9 @@ class SessionState:
     told: list[str] = field(default_factory=list)  # about the work, for the teacher of lessons to come
 
     @classmethod
-    def new(cls, system: str = SYSTEM) -> Self:
-        """Return the state of a session that begins."""
-        return cls([{"role": "system", "content": system}])
+    def new(cls, *lines: str) -> Self:
+        """Return the state of a session that begins; `lines` tell the model more, empty ones nothing."""
+        return cls([{"role": "system", "content": "\n".join([SYSTEM, *filter(None, lines)])}])
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> Self:

@@ -124,15 +124,17 @@ class WorkHandler:
     async def _begun(self, request: ChatRequest, workspace: str) -> str:
         """Begin work, and return what to say of it. Raises AgentNotAllowed."""
         try:
-            await self._agents.begin(request.user_id, workspace, place_of(request))
+            row = await self._agents.begin(request.user_id, workspace, place_of(request))
         except SandboxUnavailable as error:
             return str(error)
-        return work_texts.begun(workspace)
+        _, live = await self._agents.find(request.user_id, row.id)
+        return work_texts.begun(workspace, await live.session.repository.state())
 
     async def _stand(self, request: ChatRequest) -> None:
         live = await self.at(request)
         if live is not None:
-            await self._say(request, literal(work_texts.begun(live.workspace)), request.token)
+            said = work_texts.begun(live.workspace, await live.session.repository.state())
+            await self._say(request, literal(said), request.token)
             await self._tell(request, live, AgentTurn())
         else:
             folders = [name for name in self._agents.workspaces.names if name]

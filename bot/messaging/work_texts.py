@@ -1,6 +1,7 @@
 """The words, cards and buttons of an agent's work in a chat."""
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.repository import GitState, placed
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
 from bot.channel import Button, File, Rows
@@ -35,9 +36,9 @@ FAILED_ROWS: Rows = (
 )
 
 
-def begun(workspace: str) -> str:
-    """Say where the work is, and how it goes."""
-    return BEGUN.format(workspace or "your scratch folder")
+def begun(workspace: str, git: GitState | None = None) -> str:
+    """Say where the work is, how its repository stands if it is one, and how it goes."""
+    return BEGUN.format(placed(workspace or "your scratch folder", git))
 
 
 def not_begun(folders: list[str]) -> str:

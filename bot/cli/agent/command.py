@@ -37,8 +37,10 @@ def agent(
 async def _agent(
     connect: Callable[[], HeedClient], folder: Path, account: str, *, may_read: bool, is_json: bool
 ) -> None:
+    from bot.agent.repository import placed, told
     from bot.agent.sandbox import Sandbox
     from bot.agent.session import AgentSession
+    from bot.agent.state import SessionState
     from bot.agent.toolbox import Toolbox
     from bot.cli.agent.mind import HttpMind
     from bot.cli.agent.terminal import TerminalAgent
@@ -52,9 +54,12 @@ async def _agent(
     view = JsonView(console) if is_json else TerminalView(console)
     async with connect() as client:
         await waiting.until_it_answers(client, console)
-        session = AgentSession(HttpMind(client, partial(view.tell, "progress")), Toolbox(sandbox))
+        toolbox = Toolbox(sandbox)
+        git = await toolbox.repository.state()
+        mind = HttpMind(client, partial(view.tell, "progress"))
+        session = AgentSession(mind, toolbox, SessionState.new(told(git)))
         talk = TerminalAgent(session, client, view, lines)
         if may_read:
             await talk.allow_reading()
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
-        await talk.run(str(folder))
+        await talk.run(placed(str(folder), git))

@@ -17,7 +17,7 @@ class AgentCall(JsonResponse):
 
 
 class AgentResult(JsonResponse):
-    """The answer of a tool; `feedback` says what to do otherwise, empty after a success."""
+    """The answer of a tool; `feedback` says what to do otherwise, or what to mind after a success."""
 
     tool: str
     output: str
@@ -36,6 +36,16 @@ class AgentLesson(JsonResponse):
     heat: list[tuple[str, float]]
 
 
+class AgentGit(JsonResponse):
+    """The git repository that a workspace is: its branch (else the commit), the number of changed files, untracked ones
+    too, and the first files with unresolved conflicts.
+    """
+
+    branch: str
+    changed: int
+    conflicts: list[str]
+
+
 class AgentSummary(JsonResponse):
     """A session with a workspace (empty: the person's own scratch folder); its id stands twice as in any session."""
 
@@ -49,7 +59,8 @@ class AgentSummary(JsonResponse):
 class AgentDetails(AgentSummary):
     """The session's messages, in OpenAI's form, and the call that waits.
 
-    `failed` means that the last call did, and may be corrected before the agent goes on.
+    `failed` means that the last call did, and may be corrected before the agent goes on. `git` is null where the
+    workspace is no work tree of git's.
     """
 
     messages: list[dict[str, Any]]
@@ -57,6 +68,7 @@ class AgentDetails(AgentSummary):
     call: AgentCall | None
     allowed: list[str]
     notes: list[str]  # told for the teacher of lessons to come
+    git: AgentGit | None
 
 
 class AgentStep(JsonResponse):

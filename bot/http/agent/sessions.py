@@ -81,7 +81,7 @@ async def create(request: web.Request, workspace: str, user: str) -> web.Respons
     agents, who = request.app[AGENTS], author(request, user)
     agents.require_allowed(who)
     row = await agents.begin(await request.app[CORE].gateway.person(who), workspace)
-    return _details(*await agents.find(row.user_id, row.id))
+    return await _details(*await agents.find(row.user_id, row.id))
 
 
 async def summaries(request: web.Request, user_id: str) -> list[responses.AgentSummary]:
@@ -91,7 +91,7 @@ async def summaries(request: web.Request, user_id: str) -> list[responses.AgentS
 
 async def show(request: web.Request) -> web.Response:
     """Return what was said and done in a session, and what waits."""
-    return _details(*await _found(request))
+    return await _details(*await _found(request))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -105,7 +105,7 @@ async def clear(request: web.Request) -> web.Response:
     """Forget what was said in a session."""
     row, live = await _found(request)
     await live.clear()
-    return _details(row, live)
+    return await _details(row, live)
 
 
 async def prompt(request: web.Request) -> web.Response:
@@ -159,7 +159,7 @@ async def tell(request: web.Request) -> web.Response:
     """
     row, live = await _found(request)
     await live.tell((await bodies.read(request, ToldBody)).text)
-    return _details(row, live)
+    return await _details(row, live)
 
 
 @gives(responses.AgentStopped, asks=bodies.UserQuery, refuses=(404,))
@@ -232,8 +232,8 @@ def _who(request: web.Request) -> Author:
     return author(request, bodies.query(request, bodies.UserQuery).user)
 
 
-def _details(row: AgentWork, live: LiveSession) -> web.Response:
-    state = live.session.state
+async def _details(row: AgentWork, live: LiveSession) -> web.Response:
+    state, git = live.session.state, await live.session.repository.state()
     given: responses.AgentDetails = {
         **_head(row),
         "messages": state.messages[1:],
@@ -241,6 +241,7 @@ def _details(row: AgentWork, live: LiveSession) -> web.Response:
         "call": _waiting(live),
         "allowed": state.allowed,
         "notes": state.told,
+        "git": responses.AgentGit(branch=git.branch, changed=git.changed, conflicts=git.conflicts) if git else None,
     }
     return web.json_response(given)
 

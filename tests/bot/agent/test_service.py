@@ -10,8 +10,9 @@ from bot.errors import AgentNotAllowed, SandboxUnavailable
 from bot.events import Author
 from storage.conversations import agent_work
 from storage.errors import AgentWorkNotFound
+from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.rig import BEN, LOCAL, AgentRig, agents_of
-from tests.bot.agent.workspaces import names
+from tests.bot.agent.workspaces import names, put
 from tests.patience import until
 
 
@@ -38,6 +39,16 @@ async def test_a_session_goes_on_in_the_next_heed(rigged: AgentRig, tmp_path: Pa
         assert (await again.approve()).results[0][1].success
         assert names(rigged.folder) == {"a.txt"}
         assert (await later.agents.find(user_id, row.id))[1] is again
+
+
+async def test_a_new_session_is_told_of_the_repository(rigged: AgentRig) -> None:
+    """In a line of its first message, where the workspace is one."""
+    plain = await rigged.begun()
+    make_repository(rigged.folder)
+    put(rigged.folder, "b.txt", "x")
+    live = await rigged.begun()
+    first, more = (one.session.state.messages[0]["content"] for one in (plain, live))
+    assert more == f"{first}\nThe folder is a git repository on branch main; 1 file is changed."
 
 
 async def test_what_ran_when_heed_ended_is_not_run_again(rigged: AgentRig, tmp_path: Path) -> None:

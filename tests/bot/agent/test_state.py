@@ -21,6 +21,14 @@ def test_a_session_goes_through_json() -> None:
     assert SessionState.of(json.loads(json.dumps(state.stored()))) == state
 
 
+def test_a_session_begins_with_what_the_model_is_told() -> None:
+    """A line more where there is one."""
+    (plain,) = SessionState.new("").messages
+    (more,) = SessionState.new("The folder is a git repository.").messages
+    assert plain == SessionState.new().messages[0]
+    assert more["content"] == f"{plain['content']}\nThe folder is a git repository."
+
+
 def test_corrections_are_lessons_of_their_own() -> None:
     """The same words twice are two."""
     assert CallCorrection("cmpl-1", "no").key != CallCorrection("cmpl-1", "no").key

@@ -17,6 +17,7 @@ from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
 from storage.people import people
 from tests.bot.agent.minds import piece
+from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.workspaces import USER, can_run, folder, names, put
 from tests.bot.fake_channel import ANA, BEN, GROUP, HOME, FakeChannel, FakePlatform, Shown
 from tests.bot.platform_rig import Rig, rig
@@ -192,6 +193,15 @@ async def test_a_card_outlives_heed(chat: Worker, tmp_path: Path, folder: Path) 
         await later.press(card, "Yes")
         assert names(folder) == {"a.txt"}
         await later.agents.close()
+
+
+async def test_the_repository_is_said(chat: Worker, folder: Path) -> None:
+    """Where work begins, and where it is asked how it stands."""
+    make_repository(folder)
+    put(folder, "b.txt", "x")
+    for command in ("work work", "work"):
+        (begun,) = await chat.command(command)
+        assert begun.text.replace("\\", "").startswith("Say what is to be done in work (main, 1 changed file).")
 
 
 async def test_a_question_of_yesterday_runs_nothing(

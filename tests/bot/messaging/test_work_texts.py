@@ -1,6 +1,7 @@
 """bot.messaging.work_texts: cards that fit a message, with buttons that fit a platform."""
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.repository import GitState
 from bot.agent.state import MindAnswer, Proposal
 from bot.agent.tools import Call
 from bot.messaging import work_texts
@@ -34,6 +35,13 @@ def test_a_result_is_short_and_says_how_it_went() -> None:
     assert len(ran) < 700
     failed = work_texts.result(Call("read", {"path": "a"}), ToolResult("", success=False, feedback="none"))
     assert failed == "✗ read a"
+
+
+def test_a_beginning_names_the_place() -> None:
+    """With its repository, where it is one."""
+    assert work_texts.begun("").startswith("Say what is to be done in your scratch folder. ")
+    said = work_texts.begun("notes", GitState("main", 3, ["a"]))
+    assert said.startswith("Say what is to be done in notes (main, 3 changed files, 1 conflict). ")
 
 
 def test_how_to_begin_names_the_folders() -> None:

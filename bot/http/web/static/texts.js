@@ -59,6 +59,7 @@ export const WORK = {
   title: (workspace, at) => `${workspace || "Scratch"}, ${new Date(at * 1000).toLocaleString([], { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" })}`,
   remove: (title) => `Delete: ${title}`,
   begin: (workspace) => `Say what is to be done in ${workspace || "your scratch folder"}. Nothing runs before you have said yes.`,
+  git: ({ branch, changed, conflicts }) => [branch, changed ? `${changed} changed file${changed === 1 ? "" : "s"}` : "nothing changed", conflicts.length ? `${conflicts.length} conflict${conflicts.length === 1 ? "" : "s"}` : ""].filter(Boolean).join(", "),
   agent: "The agent",
   working: "Working",
   stop: "Stop",

@@ -103,7 +103,7 @@ class Work {
   }
 
   nodes(state) {
-    const nodes = [], { messages } = state;
+    const nodes = [...head(state)], { messages } = state;
     messages.forEach((message, place) => {
       nodes.push(...this.lessonsAt(place));
       if (message.role === "user") nodes.push(el("section", { class: "turn" }, el("p", { class: "said" }, message.content)));
@@ -209,6 +209,12 @@ class Work {
     input.focus();
     this.page.show(form);
   }
+}
+
+/** The folder and its git repository, if it is one; the files with conflicts by their names. */
+function head({ workspace, git }) {
+  if (!git) return [];
+  return [el("p", { class: "small place", title: git.conflicts.join("\n") }, `${workspace || WORK.own} · ${WORK.git(git)}`)];
 }
 
 function words(text, page) {

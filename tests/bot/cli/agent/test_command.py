@@ -9,6 +9,7 @@ from typing import Any
 from bot.agent.sandbox import AS_ROOT
 from bot.cli.client import HeedClient
 from tests.bot.agent.minds import piece
+from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.workspaces import USER
 from tests.bot.conftest import Heed
 from tests.patience import PATIENCE_S
@@ -33,11 +34,16 @@ def events(output: str) -> list[dict[str, Any]]:
 
 
 async def test_a_script_works_in_a_folder(heed: Heed, client: HeedClient, folder: Path, can_run: None) -> None:
-    """It says no with a word, heed learns that for this person, and the call that it allows then is run."""
+    """It says no with a word, heed learns that for this person, and the call that it allows then is run.
+
+    The first line names the folder's repository.
+    """
+    make_repository(folder)
     heed.engine.calls = [piece("write", json.dumps({"path": "a.txt", "content": "one\\n"}))]
     options = ("--user", "ana", "--url", client.url, "--json", "--yes-read", *(("--account", USER) if USER else ()))
     code, output = await heed_agent(str(folder), *options, lines="write a.txt\n3\nnot yet\n1\n")
     assert code == 0, output
+    assert f"in {folder} (main, nothing changed)." in events(output)[0]["text"]
     kinds = [event["event"] for event in events(output)]
     assert kinds[:5] == ["hint", "call", "question", "question", "lesson"], output
     assert kinds.count("result") == 1

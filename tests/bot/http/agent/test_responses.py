@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bot.http.agent.responses import AgentEventResponse, AgentStep
+from bot.http.agent.responses import AgentDetails, AgentEventResponse, AgentStep
 
 STEP: dict[str, Any] = {
     "session_id": "agent-1", "status": "idle", "response": None, "call": None, "results": [], "lesson": None
+}  # fmt: skip
+
+DETAILS: dict[str, Any] = {
+    "id": "agent-1", "session_id": "agent-1", "created_at": 0.0, "profile": "default", "workspace": "", "messages": [],
+    "status": "idle", "call": None, "allowed": [], "notes": [],
 }  # fmt: skip
 
 
@@ -17,6 +22,16 @@ def test_a_step_has_every_field_and_no_other() -> None:
     read = TypeAdapter(AgentStep).validate_python
     assert read(STEP) == STEP
     for wrong in (STEP | {"status": "bored"}, STEP | {"more": 1}, {k: v for k, v in STEP.items() if k != "call"}):
+        with pytest.raises(ValidationError):
+            read(wrong)
+
+
+def test_a_session_has_its_repository_or_null() -> None:
+    """And never none of both."""
+    read = TypeAdapter(AgentDetails).validate_python
+    for git in (None, {"branch": "main", "changed": 1, "conflicts": ["a"]}):
+        assert read(DETAILS | {"git": git})["git"] == git
+    for wrong in (DETAILS, DETAILS | {"git": {"branch": "main"}}):
         with pytest.raises(ValidationError):
             read(wrong)
 

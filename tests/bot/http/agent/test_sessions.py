@@ -13,6 +13,7 @@ from sqlmodel import select
 from bot.agent.workspaces import BRING_BACK
 from storage.tables import Feedback
 from tests.bot.agent.minds import piece
+from tests.bot.agent.repositories import make_conflict, make_repository
 from tests.bot.agent.workspaces import names
 from tests.bot.conftest import Heed, StartHeed
 from tests.patience import until
@@ -72,6 +73,22 @@ async def test_lessons_are_told_of_the_work(allowed: Heed) -> None:
     assert rows[-1].context == ["It uses Poetry.", 'The call was read {"path": "none"}.']
     for text in ("", "a" * 501):
         assert (await allowed.post(f"{session}/notes", {"text": text}))[0] == 400
+
+
+async def test_the_repository_is_shown(allowed: Heed, folder: Path) -> None:
+    """When a session begins and whenever it is read, as it is then; null where there is none."""
+    assert (await allowed.get(await opened(allowed)))[1]["git"] is None
+    make_repository(folder)
+    status, begun = await allowed.post(PATH, {"workspace": "work"})
+    assert (status, begun["git"]) == (200, {"branch": "main", "changed": 0, "conflicts": []})
+    will_call(allowed, "write", path="b.txt", content="one\n")
+    session = f"{PATH}/{begun['id']}"
+    await said(allowed, f"{session}/prompt", text="write b.txt")
+    allowed.engine.calls = []
+    await said(allowed, f"{session}/approve")
+    assert (await allowed.get(session))[1]["git"]["changed"] == 1
+    make_conflict(folder)
+    assert (await allowed.get(await opened(allowed)))[1]["git"]["conflicts"] == ["a.txt"]
 
 
 async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:

@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from tests.bot.agent.minds import piece
+from tests.bot.agent.repositories import make_conflict, make_repository
 from tests.bot.agent.workspaces import USER, can_run, folder, names, put
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
@@ -173,6 +174,26 @@ async def begun_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) 
     await page.locator("#work-form button").click()
     await expect(page.locator("#say")).to_be_focused()
     return page
+
+
+async def test_the_repository_is_shown_above(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """As it stands; a change of a file with a conflict says so before its diff."""
+    page = await begun(working, browser, complaints)
+    await expect(page.locator(".place")).to_have_count(0)
+    make_repository(folder)
+    make_conflict(folder)
+    await page.reload()
+    await expect(page.locator(".place")).to_have_text("work · main, 1 changed file, 1 conflict")
+    await expect(page.locator(".place")).to_have_attribute("title", "a.txt")
+    will_call(working, "write", path="a.txt", content="both\n")
+    await say(page, "Write it.")
+    await expect(page.locator(".decision .diff")).to_contain_text("a.txt has 1 unresolved conflict of git")
+    working.engine.calls = []
+    await page.locator(".decision").get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".card.done .small")).to_contain_text("none left")
+    assert complaints == []
 
 
 async def test_where_the_operator_allows_none_there_is_no_list(
