@@ -17,12 +17,7 @@ from sqlalchemy.orm.attributes import manager_of_class
 from sqlmodel import Field, SQLModel
 
 from storage.errors import NotStorable
-from storage.kinds import (
-    FeedbackStatus,
-    NoteState,
-    OutboxState,
-    VersionState,
-)
+from storage.kinds import FeedbackStatus, NoteState, OutboxState, VersionState
 
 # Named constraints, so that a later migration can alter them on every database.
 SQLModel.metadata.naming_convention = {
@@ -33,7 +28,6 @@ SQLModel.metadata.naming_convention = {
 }
 # Without it SQLite gives the highest number again once its row is deleted; PostgreSQL never does.
 _NEVER_REUSED = {"sqlite_autoincrement": True}
-
 
 ADAPTERS_FOLDER = "adapters"  # below the data directory: adapters/<user id>/<version number>
 
@@ -352,6 +346,18 @@ class AgentWork(SQLModel, table=True):
     workspace: str  # the name of a folder that the operator allows; empty: the person's own scratch folder
     place: str = Field(default="", index=True)  # the chat it is worked on in, "telegram/11"; empty: none
     state: dict[str, Any] = _json()
+    created_at: float = Field(default_factory=now_s)
+
+
+class WorkspaceNote(SQLModel, table=True):
+    """A note about a workspace: an agent is told it in each session that the person has there, and nowhere else."""
+
+    __tablename__ = "workspace_note"
+    __table_args__ = (_NEVER_REUSED,)
+    seq: int | None = Field(default=None, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True)
+    workspace: str  # as in AgentWork; the way of a folder for an agent in a terminal
+    text: str
     created_at: float = Field(default_factory=now_s)
 
 

@@ -12,6 +12,7 @@ from bot.agent.live_session import LiveSession
 from bot.agent.repository import told
 from bot.agent.session import AgentSession, Also
 from bot.agent.state import SessionState
+from bot.agent.workspace_notes import WorkspaceNotes, WorkspaceTold
 from bot.agent.workspaces import Workspaces
 from bot.core.core import Core
 from bot.errors import AgentNotAllowed
@@ -33,6 +34,7 @@ class AgentService:
         self._settings = core.settings.agent
         self._scratch = self._settings.scratch or core.settings.data_dir / SCRATCH_FOLDER
         self.workspaces = Workspaces(self._settings, self._scratch)
+        self._notes = WorkspaceNotes(core.database)
         self._open: dict[str, LiveSession] = {}
         self._places: dict[tuple[str, str], str] | None = None  # the sessions in chats, once they were read
         core.gateway.when_forgotten = self._forget
@@ -67,8 +69,21 @@ class AgentService:
         """Return a person's session, opened if it is not. Raises AgentWorkNotFound, AgentNotAllowed."""
         row = await self._core.database.read(lambda s: agent_work.get(s, user_id, work_id))
         if work_id not in self._open:
-            self._open[work_id] = self._opened(row)
+            here = await self._notes.of(user_id, row.workspace)
+            if work_id not in self._open:  # by another who looked meanwhile
+                self._open[work_id] = self._opened(row, here)
         return row, self._open[work_id]
+
+    async def hear_of(self, user_id: str, workspace: str, said: str) -> WorkspaceTold:
+        """Do what a person says about the notes of a workspace; their open sessions there know at once.
+
+        Raises InvalidField.
+        """
+        told = await self._notes.hear(user_id, workspace, said)
+        for live in self._open.values():
+            if (live.user_id, live.workspace) == (user_id, workspace):
+                live.session.here = told.notes
+        return told
 
     async def at(self, user_id: str, place: str) -> LiveSession | None:
         """Return the session that a person works on in a chat, None if there is none."""
@@ -98,11 +113,12 @@ class AgentService:
         await asyncio.gather(*(live.close() for live in self._open.values()))
         self._open.clear()
 
-    def _opened(self, row: AgentWork) -> LiveSession:
+    def _opened(self, row: AgentWork, here: list[str]) -> LiveSession:
         live: LiveSession
         mind = CoreMind(self._core, row.user_id, lambda text: live.tell_progress(text))
         toolbox = self.workspaces.toolbox(row.workspace, row.user_id)
         session = AgentSession(mind, toolbox, SessionState.of(row.state), partial(self._keep, row.id))
+        session.here = here
         live = LiveSession(row.id, row.user_id, row.workspace, session)
         live.recover()
         return live

@@ -27,6 +27,7 @@ DENIED = "The person did not allow this call."
 BROKEN_OFF = "The person broke this call off while it ran: some of it may be done."
 NO_CALL = "I have written no call of a tool that can be run. Say it otherwise, or what to do first."
 LEFT_OUT = "(output left out: the conversation has grown too long)"
+HERE = "The person has noted about this folder:"
 THE_CALL = "The call was {} {}."
 MOST_TOLD = 16  # notes of a session; the oldest go
 MOST_TOLD_CHARS = 500
@@ -80,6 +81,7 @@ class AgentSession:
 
     def __init__(self, mind: Mind, toolbox: Toolbox, state: SessionState | None = None, keep: Keep = kept_here) -> None:
         self.state = state or SessionState.new()
+        self.here: list[str] = []  # notes about the workspace, which the model is told in every session there
         self._mind = mind
         self._toolbox = toolbox
         self._keep = keep
@@ -235,7 +237,7 @@ class AgentSession:
     async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
         while True:
             try:
-                return await self._mind.answer(messages, definitions())
+                return await self._mind.answer(_with_notes(messages, self.here), definitions())
             except SessionTooLong:
                 if not _shorten(messages):
                     raise
@@ -274,6 +276,13 @@ def difference(before: Call, after: Call) -> str:
         if value != before.arguments[name]
     ]
     return " ".join([f"In this call of {before.tool}:", *changed]) if changed else ""
+
+
+def _with_notes(messages: list[ChatMessage], notes: list[str]) -> list[ChatMessage]:
+    """Return a conversation whose system message has the notes about the workspace, if there are any."""
+    system, *said = messages
+    told = "\n".join([f"{system['content']}\n\n{HERE}", *(f"- {note}" for note in notes)])
+    return [{"role": "system", "content": told}, *said] if notes else messages
 
 
 def _only(calls: list[ToolCallPiece]) -> ToolCallPiece:

@@ -72,6 +72,12 @@ class HeedClient:
         """Have a chat command done."""
         return await self.post("/commands", {"text": text, "chat": self.chat, "completion_id": completion_id})
 
+    async def workspace_notes(self, workspace: str, said: str) -> Json:
+        """Do what words about a workspace's notes say: a note, `delete 2`, or nothing to list them."""
+        body = {"user": self.user, "workspace": workspace, "text": said}
+        async with self._call("POST", "/api/workspaces/notes", body) as response:
+            return await _object(response)
+
     async def feedback(self, body: Json, key: str = "") -> Json:
         """`POST /v1/feedback`, waiting for what was learned. The same `key` is the same feedback."""
         headers = {"Idempotency-Key": key} if key else None

@@ -53,6 +53,7 @@ ROUTES = (
     web.post("/api/sessions/{id}/prompt", sessions.prompt),
     web.post("/api/sessions/{id}/feedback", sessions.feedback),
     web.get("/api/workspaces", work.workspaces),
+    web.post("/api/workspaces/notes", work.workspace_notes),
     web.get("/api/sessions/{id}/events", work.events),
     web.post("/api/sessions/{id}/approve", work.approve),
     web.post("/api/sessions/{id}/deny", work.deny),

@@ -51,8 +51,8 @@ class WorkHandler:
             case work_texts.OFF:
                 await self._agents.leave(request.user_id, place_of(request))
                 await self._say(request, literal(work_texts.LEFT), request.token)
-            case told if told == work_texts.TELL or told.startswith(f"{work_texts.TELL} "):
-                await self._remember(request, told.removeprefix(work_texts.TELL).strip())
+            case said if said.split(" ", 1)[0] in (work_texts.TELL, work_texts.HERE):
+                await self._remember(request, *said.partition(" ")[::2])
             case named:
                 said = await self._begun(request, "" if named == work_texts.SCRATCH else named)
                 await self._say(request, literal(said), request.token)
@@ -111,14 +111,18 @@ class WorkHandler:
             return None
         return live
 
-    async def _remember(self, request: ChatRequest, note: str) -> None:
-        """Tell the lessons of this work something. Raises SessionBusy, InvalidField."""
+    async def _remember(self, request: ChatRequest, word: str, note: str) -> None:
+        """Tell the lessons of this work something, or note it for the folder. Raises SessionBusy, InvalidField."""
         live = await self.at(request)
-        if live is None or not note:
-            said = work_texts.NO_WORK if live is None else work_texts.TELL_WHAT
-        else:
+        if live is None:
+            said = work_texts.NO_WORK
+        elif word == work_texts.HERE:
+            said = (await self._agents.hear_of(request.user_id, live.workspace, note)).text
+        elif note.strip():
             await live.tell(note)
             said = work_texts.TOLD
+        else:
+            said = work_texts.TELL_WHAT
         await self._say(request, literal(said), request.token)
 
     async def _begun(self, request: ChatRequest, workspace: str) -> str:

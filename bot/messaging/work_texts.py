@@ -7,7 +7,8 @@ from bot.agent.tools import Call
 from bot.channel import Button, File, Rows
 from bot.messaging.markdown import literal, table
 
-SCRATCH, OFF, TELL = "scratch", "off", "tell"  # behind /work: the person's own folder, the end, a note for lessons
+SCRATCH, OFF = "scratch", "off"  # behind /work: the person's own folder, the end
+TELL, HERE = "tell", "here"  # behind /work: a note for lessons, a note for the folder
 NOWHERE = "/"  # no folder can be called that
 BEGUN = "Say what is to be done in {}. Nothing runs before you have said yes. /work off ends it, /stop breaks it off."
 LEFT = "This is an ordinary conversation again. What was written and learned stays."

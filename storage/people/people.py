@@ -30,6 +30,7 @@ from storage.tables import (
     PlatformMessage,
     UpdateRun,
     User,
+    WorkspaceNote,
     new_id,
 )
 
@@ -44,6 +45,7 @@ _HOLDING = (
 _TABLES_BY_USER = (
     AdminView,
     AgentWork,
+    WorkspaceNote,
     Outbox,
     MessageRole,
     Consent,

@@ -28,6 +28,7 @@ from storage.tables import (
     Pairing,
     PlatformMessage,
     UpdateRun,
+    WorkspaceNote,
 )
 
 Rows = list[dict[str, Any]]
@@ -44,6 +45,7 @@ _BY_USER: dict[str, Any] = {
     "better_answers": BetterAnswer,
     "message_roles": MessageRole,
     "agent_sessions": AgentWork,
+    "notes_about_workspaces": WorkspaceNote,
     "waiting_to_be_shown": Outbox,
     "looked_at_by_the_operator": AdminView,
 }

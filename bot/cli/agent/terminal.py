@@ -21,8 +21,8 @@ from bot.errors import CallUnreadable, NoteTooLong, ServerRefused, SessionTooLon
 
 HINT = (
     "Say what is to be done in {}. Before each step you are asked: 1 yes, 2 yes and this tool from now on, 3 no, "
-    "4 edit. /tell and a note: what lessons are to know of this work. /c begins anew, /undo takes the newest lesson "
-    "back, /metrics tells about it, /q ends."
+    "4 edit. /here and a note: what holds in this folder; /tell: what only lessons are to know. /c begins anew, /undo "
+    "takes the newest lesson back, /metrics tells about it, /q ends."
 )
 CHOICES = "1 yes · 2 yes, and {} from now on · 3 no · 4 edit"
 WHAT_WAS_WRONG = (
@@ -39,7 +39,7 @@ TOO_LONG = "The conversation is too long for this model: /c begins anew."
 NOT_OF_THEM = "Please answer 1, 2, 3 or 4."
 CLEARED = "Begun anew. What was learned and written stays."
 STOPPED = "stopped"
-TELL = "/tell"
+TELL, HERE = "/tell", "/here"
 TOLD = "Lessons in this session know that now. The agent is not told."
 TELL_WHAT = "Say what lessons are to know: /tell this project uses Poetry"
 
@@ -57,6 +57,7 @@ class TerminalAgent:
         self._view = view
         self._lines = lines
         self._working: asyncio.Task[None] | None = None
+        self._where = ""
 
     async def allow_reading(self) -> None:
         """Let tools that change nothing run without a question."""
@@ -64,6 +65,8 @@ class TerminalAgent:
 
     async def run(self, where: str) -> None:
         """Work until the person ends it."""
+        self._where = where
+        await self._note("")
         self._view.tell("hint", HINT.format(where))
         while True:
             try:
@@ -100,14 +103,24 @@ class TerminalAgent:
         if line in ("/c", "/clear"):
             await self._session.clear()
             self._view.tell("hint", CLEARED)
-        elif line == TELL or line.startswith(f"{TELL} "):
-            await self._told(line.removeprefix(TELL).strip())
+        elif line.split(" ", 1)[0] in (TELL, HERE):
+            word, _, note = line.partition(" ")
+            await (self._told(note.strip()) if word == TELL else self._noted(note))
         elif line.startswith("/"):
             self._view.tell("words", (await self._client.command(line))["text"])
         else:
             with self._view.working():
                 step = await self._session.ask(line)
             await self._steps(step)
+
+    async def _noted(self, said: str) -> None:
+        """Do what the person says about the notes of this folder."""
+        self._view.tell("words", await self._note(said))
+
+    async def _note(self, said: str) -> str:
+        told = await self._client.workspace_notes(self._where, said)
+        self._session.here = told["notes"]
+        return str(told["text"])
 
     async def _told(self, note: str) -> None:
         try:

@@ -98,6 +98,13 @@ class WorkspaceList(JsonResponse):
     reason: str
 
 
+class WorkspaceNotesTold(JsonResponse):
+    """A text for the person, and the notes about the workspace that stand now, the oldest first."""
+
+    text: str
+    notes: list[str]
+
+
 class AgentEventResponse(JsonResponse):
     """One event of a session; `data` has the fields of the same thing in other answers."""
 

@@ -54,6 +54,14 @@ class ToldBody(bodies.Body):
     text: bodies.Told
 
 
+class WorkspaceNoteBody(bodies.Body):
+    """`POST /api/workspaces/notes`: a note, `delete 2`, or nothing to list them."""
+
+    workspace: Annotated[str, StringConstraints(max_length=4096)] = ""
+    text: Annotated[str, StringConstraints(max_length=1000)] = ""
+    user: bodies.Name = ""
+
+
 class PromptBody(bodies.Body):
     """`POST /api/sessions/{id}/prompt`."""
 
@@ -69,6 +77,16 @@ async def workspaces(request: web.Request) -> web.Response:
     except AgentNotAllowed as error:
         return web.json_response(responses.WorkspaceList(workspaces=[], reason=str(error)))
     return web.json_response(responses.WorkspaceList(workspaces=agents.workspaces.names, reason=""))
+
+
+@gives(responses.WorkspaceNotesTold, takes=WorkspaceNoteBody)
+async def workspace_notes(request: web.Request) -> web.Response:
+    """Note something about a workspace, delete a note, or list them (`POST /api/workspaces/notes`)."""
+    body = await bodies.read(request, WorkspaceNoteBody)
+    who = author(request, body.user)
+    user_id = await request.app[CORE].gateway.person(who)
+    told = await request.app[AGENTS].hear_of(user_id, body.workspace, body.text)
+    return web.json_response(responses.WorkspaceNotesTold(text=told.text, notes=told.notes))
 
 
 def is_agents(request: web.Request) -> bool:

@@ -40,6 +40,7 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", f"{_SESSION}/prompt"): "chat",
     ("POST", f"{_SESSION}/feedback"): "feedback",
     ("GET", "/api/workspaces"): "chat",
+    ("POST", "/api/workspaces/notes"): "chat",
     ("GET", f"{_SESSION}/events"): "person",
     ("POST", f"{_SESSION}/approve"): "chat",
     ("POST", f"{_SESSION}/deny"): "feedback",

@@ -10,6 +10,7 @@ from bot.agent.sandbox import Sandbox
 from bot.agent.session import (
     BROKEN_OFF,
     DENIED,
+    HERE,
     LEFT_OUT,
     MOST_TOLD,
     MOST_TOLD_CHARS,
@@ -108,6 +109,17 @@ async def test_what_was_told_is_for_the_teacher_alone(sandbox: Sandbox) -> None:
     assert stored.taken_up(mind, sandbox).state.told == [told]
     await agent.clear()
     assert agent.state.told == []
+
+
+async def test_notes_about_the_folder_are_in_every_prompt(sandbox: Sandbox) -> None:
+    """Behind what the system says, and in no stored state."""
+    agent, mind = session(sandbox, saying("Yes."), saying("Yes."))
+    await agent.ask("hello")
+    agent.here = ["uses Poetry", "two spaces"]
+    await agent.ask("and now?")
+    before, after = (asked[0]["content"] for asked in mind.asked)
+    assert after == f"{before}\n\n{HERE}\n- uses Poetry\n- two spaces"
+    assert agent.state.messages[0]["content"] == before
 
 
 async def test_what_is_told_has_bounds(sandbox: Sandbox) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from bot.agent.live_session import LiveSession
 from bot.agent.service import AgentService
+from bot.agent.workspace_notes import NOTED
 from bot.events import Author, ButtonPressed, CommandReceived, FormSubmitted, Inbound, MessageReceived, Place
 from bot.messaging import work_handler, work_texts
 from bot.messaging.dispatcher import Dispatcher
@@ -136,6 +137,9 @@ async def test_lessons_are_told_of_the_work(chat: Worker) -> None:
     assert (await chat.command("work tell"))[-1].text == work_texts.TELL_WHAT
     assert (await chat.command("work tell It uses Poetry."))[-1].text == work_texts.TOLD
     assert (await chat.live()).session.state.told == ["It uses Poetry."]
+    assert (await chat.command("work here Two spaces."))[-1].text == NOTED
+    assert (await chat.command("work here"))[-1].text == "1. Two spaces."
+    assert (await chat.live()).session.here == ["Two spaces."]
     await chat.command("work off")
     assert (await chat.command("work tell It uses Poetry."))[-1].text == work_texts.NO_WORK
 

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import inspect
 from sqlmodel import Session
 
-from storage.conversations import agent_work, chats, completions, inbox, outbox
+from storage.conversations import agent_work, chats, completions, inbox, outbox, workspace_notes
 from storage.errors import PersonNotFound
 from storage.kinds import AccessState, ConsentChoice, FeedbackKind, NoteState
 from storage.learning import better_answers, feedback, notes, updates, versions
@@ -36,6 +36,7 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     inbox.mark_done(s, done.seq or 0)
     outbox.add(s, rows.outbox(f"{user_id} out", user_id=user_id, payload={"text": word}))
     agent_work.add(s, rows.agent_work(user_id, word))
+    workspace_notes.add(s, user_id, "", word)
     people.set_persona(s, user_id, word)
     admin_views.note(s, user_id, "conversations", word)
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording="1", platform="http", place=word)

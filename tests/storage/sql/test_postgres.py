@@ -68,7 +68,9 @@ async def test_a_first_start_makes_the_tables_and_the_next_one_finds_them(
 async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, name: str, tmp_path: Path) -> None:
     """Rows that an earlier heed wrote are kept."""
     await Database.open(tmp_path, postgres.url(name)).close()
-    postgres.tell(name, "DROP TABLE agent_work, api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id")
+    postgres.tell(
+        name, "DROP TABLE agent_work, workspace_note, api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id"
+    )
     postgres.tell(name, "ALTER TABLE chat DROP COLUMN title")
     postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")
     new = ("scope", "reading", "reading_margin", "is_unsure", "context")

@@ -89,6 +89,7 @@ export const works = () => call("GET", `/api/sessions?${asPerson()}`);
 export const beginWork = (workspace) => call("POST", "/api/sessions", { workspace, user: session.user });
 export const work = (id) => call("GET", ofWork(id));
 export const deleteWork = (id) => call("DELETE", ofWork(id));
+export const workspaceNotes = (workspace, text) => call("POST", "/api/workspaces/notes", { workspace, text, user: session.user });
 export const decide = (id, what, body) => call("POST", ofWork(id, `/${what}`), body);
 
 /** Yield what happens in an agent's work. */

@@ -8,7 +8,7 @@ import { closeDrawer, listenToDrawers } from "/static/drawer.js";
 import { drawPanel } from "/static/panel.js";
 import { followTabs, tellTabs } from "/static/tabs.js";
 import { untilReady } from "/static/state.js";
-import { drawWorks, leaveWork, listenToWorks, sayToAgent, showWork, tellLessons } from "/static/work.js";
+import { drawWorks, leaveWork, listenToWorks, noteHere, sayToAgent, showWork, tellLessons } from "/static/work.js";
 import { ANSWER, COMPOSER, ERRORS, KEY, STARTERS } from "/static/texts.js";
 
 const LEARNING_EVERY_MS = 1500;
@@ -126,7 +126,8 @@ async function sendMessage(text) {
   showWelcome(false);
   hideBanner();
   if (text === "/reset") return openChat(api.newChat());
-  if (api.isWork() && /^\/tell(\s|$)/.test(text)) return tellLessons(text.slice(5).trim());
+  const [, word, note] = /^\/(tell|here)(?:\s+(.*))?$/s.exec(text) ?? [];
+  if (api.isWork() && word) return (word === "tell" ? tellLessons : noteHere)(note ?? "");
   if (text.startsWith("/")) return runCommand(text);
   if (api.isWork()) return sayToAgent(text);
   const turn = addTurn(text);

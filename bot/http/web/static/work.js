@@ -45,6 +45,12 @@ export function leaveWork() {
 /** Say something to the agent whose work is shown. */
 export const sayToAgent = (text) => open.decide("prompt", { text });
 
+/** Do what the person says about the notes of the workspace that is shown: a note, "delete 2", or nothing. */
+export async function noteHere(text) {
+  const told = await open.act(() => api.workspaceNotes(open.state.workspace, text));
+  if (told) open.show(told.text);
+}
+
 /** Tell the teacher of the lessons to come something about the work that is shown; the agent is not told. */
 export async function tellLessons(text) {
   if (text) await open.decide("notes", { text });
@@ -61,7 +67,7 @@ function workRow(row, page) {
 
 class Work {
   constructor(id, page, log) {
-    Object.assign(this, { id, page, log, lessons: [], progress: "", spoken: "" });
+    Object.assign(this, { id, page, log, lessons: [], progress: "", spoken: "", answered: "" });
     this.controller = new AbortController();
   }
 
@@ -113,6 +119,7 @@ class Work {
     if (!messages.length && !state.call) nodes.push(el("p", { class: "small" }, WORK.begin(state.workspace)));
     nodes.push(...this.lessonsAt(messages.length));
     if (state.notes.length) nodes.push(el("p", { class: "small" }, WORK.told(state.notes)));
+    if (this.answered) nodes.push(el("pre", { class: "command" }, this.answered));
     if (state.call) nodes.push(this.decision(state.call));
     if (state.status === "failed") nodes.push(this.failure());
     return nodes;
@@ -137,6 +144,7 @@ class Work {
   /** Tell heed what the person has decided, and show what that leads to. */
   async decide(path, body) {
     this.log.querySelector(".decision .teach")?.remove();
+    this.answered = "";
     const done = api.decide(this.id, path, body);
     try {
       await Promise.race([done, new Promise((resolve) => { setTimeout(resolve, 50); })]);
@@ -149,6 +157,22 @@ class Work {
     await this.draw();
     this.page.follow();
     await this.page.changed();
+  }
+
+  /** Do something, and return what came of it; nothing if it was refused, which the person is told. */
+  async act(what) {
+    try {
+      return await what();
+    } catch (error) {
+      return this.page.report(error);
+    }
+  }
+
+  /** Show an answer of heed's own below the work, until the next one. */
+  show(text) {
+    this.answered = text;
+    speak(text);
+    return this.draw().then(this.page.follow);
   }
 
   /** A call that waits: what it would do, and the buttons. */

@@ -105,6 +105,15 @@ async def test_lessons_are_told_of_the_work(sandbox: Sandbox, client: HeedClient
     assert "Poetry" not in json.dumps(desk.mind.asked)
 
 
+async def test_notes_about_a_folder(sandbox: Sandbox, client: HeedClient) -> None:
+    """They are kept by heed for that folder, and the agent is told them, in the next session, too."""
+    for lines in (["/here uses Poetry"], ["hello"]):
+        desk = Desk(sandbox, client, saying("Good."))
+        events = await desk.type(*lines)
+    assert "uses Poetry" in desk.mind.asked[0][0]["content"]
+    assert told(events, "words") == ["Good."]
+
+
 async def test_no_without_a_word_gives_the_person_the_word(sandbox: Sandbox, client: HeedClient) -> None:
     """Nothing is learned and the agent does not go on by itself."""
     desk = Desk(sandbox, client, WRITE, saying("Two."))

@@ -91,6 +91,19 @@ async def test_the_repository_is_shown(allowed: Heed, folder: Path) -> None:
     assert (await allowed.get(await opened(allowed)))[1]["git"]["conflicts"] == ["a.txt"]
 
 
+async def test_a_note_about_a_workspace_holds_there_only(allowed: Heed) -> None:
+    """In the session that is open and in those to come, in no other workspace, and for no one else."""
+    session = await opened(allowed)
+    noted = await said(allowed, "/api/workspaces/notes", workspace="work", text="It uses Poetry.")
+    assert noted["notes"] == ["It uses Poetry."]
+    for path, is_told in ((session, True), (await opened(allowed), True), (await opened(allowed, workspace=""), False)):
+        await said(allowed, f"{path}/prompt", text="hello")
+        assert ("Poetry" in str(allowed.engine.requests[-1].messages)) == is_told
+    listed = await said(allowed, "/api/workspaces/notes", workspace="work", user="ben")
+    assert listed["notes"] == []
+    assert (await allowed.post("/api/workspaces/notes", {"workspace": "work", "text": "delete 2"}))[0] == 400
+
+
 async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
     """And tried again; other arguments are learned and wait; a failure can be corrected."""
     session = await opened(allowed)

@@ -107,6 +107,12 @@ async def test_lessons_are_told_of_the_work(working: Heed, browser: Browser, com
     await page.fill("#say", "/tell")
     await page.press("#say", "Enter")
     await expect(page.get_by_text("/tell this project uses Poetry")).to_be_visible()
+    await page.fill("#say", "/here Two spaces.")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#log .command")).to_contain_text("Noted. It holds in every session in this workspace")
+    await page.fill("#say", "/here")
+    await page.press("#say", "Enter")
+    await expect(page.locator("#log .command")).to_have_text("1. Two spaces.")
     assert complaints == []
 
 
