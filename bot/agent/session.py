@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from bot.agent.inside.result import ToolResult
@@ -85,6 +86,11 @@ class AgentSession:
         self._mind = mind
         self._toolbox = toolbox
         self._keep = keep
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is worked in."""
+        return self._toolbox.folder
 
     @property
     def repository(self) -> Repository:

@@ -57,7 +57,6 @@ class TerminalAgent:
         self._view = view
         self._lines = lines
         self._working: asyncio.Task[None] | None = None
-        self._where = ""
 
     async def allow_reading(self) -> None:
         """Let tools that change nothing run without a question."""
@@ -65,7 +64,6 @@ class TerminalAgent:
 
     async def run(self, where: str) -> None:
         """Work until the person ends it."""
-        self._where = where
         await self._note("")
         self._view.tell("hint", HINT.format(where))
         while True:
@@ -118,7 +116,7 @@ class TerminalAgent:
         self._view.tell("words", await self._note(said))
 
     async def _note(self, said: str) -> str:
-        told = await self._client.workspace_notes(self._where, said)
+        told = await self._client.workspace_notes(str(self._session.folder), said)
         self._session.here = told["notes"]
         return str(told["text"])
 
