@@ -17,6 +17,7 @@ from engine.requests import ChatMessage, GenerateResult, Tool
 from storage.kinds import FeedbackKind
 
 LOOK_EVERY_S = 0.5
+GOOD = "agent-good-{}"  # the key of the word that an answer was good
 
 
 class CoreMind:
@@ -49,8 +50,9 @@ class CoreMind:
         return CallLesson(texts.learned(outcome, lesson.ask), version, [(token, by) for token, by in outcome.heat])
 
     async def approve(self, answer_id: str) -> None:
-        """Keep an answer as a good one."""
-        await self._core.lessons.teach(self._user_id, FeedbackRecord(FeedbackKind.APPROVAL, answer_id))
+        """Keep an answer as a good one; said again, it is the same word."""
+        record = FeedbackRecord(FeedbackKind.APPROVAL, answer_id)
+        await self._core.lessons.teach(self._user_id, record, idempotency_key=GOOD.format(answer_id))
 
     async def _result(self, turn: Turn) -> GenerateResult:
         async with aclosing(self._core.gateway.stream(turn)) as deltas:

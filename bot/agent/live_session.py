@@ -67,7 +67,7 @@ class LiveSession:
 
     def recover(self) -> None:
         """Begin to go on where the process before has ended, if it ended in the middle of something."""
-        if self._session.state.running or self._session.state.teaching:
+        if self._session.state.is_broken_off:
             self._begin(self._recovered())
 
     async def ask(self, text: str, also: Also | None = None) -> AgentTurn:

@@ -12,6 +12,7 @@ import math
 import os
 import pwd
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -100,11 +101,11 @@ class Sandbox:
             life = stack.enter_context(_life())
             words = wrapped(guard.mounts(self.folder, WORK, empty), self.bounds, files)
             words += tied(limited(guard.checked(command), self.bounds), life)
-            process = await self._begun(words, [*files.values(), *empty, life])
+            beginning = asyncio.create_task(self._begun(words, [*files.values(), *empty, life]))
             try:
-                return await self._finished(process, stdin)
+                return await self._finished(await asyncio.shield(beginning), stdin)
             finally:
-                await _end(process)
+                await _end(await beginning)
 
     async def try_out(self) -> None:
         """Raise SandboxUnavailable, with the remedy, if nothing can be run here."""
@@ -125,6 +126,7 @@ class Sandbox:
                 user=self._account.uid,
                 group=self._account.gid,
                 extra_groups=self._account.groups,
+                start_new_session=True,
             )
         except (FileNotFoundError, PermissionError):
             raise SandboxUnavailable(NOT_INSTALLED) from None
@@ -279,7 +281,11 @@ async def _drain(process: asyncio.subprocess.Process, output: CutOutput) -> None
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill bubblewrap if it still runs: the first process of its namespace dies with it, and all others with that."""
-    with suppress(ProcessLookupError):
-        process.kill()
+    """Kill bubblewrap if it still runs: the first process of its namespace dies with it, and all others with that.
+
+    At its start that first process waits for bubblewrap, and would wait for ever: then it is in its group still.
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

@@ -54,7 +54,7 @@ class Mind(Protocol):
         """Learn from what was wrong with an answer. Return what became of it."""
 
     async def approve(self, answer_id: str) -> None:
-        """Keep an answer as a good one: gates measure by it, nothing is trained."""
+        """Keep an answer as a good one, once: gates measure by it, nothing is trained."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,13 @@ class AgentSession:
         await self._keep(self.state, None)
 
     async def recover(self) -> CallLesson | None:
-        """Go on where the process before has ended: a call that ran may be done in part, a lesson is given again.
+        """Go on where the process before has ended: a call that ran may be done in part, a word is given again.
 
         Return what became of the lesson, None if there was none.
         """
         if self.state.running is not None:
             await self._ran(self.state.running, BROKEN_OFF)
+        await self._praised()
         return await self._taught() if self.state.teaching is not None else None
 
     async def ask(self, text: str, also: Also | None = None) -> Step:
@@ -150,25 +151,13 @@ class AgentSession:
 
         As the model wrote it, and if it succeeds, it is a good answer. Raises NothingWaits.
         """
-        proposal = self.waiting
-        result = await self.run()
-        if result.success and not proposal.is_edited:
-            await self._mind.approve(proposal.answer.id)
+        result = await self._run(is_praised=not self.waiting.is_edited)
+        await self._praised()
         return result
 
     async def run(self) -> ToolResult:
         """Run the call that waits, once, because the person allowed its tool before. Raises NothingWaits."""
-        proposal = self.waiting
-        self.state.waiting, self.state.running = None, proposal
-        await self._keep(self.state, None)
-        try:
-            result = await self._toolbox.run(proposal.call)
-        except asyncio.CancelledError:
-            await self._ran(proposal, BROKEN_OFF)
-            raise
-        self.state.failed = None if result.success else proposal.answer
-        await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
-        return result
+        return await self._run(is_praised=False)
 
     async def deny(self, correction: str = "") -> CallLesson | None:
         """Drop the call that waits. With words it is unlearned, and as if never made; without, the model is told.
@@ -229,6 +218,20 @@ class AgentSession:
         self.state.told = []
         await self._keep(self.state, None)
 
+    async def _run(self, *, is_praised: bool) -> ToolResult:
+        proposal = self.waiting
+        self.state.waiting, self.state.running = None, proposal
+        await self._keep(self.state, None)
+        try:
+            result = await self._toolbox.run(proposal.call)
+        except asyncio.CancelledError:
+            await self._ran(proposal, BROKEN_OFF)
+            raise
+        self.state.failed = None if result.success else proposal.answer
+        self.state.good = proposal.answer.id if result.success and is_praised else ""
+        await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
+        return result
+
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
         call = read_call(piece["function"]["name"], piece["function"]["arguments"])
         self.state.waiting = Proposal(answer, call, await self._toolbox.preview(call))
@@ -258,10 +261,22 @@ class AgentSession:
     async def _taught(self) -> CallLesson:
         assert self.state.teaching is not None
         try:
-            return await self._mind.teach(self.state.teaching)
-        finally:  # also where the person does not wait for it: it is stored by then, or never will be
-            self.state.teaching = None
-            await self._keep(self.state, None)
+            lesson = await self._mind.teach(self.state.teaching)
+        except Exception:
+            await self._not_teaching()
+            raise
+        await self._not_teaching()  # not where this is broken off: it may not be stored yet, and is given again
+        return lesson
+
+    async def _not_teaching(self) -> None:
+        self.state.teaching = None
+        await self._keep(self.state, None)
+
+    async def _praised(self) -> None:
+        """Keep an answer that did well as a good one; that it is kept is stored with what comes next."""
+        if self.state.good:
+            await self._mind.approve(self.state.good)
+            self.state.good = ""
 
     async def _ran(self, proposal: Proposal, said: str) -> None:
         """Remember a call with what came of it."""

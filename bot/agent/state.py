@@ -67,8 +67,14 @@ class SessionState:
     running: Proposal | None = None  # begun, and its end not known yet
     failed: MindAnswer | None = None  # whose call ran last, and failed
     teaching: CallCorrection | None = None  # begun, and not known yet to be stored
+    good: str = ""  # the id of an answer that did well, and is not known yet to be kept as a good one
     allowed: list[str] = field(default_factory=list)  # tools that need no question
     told: list[str] = field(default_factory=list)  # about the work, for the teacher of lessons to come
+
+    @property
+    def is_broken_off(self) -> bool:
+        """True if the process before has ended in the middle of something."""
+        return bool(self.running or self.teaching or self.good)
 
     @classmethod
     def new(cls, *lines: str) -> Self:

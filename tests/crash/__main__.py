@@ -1,7 +1,8 @@
 """`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
-`--only chats` runs people on chat platforms, `--only learning` is updates and consolidations. The file is
-written repeatedly while the runs go on, so that findings from before an interruption are kept.
+`--only chats` runs people on chat platforms, `--only learning` is updates and consolidations, `--only agent` is the
+agents' calls of tools. The file is written repeatedly while the runs go on, so that findings from before an
+interruption are kept.
 Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash import books, learning
+from tests.crash.agent import books as agent_books
+from tests.crash.agent import kills as agent_kills
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
 
@@ -114,6 +117,26 @@ async def _taught(
     return is_right
 
 
+async def worked(num_kills: int, seed: int, keep: Keep) -> bool:
+    """Kills while agents work, then the negative control. Return True if each ended as it has to."""
+    is_right = await _worked("agent", num_kills, seed, keep)
+    return not await _worked("agent_control", CONTROL_KILLS, seed, keep, mode="careless") and is_right
+
+
+async def _worked(name: str, num_kills: int, seed: int, keep: Keep, mode: str = "durable") -> bool:
+    def measured(figures: agent_kills.AgentFigures) -> Found:
+        counts = {"kills": sum(figures.kills.values()), "kills_by_point": figures.kills}
+        seen = {"under_way": figures.under_way, "processes_left": figures.left}
+        return counts | seen | {"wall_s": round(figures.wall_s, 1)}
+
+    found, figures = await agent_kills.run(
+        num_kills, seed=seed, mode=mode, report=lambda figures: keep({name: measured(figures)})
+    )
+    is_right = found.is_right and not figures.left
+    keep({name: measured(figures) | agent_books.as_json(found) | {"is_right": is_right}})
+    return is_right
+
+
 def parts_of(wanted: argparse.Namespace) -> list[Part]:
     """Return the parts to run; a count of 0 leaves a part out."""
     parts = [
@@ -138,7 +161,8 @@ def asked() -> argparse.Namespace:
     parser.add_argument(
         "--within-min", type=float, default=math.inf, help="kills while it learns: fewer on a busy machine"
     )
-    parser.add_argument("--only", choices=("chats", "learning"))
+    parser.add_argument("--agent-kills", type=int, default=200)
+    parser.add_argument("--only", choices=("chats", "learning", "agent"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
     return parser.parse_args()
@@ -156,9 +180,11 @@ def main() -> int:
         wanted.out.write_text(json.dumps(found, indent=2) + "\n")
 
     is_well = True
-    if wanted.only != "learning":
+    if wanted.only in (None, "chats"):
         is_well = asyncio.run(all_of(parts_of(wanted), wanted.seed, keep))
-    if wanted.only != "chats":
+    if wanted.only in (None, "agent"):
+        is_well &= asyncio.run(worked(wanted.agent_kills, wanted.seed, keep))
+    if wanted.only in (None, "learning"):
         is_well &= asyncio.run(taught(wanted.learning_kills, wanted.seed, keep, 60 * wanted.within_min))
     json.dump(found, sys.stdout, indent=2)
     return 0 if is_well else 1

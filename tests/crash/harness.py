@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import random
-import signal
 import sqlite3
 import statistics
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from tests.crash.discord_side import discord
 from tests.crash.history import History, Verdict, check
+from tests.crash.lives import WAIT_S, Lives
 from tests.crash.side import Side
 from tests.crash.telegram_side import telegram
 
@@ -38,7 +38,6 @@ LOAD_PAUSE_S = 0.05  # while it is stopped
 MAX_ACTS = 40  # in one life: a slow machine must not have more to do
 CHECKED_EVERY = 100  # lives: then everything has to be right so far
 STOP_WITHIN_S = 30.0
-WAIT_S = 120.0
 
 
 @dataclass
@@ -66,57 +65,6 @@ class Figures:
 
 
 Report = Callable[[Verdict, Figures], None]
-
-
-class Lives:
-    """The process that forks a heed for every life."""
-
-    def __init__(self, process: asyncio.subprocess.Process, data_dir: Path, mode: str) -> None:
-        self._process = process
-        self._data_dir = data_dir
-        self._mode = mode
-        self._living: int | None = None
-
-    async def begin(self, point: str = "none", number: int = 0) -> int:
-        """A new heed; its pid."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{self._data_dir} {self._mode} {point} {number}\n".encode())
-        self._living = int(await self._line())
-        return self._living
-
-    async def kill(self, pid: int) -> None:
-        """End a heed at once."""
-        os.kill(pid, signal.SIGKILL)  # no process has waited for it, so the pid is still its own
-        await self.died()
-
-    async def died(self) -> None:
-        """Wait for a heed that is killed, or kills itself."""
-        await self._ended(-signal.SIGKILL)
-
-    async def stop(self, pid: int) -> float:
-        """Ask a heed to end, which it must do in good order; how long that took, in seconds."""
-        asked_s = time.monotonic()
-        os.kill(pid, signal.SIGTERM)
-        await self._ended(0)
-        return time.monotonic() - asked_s
-
-    async def close(self) -> None:
-        """Leave nothing behind, also where the run has failed."""
-        if self._living is not None:
-            os.kill(self._living, signal.SIGKILL)
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
-
-    async def _ended(self, code: int) -> None:
-        said = await self._line()
-        self._living = None
-        assert said == f"gone {code}"
-
-    async def _line(self) -> str:
-        assert self._process.stdout is not None
-        async with asyncio.timeout(WAIT_S):
-            return (await self._process.stdout.readline()).decode().strip()
 
 
 @asynccontextmanager

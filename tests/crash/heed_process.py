@@ -1,16 +1,12 @@
-"""The real heed with a fast fake engine, made to be killed: one process that forks a new heed for every life.
+"""The real heed with a fast fake engine, made to be killed, in lives that `tests.crash.forks` begins.
 
-It reads lines "<data dir> <mode> <crash point> <number>" and writes the child's pid, then "gone <exit code>" when that
-has ended, the code being minus the signal where one has ended it.
-Forking saves each life the imports. Crash points besides those from outside: right before and right after the commit
-with that number. Mode `memory` is the negative control: updates are acknowledged and kept in memory only.
+Crash points besides those from outside: right before and right after the commit with that number. Mode `memory` is
+the negative control: updates are acknowledged and kept in memory only.
 """
 
 import asyncio
 import itertools
-import os
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +25,7 @@ from storage.database import Database
 from storage.tables import Inbox, User
 from tests.bot.fake_engine import FakeEngine
 from tests.crash.armed import arm
+from tests.crash.forks import fork_lives
 
 UNLIMITED = {"edit_interval_s": 0.01, "post_interval_s": 0.0, "group_interval_s": 0.0, "calls_per_s": 1e9}
 PACE = Pace(identify_s=0.01, guilds_s=0.01, backoff_s=0.01, backoff_cap_s=0.1)
@@ -88,22 +85,5 @@ def live(data_dir: str, mode: str, point: str, number: int) -> None:
     asyncio.run(run())
 
 
-def main() -> None:
-    """Fork a life for every line."""
-    for line in sys.stdin:
-        data_dir, mode, point, number = line.split()
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                live(data_dir, mode, point, int(number))
-                status = 0
-            finally:
-                os._exit(status)
-        print(pid, flush=True)
-        _, ended = os.waitpid(pid, 0)
-        print(f"gone {os.waitstatus_to_exitcode(ended)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    fork_lives(live)

@@ -1,7 +1,7 @@
 """The agents of a heed without HTTP, over the fake engine; another can follow on the same data, as after a restart."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,12 +52,14 @@ class AgentRig:
 
 
 @asynccontextmanager
-async def agents_of(data_dir: Path, folder: Path, **agent: Any) -> AsyncIterator[AgentRig]:
+async def agents_of(
+    data_dir: Path, folder: Path, make_engine: Callable[[EngineConfig, Database], FakeEngine] = FakeEngine, **agent: Any
+) -> AsyncIterator[AgentRig]:
     """A core on a data directory whose agents may work in a folder, until the block ends."""
     chosen = {"folders": (folder,), "account": USER, "scratch": folder.parent / "scratch"} | agent
     settings = Settings(data_dir=data_dir, agent=chosen)  # type: ignore[arg-type]
     database = Database.open(data_dir)
-    engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
+    engine: Any = make_engine(EngineConfig("fake", data_dir), database)
     await engine.start(lambda _: None)
     core = Core.build(settings, database, engine, Metrics())
     agents = AgentService(core)

@@ -10,6 +10,7 @@ from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
 from bot.errors import SessionTooLong
 from engine.errors import PromptTooLongError
+from storage.learning import feedback
 from storage.tables import Feedback
 from tests.bot.agent.rig import AgentRig
 from tests.patience import until
@@ -65,10 +66,14 @@ async def test_a_long_lesson_tells_how_far_it_is(rigged: AgentRig, monkeypatch: 
 
 
 async def test_an_answer_can_be_approved(rigged: AgentRig) -> None:
-    """It is kept as a good one, and nothing is trained."""
+    """It is kept as a good one, once however often that is said, and nothing is trained."""
     mind = await mind_of(rigged)
     answer = await mind.answer(ASKED, definitions())
-    await mind.approve(answer.id)
+    for _ in range(2):
+        await mind.approve(answer.id)
+    user_id = await rigged.person()
+    rows = await rigged.core.database.read(lambda s: feedback.history(s, user_id, 9))
+    assert len(rows) == 1
     assert (await rigged.core.gateway.completion(await rigged.person(), answer.id)).is_gold
     assert rigged.engine.num_learned == 0
 

@@ -6,6 +6,7 @@ import signal
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -129,6 +130,34 @@ async def test_what_is_cancelled_is_ended(sandbox: Sandbox) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not running("4714")
+
+
+async def test_what_is_cancelled_at_its_start_is_ended(
+    sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So is bubblewrap's second process, which waits for the first, and one that asyncio has not told of yet."""
+    starting = put(folder, "bwrap", "#!/bin/sh\nsleep 4732 & wait\n")
+    starting.chmod(0o755)
+    monkeypatch.setattr("bot.agent.sandbox.BUBBLEWRAP", str(starting))
+    begin, is_told = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def begin_slowly(*words: str, **options: Any) -> asyncio.subprocess.Process:
+        process = await begin(*words, **options)
+        await is_told.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begin_slowly)
+    for comes_early in (True, False):
+        task = asyncio.create_task(sandbox.run(["true"]))
+        if not comes_early:
+            is_told.set()
+        await until(lambda: running("4732"))
+        task.cancel()
+        await asyncio.sleep(0)
+        is_told.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: not running("4732"))
 
 
 async def test_a_fork_bomb_has_a_bound(sandbox: Sandbox) -> None:

@@ -20,9 +20,10 @@ from bot.agent.session import (
     AgentSession,
     AgentWords,
     Also,
+    CallLesson,
     difference,
 )
-from bot.agent.state import MindAnswer, Proposal, SessionState
+from bot.agent.state import CallCorrection, MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call
 from bot.errors import CallUnreadable, NoteTooLong, NothingWaits, SessionTooLong
@@ -53,6 +54,18 @@ class Stored:
         """A session that goes on from one of the states, as in another process."""
         state = SessionState.of(json.loads(self.written[place]))
         return AgentSession(mind, Toolbox(sandbox), state, self.keep)
+
+
+class UnteachableMind(ScriptedMind):
+    """Its lessons end with an error."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        super().__init__([WRITE])
+        self._error = error
+
+    async def teach(self, correction: CallCorrection) -> CallLesson:
+        """Learn nothing."""
+        raise self._error
 
 
 def results(messages: list[dict[str, str]]) -> list[str]:
@@ -314,6 +327,32 @@ async def test_a_lesson_that_was_broken_off_is_the_same_lesson(sandbox: Sandbox)
     assert mind.keys[0] == mind.keys[1]
     assert await stored.taken_up(mind, sandbox).recover() is None
     assert agent.state == later.state
+
+
+async def test_a_lesson_is_given_again_if_heed_was_ended_before_it_was_stored(sandbox: Sandbox) -> None:
+    """Also where it was ended in good order; one that failed is not."""
+    for error in (asyncio.CancelledError, SessionTooLong):
+        stored = Stored()
+        agent = AgentSession(UnteachableMind(error), Toolbox(sandbox), keep=stored.keep)
+        await agent.ask("write")
+        with pytest.raises(error):
+            await agent.deny("Read it first.")
+        later = stored.taken_up(ScriptedMind([]), sandbox)
+        assert (await later.recover() is not None) is (error is asyncio.CancelledError)
+
+
+async def test_a_good_answer_is_kept_as_one_also_if_heed_was_ended_before(sandbox: Sandbox) -> None:
+    """It is kept once."""
+    stored, mind = Stored(), ScriptedMind([WRITE, saying("Done.")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.ask("write")
+    await agent.approve()
+    later = stored.taken_up(mind, sandbox)
+    assert later.state.is_broken_off
+    await later.recover()
+    assert mind.approved == ["cmpl-1", "cmpl-1"]
+    await later.go_on()
+    assert not stored.taken_up(mind, sandbox).state.is_broken_off
 
 
 def test_only_what_differs_is_said() -> None:

@@ -1,0 +1,72 @@
+"""Lives of a heed that is made to be killed, as the process outside sees them: it begins, kills, stops and buries.
+
+Invariant: a life has ended only when it and every process that it had begun are gone (`tests.crash.forks`).
+"""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+WAIT_S = 120.0
+
+
+class Lives:
+    """The process that forks a heed for every life."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, data_dir: Path, mode: str, patience_s: float = WAIT_S
+    ) -> None:
+        """`patience_s`: after it a process that is not gone is one that stays."""
+        self._process = process
+        self._data_dir = data_dir
+        self._mode = mode
+        self._patience_s = patience_s
+        self._living: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process that forks; what a life has left behind is its child."""
+        return self._process.pid
+
+    async def begin(self, point: str = "none", number: int = 0) -> int:
+        """A new heed; its pid."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{self._data_dir} {self._mode} {point} {number}\n".encode())
+        self._living = int(await self._line(WAIT_S))
+        return self._living
+
+    async def kill(self, pid: int) -> None:
+        """End a heed at once. Raises TimeoutError if something of it stays."""
+        os.kill(pid, signal.SIGKILL)  # no process has waited for it, so the pid is still its own
+        await self.died()
+
+    async def died(self) -> None:
+        """Wait for a heed that is killed, or kills itself. Raises TimeoutError if something of it stays."""
+        await self._ended(-signal.SIGKILL)
+
+    async def stop(self, pid: int) -> float:
+        """Ask a heed to end, which it must do in good order; how long that took, in seconds."""
+        asked_s = time.monotonic()
+        os.kill(pid, signal.SIGTERM)
+        await self._ended(0)
+        return time.monotonic() - asked_s
+
+    async def close(self) -> None:
+        """Leave nothing behind, also where the run has failed."""
+        if self._living is not None:
+            os.kill(self._living, signal.SIGKILL)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._process.wait()
+
+    async def _ended(self, code: int) -> None:
+        said = await self._line(self._patience_s)
+        self._living = None
+        assert said == f"gone {code}"
+
+    async def _line(self, patience_s: float) -> str:
+        assert self._process.stdout is not None
+        async with asyncio.timeout(patience_s):
+            return (await self._process.stdout.readline()).decode().strip()
