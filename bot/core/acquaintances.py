@@ -33,6 +33,7 @@ class Acquaintances:
         self._newcomers = Newcomers(new_people_per_hour)
         self._known: OrderedDict[Key, str] = OrderedDict()
         self._strangers: OrderedDict[Key, str] = OrderedDict()
+        self._num_dropped = 0
 
     async def person(self, author: Author, *, is_learning: bool = True) -> str:
         """Return the id of the person behind an account, made on first sight (`is_learning` is its first value).
@@ -43,13 +44,8 @@ class Acquaintances:
         if key not in self._known:
             if author.address and not (await self.known(author)).id:
                 self._newcomers.admit(author.address)
-            user_id = self._strangers.get(key) or new_id()
-            user = await self._database.write(
-                lambda s: people.resolve(
-                    s, *key, display_name=author.display_name, is_learning=is_learning, user_id=user_id
-                )
-            )
-            _remember(self._known, key, user.id)
+            user_id = await self._made(author, key, is_learning=is_learning)
+            _remember(self._known, key, user_id)
             self._strangers.pop(key, None)
         return _remember(self._known, key, self._known[key])
 
@@ -71,8 +67,21 @@ class Acquaintances:
         found = await self._database.read(lambda s: people.find(s, author.platform, author.account))
         return found or User(id="", display_name=author.display_name, is_learning=True)
 
+    async def _made(self, author: Author, key: Key, *, is_learning: bool) -> str:
+        """Return the person's id, from storage; once more if one was erased meanwhile, who may be this one."""
+        while True:
+            user_id, num_dropped = self._strangers.get(key) or new_id(), self._num_dropped
+            user = await self._database.write(
+                lambda s, user_id=user_id: people.resolve(  # type: ignore[misc]
+                    s, *key, display_name=author.display_name, is_learning=is_learning, user_id=user_id
+                )
+            )
+            if num_dropped == self._num_dropped:
+                return user.id
+
     def drop(self, user_id: str) -> None:
         """Remember nothing of a person any more."""
+        self._num_dropped += 1
         for key in [key for key, known in self._known.items() if known == user_id]:
             del self._known[key]
 

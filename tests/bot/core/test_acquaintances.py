@@ -1,6 +1,7 @@
 """bot.core.acquaintances: the people behind accounts, and strangers."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,28 @@ async def test_a_person_who_was_erased_is_a_stranger_with_another_id(heed: Heed)
     caller = await known.caller(EVE)
     assert caller.is_stranger
     assert caller.user_id != before
+
+
+async def test_a_person_who_is_erased_while_they_are_looked_up_is_made_anew(
+    heed: Heed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every message of theirs would fail from then on: it would be stored for a person who is not there."""
+    database = heed.core.database
+    before = await Acquaintances(database, 10).person(EVE)
+    known, write = Acquaintances(database, 10), database.write
+
+    async def written(work: Any) -> Any:
+        """Write, and have the person erased before the one who asked goes on."""
+        monkeypatch.setattr(database, "write", write)
+        found = await write(work)
+        await heed.engine.forget(before)
+        known.drop(before)
+        return found
+
+    monkeypatch.setattr(database, "write", written)
+    after = await known.person(EVE)
+    assert after != before
+    assert (await known.known(EVE)).id == after == await known.person(EVE)
 
 
 async def test_a_stranger_who_could_not_be_made_is_refused_at_once(heed: Heed) -> None:
