@@ -221,8 +221,8 @@ class AgentSession:
     async def _run(self, *, is_praised: bool) -> ToolResult:
         proposal = self.waiting
         self.state.waiting, self.state.running = None, proposal
-        await self._keep(self.state, None)
         try:
+            await self._keep(self.state, None)
             result = await self._toolbox.run(proposal.call)
         except asyncio.CancelledError:
             await self._ran(proposal, BROKEN_OFF)

@@ -228,6 +228,20 @@ async def test_a_call_that_is_broken_off_may_be_half_done(sandbox: Sandbox, fold
     assert (results(mind.asked[-1]), mind.approved) == ([BROKEN_OFF], [])
 
 
+async def test_a_call_that_is_broken_off_before_it_runs_is_told_as_well(sandbox: Sandbox, folder: Path) -> None:
+    """While it is being stored that it will run."""
+
+    async def keep(state: SessionState, _also: Also | None) -> None:
+        if state.running is not None:
+            raise asyncio.CancelledError
+
+    agent = AgentSession(ScriptedMind([WRITE]), Toolbox(sandbox), keep=keep)
+    await agent.ask("write")
+    with pytest.raises(asyncio.CancelledError):
+        await agent.approve()
+    assert (results(agent.state.messages), agent.state.running, names(folder)) == ([BROKEN_OFF], None, set())
+
+
 async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:
     """Its failure goes to the model; the person's words are the lesson, once."""
     agent, mind = session(sandbox, calling("read", 4, path="none"), saying("It is not there."))
