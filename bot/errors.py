@@ -7,7 +7,6 @@ BotError
 │   ├── ModelNotFound (FileNotFoundError)
 │   └── SandboxUnavailable                 an agent's tools cannot run here
 ├── CallUnreadable (ValueError)            a model wrote no call of a tool: it is told, and writes another
-├── NoteTooLong (ValueError)               a note for an agent's lessons: write a shorter one
 ├── NothingWaits (LookupError)             no call of an agent waits for the person
 ├── SessionTooLong (ValueError)            an agent's session does not fit: begin anew
 ├── NoSuchTraining (LookupError)           no consolidation was asked for under this id
@@ -18,7 +17,8 @@ BotError
     ├── MalformedRequest                   400: not JSON, or not an object
     ├── BatchRefused                       400: what stands in one call does not go together
     ├── InvalidField                       400: one field is wrong
-    │   └── NotSupported                   400: heed cannot do what the field asks for
+    │   ├── NotSupported                   400: heed cannot do what the field asks for
+    │   └── NoteTooLong                    400: a note for an agent's lessons: write a shorter one
     ├── NotAuthorised                      401: no or an unknown API key
     ├── OriginRefused                      403: another site's page, or an unexpected Host
     ├── ModelRefused                       403: another base model than the one that runs
@@ -69,13 +69,6 @@ class SandboxUnavailable(StartError):
 
 class CallUnreadable(BotError, ValueError):
     """A call of a tool that a model wrote is none; the text says to the model what is wrong with it."""
-
-
-class NoteTooLong(BotError, ValueError):
-    """A note for the lessons of an agent's session has more characters than one may."""
-
-    def __init__(self, most_chars: int) -> None:
-        super().__init__(f"A note for lessons may have {most_chars} characters.")
 
 
 class NothingWaits(BotError, LookupError):
@@ -233,6 +226,13 @@ class NotSupported(InvalidField):
     """A field asks for something that heed, or the model that runs, cannot do: leave it out."""
 
     code = "unsupported_parameter"
+
+
+class NoteTooLong(InvalidField):
+    """A note for the lessons of an agent's session has more characters than one may."""
+
+    def __init__(self, most_chars: int) -> None:
+        super().__init__(f"A note for lessons may have {most_chars} characters.", "text")
 
 
 class Overloaded(RequestError):

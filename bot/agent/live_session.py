@@ -14,7 +14,7 @@ from bot.agent.inside.result import ToolResult
 from bot.agent.session import AgentSession, AgentWords, Also, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
-from bot.errors import CallNotThere, CallUnreadable, InvalidField, NoteTooLong, NothingWaits, SessionBusy
+from bot.errors import CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
 
 Status = Literal["idle", "working", "waiting", "failed"]
 BUSY = "The agent is at work in this session. Wait for it, or stop it."
@@ -105,12 +105,9 @@ class LiveSession:
         await self._session.clear()
 
     async def tell(self, note: str) -> None:
-        """Remember something about the work for the lessons to come. Raises SessionBusy, InvalidField."""
+        """Remember something about the work for the lessons to come. Raises SessionBusy, NoteTooLong."""
         self._require_idle()
-        try:
-            await self._session.tell(note)
-        except NoteTooLong as error:
-            raise InvalidField(str(error), "text") from None
+        await self._session.tell(note)
 
     async def stop(self) -> bool:
         """Break off what is done now. Return False if nothing is."""
@@ -148,7 +145,7 @@ class LiveSession:
     def _begin(self, work: Coroutine[Any, Any, AgentTurn]) -> "asyncio.Task[AgentTurn]":
         if self._task is not None:
             work.close()
-            raise SessionBusy(BUSY)
+        self._require_idle()
         self._task = asyncio.create_task(work, name="agent")
         self._task.add_done_callback(self._ended)
         return self._task

@@ -15,11 +15,11 @@ from typing import Any
 
 from bot.agent import program
 from bot.agent.guard import Absent, Guard, guard_of
+from bot.agent.inside.paths import GIT
 from bot.agent.sandbox import Bounds, Sandbox
 from bot.agent.visible import visible
 from bot.errors import SandboxUnavailable
 
-GIT = ".git"
 BOUNDS = Bounds(seconds=10.0)
 KEPT_S = 2.0  # that a state is shown again without a look, if none of heed's runs came in between
 SLOW_S = 5.0  # a look that took so long is not repeated for a while

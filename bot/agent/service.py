@@ -79,11 +79,11 @@ class AgentService:
 
         Raises InvalidField.
         """
-        told = await self._notes.hear(user_id, workspace, said)
+        answer = await self._notes.hear(user_id, workspace, said)
         for live in self._open.values():
             if (live.user_id, live.workspace) == (user_id, workspace):
-                live.session.here = told.notes
-        return told
+                live.session.here = answer.notes
+        return answer
 
     async def at(self, user_id: str, place: str) -> LiveSession | None:
         """Return the session that a person works on in a chat, None if there is none."""

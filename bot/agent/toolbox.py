@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bot.agent import program
 from bot.agent.guard import Guard
+from bot.agent.inside.paths import GIT
 from bot.agent.inside.result import ToolResult, cut
-from bot.agent.repository import GIT, Repository
+from bot.agent.repository import Repository
 from bot.agent.sandbox import UNGUARDED, Finished, Sandbox
 from bot.agent.tools import CHANGING, LOOKING, Call
 from bot.agent.visible import printed, visible

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.errors import InvalidField
 from storage.conversations import workspace_notes
 from storage.database import Database
+from storage.tables import WorkspaceNote
 
 MOST_NOTES = 16
 MOST_CHARS = 500
@@ -39,35 +40,36 @@ class WorkspaceNotes:
 
     async def of(self, user_id: str, workspace: str) -> list[str]:
         """Return a person's notes about a workspace, the oldest first."""
-        rows = await self._database.read(lambda s: workspace_notes.of(s, user_id, workspace))
-        return [row.text for row in rows]
+        return [row.text for row in await self._rows(user_id, workspace)]
 
     async def hear(self, user_id: str, workspace: str, said: str) -> WorkspaceTold:
         """Do what a person says about the notes. Raises InvalidField."""
-        said = " ".join(said.split())
+        said, rows = " ".join(said.split()), await self._rows(user_id, workspace)
         if number := _DELETE.fullmatch(said):
-            text = await self._delete(user_id, workspace, int(number[1]))
-        elif said:
-            text = await self._add(user_id, workspace, said)
-        else:
-            text = ""
-        notes = await self.of(user_id, workspace)
-        return WorkspaceTold(
-            text or "\n".join(f"{place}. {note}" for place, note in enumerate(notes, 1)) or NONE, notes
-        )
-
-    async def _add(self, user_id: str, workspace: str, text: str) -> str:
-        if len(text) > MOST_CHARS:
+            gone = _numbered(rows, int(number[1]))
+            await self._database.write(lambda s: workspace_notes.remove(s, gone.seq or 0))
+            return WorkspaceTold(DELETED.format(gone.text), [row.text for row in rows if row is not gone])
+        notes = [row.text for row in rows]
+        if not said:
+            return WorkspaceTold("\n".join(f"{place}. {note}" for place, note in enumerate(notes, 1)) or NONE, notes)
+        if len(said) > MOST_CHARS:
             raise InvalidField(TOO_LONG, "text")
-        if len(await self.of(user_id, workspace)) >= MOST_NOTES:
+        if len(notes) >= MOST_NOTES:
             raise InvalidField(TOO_MANY, "text")
-        await self._database.write(lambda s: workspace_notes.add(s, user_id, workspace, text))
-        return NOTED
+        await self._database.write(lambda s: workspace_notes.add(s, user_id, workspace, said))
+        return WorkspaceTold(NOTED, [*notes, said])
 
-    async def _delete(self, user_id: str, workspace: str, number: int) -> str:
-        rows = await self._database.read(lambda s: workspace_notes.of(s, user_id, workspace))
-        if not 1 <= number <= len(rows):
-            raise InvalidField(NO_SUCH.format(number), "text")
-        gone = rows[number - 1]
-        await self._database.write(lambda s: workspace_notes.remove(s, gone.seq or 0))
-        return DELETED.format(gone.text)
+    async def _rows(self, user_id: str, workspace: str) -> list[WorkspaceNote]:
+        return await self._database.read(lambda s: workspace_notes.of(s, user_id, workspace))
+
+
+def is_note(said: str) -> bool:
+    """Return True for words that are a note, which only a person that heed knows can have, and may be long enough."""
+    words = " ".join(said.split())
+    return 0 < len(words) <= MOST_CHARS and _DELETE.fullmatch(words) is None
+
+
+def _numbered(rows: list[WorkspaceNote], number: int) -> WorkspaceNote:
+    if not 1 <= number <= len(rows):
+        raise InvalidField(NO_SUCH.format(number), "text")
+    return rows[number - 1]

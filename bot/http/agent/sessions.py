@@ -15,6 +15,7 @@ from pydantic import StringConstraints
 
 from bot.agent.live_session import AgentEvent, AgentTurn, LiveSession, call_view
 from bot.agent.service import AgentService
+from bot.agent.workspace_notes import is_note
 from bot.core.gateway import check_text
 from bot.errors import AgentNotAllowed, InvalidField
 from bot.events import Author
@@ -83,8 +84,8 @@ async def workspaces(request: web.Request) -> web.Response:
 async def workspace_notes(request: web.Request) -> web.Response:
     """Note something about a workspace, delete a note, or list them (`POST /api/workspaces/notes`)."""
     body = await bodies.read(request, WorkspaceNoteBody)
-    who = author(request, body.user)
-    user_id = await request.app[CORE].gateway.person(who)
+    gateway, who = request.app[CORE].gateway, author(request, body.user)
+    user_id = await gateway.person(who) if is_note(body.text) else (await gateway.known(who)).id
     told = await request.app[AGENTS].hear_of(user_id, body.workspace, body.text)
     return web.json_response(responses.WorkspaceNotesTold(text=told.text, notes=told.notes))
 

@@ -259,7 +259,6 @@ export class Answer {
       this.page.report(error);
     }
   }
-
 }
 
 function lessonLine(given) {

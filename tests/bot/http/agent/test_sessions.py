@@ -11,6 +11,7 @@ import pytest
 from sqlmodel import select
 
 from bot.agent.workspaces import BRING_BACK
+from bot.events import Author
 from storage.tables import Feedback
 from tests.bot.agent.minds import piece
 from tests.bot.agent.repositories import make_conflict, make_repository
@@ -102,6 +103,16 @@ async def test_a_note_about_a_workspace_holds_there_only(allowed: Heed) -> None:
     listed = await said(allowed, "/api/workspaces/notes", workspace="work", user="ben")
     assert listed["notes"] == []
     assert (await allowed.post("/api/workspaces/notes", {"workspace": "work", "text": "delete 2"}))[0] == 400
+
+
+async def test_only_a_note_that_is_kept_makes_a_person(allowed: Heed) -> None:
+    """Looking does not, nor does what is refused."""
+    gateway, ben = allowed.core.gateway, Author("http", "ben")
+    for text in ("", "delete 1", "a" * 501):
+        await allowed.post("/api/workspaces/notes", {"user": "ben", "text": text})
+        assert (await gateway.known(ben)).id == ""
+    await said(allowed, "/api/workspaces/notes", user="ben", text="It uses Poetry.")
+    assert (await gateway.known(ben)).id
 
 
 async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
