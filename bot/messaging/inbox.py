@@ -282,6 +282,10 @@ class InboxWorker:
                 await self._database.write(lambda s: inbox.mark_done(s, done.seq))
         except AlreadyDone:
             logger.info("update %d had taken effect before", done.seq)
+        except Exception:
+            if done.is_called or await self._database.read(lambda s: inbox.is_waiting(s, done.seq)):
+                raise
+            logger.info("update %d was erased while it was handled, with the person who sent it", done.seq)
         self._metrics.update_s.observe(time.monotonic() - started_s)
 
     async def _set_aside(self, seq: int, why: str) -> None:

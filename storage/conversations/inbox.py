@@ -40,6 +40,12 @@ def waiting(s: Session) -> list[Inbox]:
     return list(s.exec(select(Inbox).where(col(Inbox.is_done).is_(False)).order_by(col(Inbox.seq))))
 
 
+def is_waiting(s: Session, seq: int) -> bool:
+    """Return whether an update has neither taken effect nor been erased with the person who sent it."""
+    item = s.get(Inbox, seq)
+    return item is not None and not item.is_done
+
+
 def begin_attempt(s: Session, seq: int) -> int:
     """Count an attempt at an update and return how many there were with this one; 0 if it waits no more."""
     item = s.get(Inbox, seq)

@@ -14,7 +14,7 @@ from bot.monitoring.metrics import Metrics
 from storage import settings
 from storage.conversations import inbox
 from storage.database import Database, Session
-from storage.errors import DatabaseLost, NotStorable, StorageFull
+from storage.errors import ConstraintViolated, DatabaseLost, NotStorable, StorageFull
 from storage.tables import Inbox
 from tests.patience import PATIENCE_S, until
 from tests.storage import rows
@@ -129,6 +129,23 @@ async def test_a_failed_update_is_tried_again(database: Database, handler: Handl
         await worker.take(rows.inbox("1"))
         await until(lambda: worker.num_waiting == 0)
     assert await handler.effects("1") == 1
+
+
+async def test_an_update_that_is_erased_while_it_is_handled_has_not_failed(
+    database: Database, handler: Handler, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its person is gone, and with them what it said: it is neither reported nor handled again."""
+
+    async def erased(row: Inbox, done: Done) -> None:
+        await database.write(lambda s: inbox.mark_done(s, row.seq or 0))
+        handler.order.append(row.update_id)
+        raise ConstraintViolated("no such person")
+
+    async with running(database, erased) as worker:
+        await worker.take(rows.inbox("1"))
+        await until(lambda: worker.num_waiting == 0)
+    assert handler.order == ["1"]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_an_update_that_always_fails_is_set_aside(

@@ -68,6 +68,15 @@ def test_attempts_are_counted_while_it_waits(store: Store) -> None:
     assert store.write(lambda s: inbox.begin_attempt(s, 999)) == 0
 
 
+def test_what_waits(store: Store) -> None:
+    """Until it has taken effect; an update that was never taken does not."""
+    item, _ = store.write(lambda s: inbox.add(s, rows.inbox("1")))
+    assert store.read(lambda s: inbox.is_waiting(s, item.seq))
+    store.write(lambda s: inbox.mark_done(s, item.seq))
+    assert not store.read(lambda s: inbox.is_waiting(s, item.seq))
+    assert not store.read(lambda s: inbox.is_waiting(s, 999))
+
+
 def test_waiting_updates_are_counted(store: Store) -> None:
     """The cap on the backlog counts what waits, not what is done."""
     items = [_take(store, str(n)) for n in range(3)]
