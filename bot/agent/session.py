@@ -229,7 +229,7 @@ class AgentSession:
             raise
         self.state.failed = None if result.success else proposal.answer
         self.state.good = proposal.answer.id if result.success and is_praised else ""
-        await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
+        await self._ran(proposal, result.told)
         return result
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
@@ -281,9 +281,10 @@ class AgentSession:
     async def _ran(self, proposal: Proposal, said: str) -> None:
         """Remember a call with what came of it."""
         (piece,) = proposal.answer.calls
-        arguments = json.dumps(proposal.call.arguments, ensure_ascii=False)
-        done = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
-        self.state.messages += [_called(proposal.answer, [done]), _told(done, said)]
+        if proposal.is_edited:
+            arguments = json.dumps(proposal.call.arguments, ensure_ascii=False)
+            piece = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
+        self.state.messages += [_called(proposal.answer, [piece]), _told(piece, said)]
         self.state.running = None
         await self._keep(self.state, None)
 

@@ -13,6 +13,12 @@ class ToolResult:
     success: bool = True
     feedback: str = ""
 
+    @property
+    def told(self) -> str:
+        """Return what the model reads: line ends and quotes as they are, so that it can copy them."""
+        said = self.output if self.success else f"That failed. {self.output}"
+        return "\n".join(filter(None, [said.rstrip("\n"), self.feedback]))
+
 
 def cut(text: str, most_chars: int = MOST_CHARS) -> str:
     """Return a text without its middle, if it is longer than that."""

@@ -10,6 +10,13 @@ def test_a_failure_has_its_remedy() -> None:
     )
 
 
+def test_the_model_reads_lines_as_they_are() -> None:
+    """What stands before a line may be what it has to copy; only the last line end goes."""
+    assert ToolResult('     1\t"a"\n     2\tb\n').told == '     1\t"a"\n     2\tb'
+    assert ToolResult("a", feedback="Mind the rest.").told == "a\nMind the rest."
+    assert ToolResult("There is no a.", False, "Use glob.").told == "That failed. There is no a.\nUse glob."
+
+
 def test_the_middle_of_a_long_text_is_cut() -> None:
     """A short one is left."""
     assert cut("0123456789", 10) == "0123456789"
