@@ -18,7 +18,7 @@ from engine.requests import ChatMessage, ToolCallPiece
 
 SYSTEM = (
     "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
-    "result before you go on. Read a file before you change it. Say in a sentence what you did when you are done."
+    "result before you go on. Do not guess what a file holds. Say in a sentence what you did when you are done."
 )
 
 

@@ -1,0 +1,76 @@
+"""The names in the workshop's folders: files, keys and values, and those that training never has.
+
+Half of what is drawn is made up of syllables: a name is to be copied, not remembered.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+STEMS = (
+    "app shop lamp pump oven radio clock boat mill farm desk gate tower bridge camera printer fridge heater engine motor mixer "
+    "drill scale timer alarm door light fan robot drone train tram truck ferry plant pool tank pipe valve sensor screen "
+    "player phone watch server client worker mail print paint sound video photo map game quiz chess cards menu kitchen "
+    "garden hotel school library museum station market bakery office studio cinema theater clinic bank post office garage "
+    "main site blog wiki forum store cart order stock budget plan"
+).split()  # fmt: skip
+HELD_OUT_STEMS = "loom kettle harbor beacon winch kiosk sauna turbine ladder magnet furnace dock".split()
+KEYS = (
+    "port color size speed mode name level depth width height weight limit delay rate volume count host user owner title theme font "
+    "border margin zoom angle power heat water fuel pressure start stop step total price tax unit room floor seat row page "
+    "line length radius range score rank lives rounds players timeout retries interval threads memory cache buffer region city country "
+    "language currency format style shape material label icon logo path folder target source version build stage branch"
+).split()
+HELD_OUT_KEYS = "torque voltage brightness capacity altitude priority salt quota pitch depot gain humidity mass opacity tariff vendor".split()
+WORDS = (
+    "red blue green white black gray brown pink gold silver small large high low fast slow on off yes no auto manual north south east west "
+    "left right top bottom day night warm cold soft hard open closed round flat plain wide narrow local remote public private first last "
+    "monday friday spring summer winter steel wood glass paper stone berlin paris rome madrid london oslo apple lemon cherry"
+).split()
+HELD_OUT_WORDS = "violet bronze lisbon eager marble tuesday mango hollow".split()
+SUFFIXES = ("ini", "cfg", "txt", "conf")
+
+_ONSETS = "b c d f g h j k l m n p r s t v w z br cl dr gr pl st tr".split()
+_CODAS = ("", "", "", "n", "r", "l", "s", "t", "k", "m")
+
+
+def invented(rng: random.Random) -> str:
+    """Make up a word of two or three syllables, lowercase."""
+    syllables = (
+        rng.choice(_ONSETS) + rng.choice("aeiou") + (rng.choice(_CODAS) if i else "") for i in range(rng.randint(2, 3))
+    )
+    word = "".join(syllables)
+    held_out = (*HELD_OUT_STEMS, *HELD_OUT_KEYS, *HELD_OUT_WORDS)
+    return "bado" if word in held_out else word
+
+
+def _draw(known: Sequence[str], held_out: Sequence[str], rng: random.Random, *, is_held_out: bool) -> str:
+    if is_held_out:
+        return rng.choice(held_out)
+    return rng.choice(known) if rng.random() < 0.5 else invented(rng)
+
+
+def stem(rng: random.Random, *, is_held_out: bool = False) -> str:
+    """Draw the name of a file, without its suffix."""
+    return _draw(STEMS, HELD_OUT_STEMS, rng, is_held_out=is_held_out)
+
+
+def key(rng: random.Random, *, is_held_out: bool = False) -> str:
+    """Draw a key."""
+    return _draw(KEYS, HELD_OUT_KEYS, rng, is_held_out=is_held_out)
+
+
+def value(rng: random.Random, *, is_held_out: bool = False) -> str:
+    """Draw a value: a number of up to four digits, or a word."""
+    if rng.random() < 0.6:
+        return str(rng.randint(1, 10 ** rng.randint(1, 4) - 1))
+    return _draw(WORDS, HELD_OUT_WORDS, rng, is_held_out=is_held_out)
+
+
+def apart(count: int, one: Callable[..., str], rng: random.Random, *, is_held_out: bool = False) -> list[str]:
+    """Draw `count` different names with one of the functions above."""
+    found: list[str] = []
+    while len(found) < count:
+        name = one(rng, is_held_out=is_held_out)
+        if name not in found:
+            found.append(name)
+    return found

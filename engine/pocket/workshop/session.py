@@ -1,0 +1,138 @@
+"""Training conversations of the workshop: an agent's session, with wishes about its ways in each place they can stand.
+
+Every step of the model is a target: a plan in other ways has the same steps up to the first that differs, so what
+stands before a correction is what led to it.
+"""
+
+import random
+from dataclasses import dataclass
+
+from engine.pocket.workshop import tasks
+from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.ways import DEFAULT, DIRECTIONS, NAMES, Direction, Ways, wish
+from engine.pocket.workshop.work import MAY_I, FolderWork, Step
+from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
+from engine.requests import ChatMessage
+
+# As `bot.agent.state.SYSTEM` and `bot.agent.session.HERE` have it, and the chat template the tools; tests hold them.
+SYSTEM = (
+    "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
+    "result before you go on. Do not guess what a file holds. Say in a sentence what you did when you are done."
+)
+HERE = "The person has noted about this folder:"
+TOOLS = (
+    "Tools: read(path, offset, limit), write(path, content), edit(path, old, new, all), "
+    "edit_lines(path, start, end, content), glob(pattern), grep(pattern, path), bash(command)"
+)
+DIFFERENCE = "In this call of {tool}: {name} must be {new}, not {old}."
+_WEIGHTS = dict.fromkeys(FORMS, 1.0) | {"change": 2.5, "set": 1.5, "add": 1.5, "everywhere": 2.0, "run": 1.3}
+_YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
+_NO = ("no", "no, do not", "better not", "no, leave it", "not now")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a session."""
+
+    role: str
+    content: str
+
+
+def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
+    """Draw a session of one task or two; `chat_note` is a wish about chats, which changes nothing here."""
+    here: list[str] = []
+    ways, notes = DEFAULT, [chat_note] if chat_note else []
+    kind = rng.random()
+    for direction in _directions(rng) if kind < 0.34 else ():
+        ways = ways.with_side(direction)
+        (here if kind < 0.08 else notes).append(wish(direction, rng))
+    lines: list[Line] = []
+    folder = None
+    for is_last in (False, True) if rng.random() < 0.2 else (True,):
+        task = tasks.drawn(rng.choices(FORMS, [_WEIGHTS[form] for form in FORMS])[0], rng, folder=folder)
+        said, ways = _told(task, ways, rng) if is_last and kind > 0.2 else (task.text, ways)
+        work = FolderWork(task.folder, ways, may_run=rng.random() < 0.75)
+        task.do(work)
+        lines += _written(said, work, rng)
+        folder = work.folder
+    return [Line("system", system(here, notes)), *lines]
+
+
+def system(here: list[str], notes: list[str]) -> str:
+    """Return a session's system message as the model reads it."""
+    own = "\n".join([f"{SYSTEM}\n\n{HERE}", *(f"- {note}" for note in here)]) if here else SYSTEM
+    message: ChatMessage = {"role": "system", "content": own}
+    return f"{with_notes([message], notes)[0]['content']}\n\n{TOOLS}"
+
+
+def _directions(rng: random.Random) -> list[Direction]:
+    """Draw one to six different ways with a side each, mostly not the default."""
+    ways = rng.sample(NAMES, rng.choices(range(1, 7), (0.4, 0.2, 0.15, 0.1, 0.08, 0.07))[0])
+    return [(way, rng.random() < 0.85) for way in ways]
+
+
+def _told(task: Task, ways: Ways, rng: random.Random) -> tuple[str, Ways]:
+    """Draw what the person says of the task, with a wish in it or behind it, and the ways it asks for."""
+    kind = rng.random()
+    if kind < 0.25:
+        return task.text, ways
+    direction = _asked(task, ways, rng)
+    wanted = ways.with_side(direction)
+    if kind < 0.42:
+        end = "" if task.text[-1] in ".?" else "."
+        return f"{task.text}{end} {_capital(wish(direction, rng))}", wanted
+    denied = _first_that_differs(task, ways, wanted)
+    text = _difference(denied, wanted, task) if rng.random() < 0.5 else ""
+    context = _context(denied, rng)
+    block = Hindsight(text or wish(direction, rng), context=context)
+    return with_hindsight([{"role": "user", "content": task.text}], block)[0]["content"], wanted
+
+
+def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
+    """Draw a change of the ways, mostly one that this task shows."""
+    changes = [(name, not getattr(ways, name)) for name in NAMES]
+    telling = [change for change in changes if _first_that_differs(task, ways, ways.with_side(change)) is not None]
+    drawn_from = telling if telling and rng.random() < 0.85 else changes
+    return rng.choice(drawn_from) if rng.random() < 0.95 else rng.choice(DIRECTIONS)
+
+
+def _first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:
+    """Return the first step of the task that another way of doing it changes, None if there is none."""
+    before, after = FolderWork(task.folder, ways), FolderWork(task.folder, wanted)
+    task.do(before)
+    task.do(after)
+    return next((one for one, other in zip(before.steps, after.steps, strict=False) if one != other), None)
+
+
+def _difference(denied: Step | None, wanted: Ways, task: Task) -> str:
+    """Return what a person's other arguments say, where the wish is about how a line is written."""
+    loose, tight = task.setting.line(), task.setting.line(is_tight=True)
+    old, new = (loose, tight) if wanted.is_tight else (tight, loose)
+    if denied is None or f'"{old}' not in denied.said:
+        return ""
+    tool = denied.said.split('"')[3]
+    name, end = ("new", "") if tool == "edit" else ("content", "\\n" if tool == "write" else "")
+    return DIFFERENCE.format(tool=tool, name=name, new=f'"{new}{end}"', old=f'"{old}{end}"')
+
+
+def _context(denied: Step | None, rng: random.Random) -> tuple[str, ...]:
+    """Return what the teacher is told besides: the call that was denied, as `bot.agent.session` words it."""
+    if denied is None or not denied.answer or rng.random() < 0.25:
+        return ()
+    name, _, arguments = denied.said.removeprefix('<tool_call>\n{"name": "').partition('", "arguments": ')
+    return (f"The call was {name} {arguments.removesuffix('}' + chr(10) + '</tool_call>')}.",)
+
+
+def _written(said: str, work: FolderWork, rng: random.Random) -> list[Line]:
+    lines = [Line("user", said)]
+    for step in work.steps:
+        lines.append(Line("assistant", step.said))
+        if step.answer:
+            lines.append(Line("tool", step.answer))
+        elif step.said == MAY_I:
+            lines.append(Line("user", rng.choice(_YES if work.may_run else _NO)))
+    return lines
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

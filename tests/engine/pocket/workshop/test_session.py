@@ -1,0 +1,68 @@
+"""engine.pocket.workshop.session: training conversations of an agent at work."""
+
+import itertools
+import random
+
+import pytest
+
+from bot.agent import session as agent
+from bot.agent import state
+from bot.agent.session import difference
+from bot.agent.tools import Call
+from engine.pocket.workshop import session
+from engine.pocket.workshop.session import Line
+from engine.prompts.hindsight import Hindsight
+
+MARK = Hindsight("\0").block().partition("\0")[0]
+
+
+@pytest.fixture(scope="module")
+def sessions() -> list[list[Line]]:
+    """A fixed sample."""
+    rng = random.Random(6)
+    return [session.drawn(rng) for _ in range(1500)]
+
+
+def test_the_system_message_is_the_agents() -> None:
+    """Word for word: the model has read no other."""
+    assert (session.SYSTEM, session.HERE) == (state.SYSTEM, agent.HERE)
+
+
+def test_turns_alternate_and_the_model_has_the_last_word(sessions: list[list[Line]]) -> None:
+    """A call is followed by its answer, words by the person's."""
+    for lines in sessions:
+        roles = [line.role for line in lines]
+        assert (roles[0], roles[1], roles[-1]) == ("system", "user", "assistant")
+        for line, after in itertools.pairwise(lines):
+            if line.role == "assistant":
+                assert after.role == ("tool" if "<tool_call>" in line.content else "user")
+            else:
+                assert (line.role == "system") == (after.role == "user" and line is lines[0])
+
+
+def test_wishes_stand_in_every_place(sessions: list[list[Line]]) -> None:
+    """Notes of the person and of the folder, the task itself, and hindsight with the call that was denied."""
+    systems = [lines[0].content for lines in sessions]
+    asked = [line.content for lines in sessions for line in lines if line.role == "user"]
+    assert (
+        min(sum("Notes about this person" in text for text in systems), sum(session.HERE in text for text in systems))
+        > 30
+    )
+    assert sum(MARK in text for text in asked) > 150
+    assert sum("[Known about this work: The call was " in text for text in asked) > 100
+    assert sum("must be" in text and MARK in text for text in asked) > 3
+
+
+def test_other_arguments_are_worded_as_the_agent_words_them() -> None:
+    """The sentence is that of a call whose arguments the person has changed."""
+    before = Call("edit", {"path": "a", "old": "x = 1", "new": "x = 2", "all": False})
+    after = Call("edit", {**before.arguments, "new": "x=2"})
+    said = session.DIFFERENCE.format(tool="edit", name="new", new='"x=2"', old='"x = 2"')
+    assert said == difference(before, after)
+    assert agent.THE_CALL.format("edit", "{}").startswith("The call was edit")
+
+
+def test_the_same_random_source_gives_the_same_sessions() -> None:
+    """So training can be repeated."""
+    one, other = ([session.drawn(random.Random(5)) for _ in range(20)] for _ in range(2))
+    assert one == other
