@@ -56,6 +56,7 @@ ACTIONS = (
     "scope:x:y",
     "no",
 )
+ERASE = "forget:yes"
 EMOJI = ("👎", "👍", "🤔", "❤")
 JUNK: tuple[Any, ...] = (None, "x", [], {}, 1.5)
 EMPTY_POLL = Fault(200, body=b'{"ok":true,"result":[]}')
@@ -158,7 +159,7 @@ class TelegramCrowd:
                 self._said.append(self._server.say(words, sender=person, chat=chat, reply_to=answer))
             case "press" | "press anything" if shown:
                 message = self._draw.choice(shown)
-                actions = _actions(message) if what == "press" else ACTIONS
+                actions = _harmless(_actions(message)) if what == "press" else ACTIONS
                 if actions:
                     self._server.press(chat, message["message_id"], self._draw.choice(actions), person)
             case "react" if shown:
@@ -328,6 +329,11 @@ def _actions(message: Json) -> list[str]:
 
 def _presses(message: Json) -> list[str]:
     return [button["custom_id"] for row in message["components"] for button in row["components"]]
+
+
+def _harmless(actions: list[str]) -> list[str]:
+    """Return what may be pressed at random: who erases themselves takes the answers that are counted with them."""
+    return [action for action in actions if not action.endswith(ERASE)]
 
 
 def _mine(channel: Channel) -> list[Json]:
