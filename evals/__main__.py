@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 
 STUDIES = {  # the module of each, loaded when it is asked for
-    "compare": "evals.compare", "gates": "evals.gates", "reading": "evals.reading", "real": "evals.real.run",
+    "agent": "evals.agent.run", "compare": "evals.compare", "gates": "evals.gates", "reading": "evals.reading",
+    "real": "evals.real.run",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from evals.errors import CallRefused, HeedUnreachable
 Json = dict[str, Any]
 Notes = Literal["auto", "off"]
 Scope = Literal["", "answer", "always"]
-Messages = Sequence[dict[str, str]]
+Messages = Sequence[dict[str, Any]]
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
 NOT_FOUND = 404
@@ -84,6 +84,12 @@ class Client:
             body = await self._call("POST", "/v1/chat/completions", wanted)
         return answer_of(body)
 
+    async def step(self, user: str, messages: Messages, tools: Sequence[Json], *, notes: Notes = "auto") -> Json:
+        """Return the body of a greedy answer that may call a tool."""
+        wanted = chat_body(user, messages, notes, "heed", self._max_tokens) | {"tools": list(tools)}
+        async with self._slots:
+            return await self._call("POST", "/v1/chat/completions", wanted)
+
     async def drawn(
         self, user: str, messages: Messages, seed: int, *, model: str = "heed", temperature: float = 1.0
     ) -> str:
@@ -114,11 +120,16 @@ class Client:
                 if piece_of(line):
                     yield time.perf_counter()
 
-    async def correct(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
-        """Return a correction of an answer; returns when heed has learned it."""
+    async def correct(
+        self, user: str, completion_id: str, text: str, training: Json | None = None, context: Sequence[str] = ()
+    ) -> Json:
+        """Correct an answer, with what the teacher is told besides; returns when heed has learned it."""
         body: Json = {"user": user, "completion_id": completion_id, "kind": "correction", "text": text, "wait": True}
-        reach: Json = {"scope": self._scope} if self._scope else {}
-        return await self._call("POST", "/v1/feedback", body | reach | ({"training": training} if training else {}))
+        if self._scope:
+            body["scope"] = self._scope
+        if context:
+            body["context"] = list(context)
+        return await self._call("POST", "/v1/feedback", body | ({"training": training} if training else {}))
 
     async def rewrite(self, user: str, completion_id: str, text: str, training: Json | None = None) -> Json:
         """Give the answer as it should have been; returns when heed has learned it."""

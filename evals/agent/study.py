@@ -1,0 +1,188 @@
+"""The parts of `heed eval agent`: tasks as they are, one correction, ten lessons, six wishes, an edit, a hundred turns.
+
+Every task, file and wording is held out of the pocket model's training. After a lesson the notes are off: what is
+judged are the weights alone. Invariant: no task is judged that its person has corrected.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.pocket.workshop import tasks
+from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.ways import DEFAULT, NAMES, Direction, Ways, held_out_wish
+from evals.agent import person
+from evals.agent.person import OBEYED, Denial
+from evals.agent.verdict import SHOWN_BY, is_done, side
+from evals.client import Client
+from evals.journal import Journal
+
+BACK = ("by_lines", "is_tight")  # ways whose other side is a call, too, that can be denied
+TURNS = 100
+
+
+@dataclass
+class AgentStudy:
+    """The means that every part works with."""
+
+    client: Client
+    journal: Journal
+    advance: Callable[[str], None]
+    num_tasks: int
+    training: dict[str, Any]
+    label: str  # of the rule and its rate: people of two rules are two
+
+    async def once(
+        self, part: str, seed: int, unit: str, measured: Callable[[], Awaitable[Sequence[dict[str, Any]]]]
+    ) -> None:
+        """Measure one unit and keep what it found, unless it was done before this run was interrupted."""
+        name = f"{self.label}/{part}/{seed}/{unit}"
+        if name not in self.journal.done:
+            for found in await measured():
+                self.journal.record({"rule": self.label, "part": part, "seed": seed, "unit": unit, **found})
+            self.journal.finish(name, 1)
+        self.advance(part)
+
+    def user(self, *labels: object) -> str:
+        """Return the name of a person no one has met before."""
+        return f"eval-{self.journal.run_id}-{self.label.replace('/', '-')}-{'-'.join(map(str, labels))}"
+
+    async def solved(self, user: str, seed: int, label: str, ways: Ways = DEFAULT) -> list[dict[str, Any]]:
+        """Let a person give tasks of every form; one record each."""
+        drawn = [held_out(FORMS[n % len(FORMS)], f"{label}/{seed}/{n}") for n in range(self.num_tasks * len(FORMS))]
+        done = await asyncio.gather(*(self._solved(user, task, ways) for task in drawn))
+        return [{"form": task.form, "is_done": ok} for task, ok in zip(drawn, done, strict=True)]
+
+    async def obeyed(self, user: str, seed: int, direction: Direction, label: str) -> list[dict[str, Any]]:
+        """Let a person give tasks that show a way; one record each."""
+        way, wanted = direction
+        forms = SHOWN_BY[way]
+        drawn = [held_out(forms[n % len(forms)], f"{label}/{seed}/{way}/{n}") for n in range(self.num_tasks)]
+        shown = await asyncio.gather(*(person.work(self.client, user, task) for task in drawn))
+        ways = Ways(**{way: wanted})
+        return [
+            {"way": way, "obeys": side(way, one.steps) is wanted, "is_done": is_done(task, one, ways)}
+            for task, one in zip(drawn, shown, strict=True)
+        ]
+
+    async def taught(self, user: str, seed: int, direction: Direction, label: str) -> Denial:
+        """Correct one call that is not as wished."""
+        rng = random.Random(f"{label}/{seed}/{direction}")
+        task = held_out(rng.choice(SHOWN_BY[direction[0]]), f"{label}/{seed}/{direction}/taught")
+        return await person.correct(
+            self.client, user, task, direction, held_out_wish(direction, rng), self.training or None
+        )
+
+    async def _solved(self, user: str, task: Task, ways: Ways) -> bool:
+        return is_done(task, await person.work(self.client, user, task), ways)
+
+
+def held_out(form: str, label: str) -> Task:
+    """Draw a task of files and words that training never has."""
+    return tasks.drawn(form, random.Random(label), is_held_out=True)
+
+
+async def as_they_are(study: AgentStudy, seed: int) -> None:
+    """Tasks of a person who has wished for nothing."""
+    await study.once("tasks", seed, "all", lambda: study.solved(study.user("tasks", seed), seed, "tasks"))
+
+
+async def one_correction(study: AgentStudy, seed: int) -> None:
+    """One correction of each way by a person of its own: does the next try obey, and do later tasks?"""
+    for way in NAMES:
+
+        async def measured(way: str = way) -> list[dict[str, Any]]:
+            user = study.user("once", seed, way)
+            denial = await study.taught(user, seed, (way, True), "once")
+            later = await study.obeyed(user, seed, (way, True), "once")
+            return [lesson_record((way, True), denial), *later]
+
+        await study.once("correction", seed, way, measured)
+
+
+async def ten_lessons(study: AgentStudy, seed: int) -> None:
+    """Give tasks as a person who has corrected ten times: every way, and two of them back and forth again."""
+
+    async def measured() -> list[dict[str, Any]]:
+        user = study.user("lessons", seed)
+        ways = random.Random(f"lessons/{seed}").sample(NAMES, len(NAMES))
+        again = [(way, side) for side in (False, True) for way in BACK]
+        directions = [*((way, True) for way in ways), *again]
+        given = [
+            lesson_record(direction, await study.taught(user, seed, direction, f"lessons/{n}"))
+            for n, direction in enumerate(directions)
+        ]
+        return [*given, *await study.solved(user, seed, "lessons", Ways(**dict.fromkeys(NAMES, True)))]
+
+    await study.once("lessons", seed, "all", measured)
+
+
+async def six_wishes(study: AgentStudy, seed: int) -> None:
+    """Six wishes of one person, one after the other; all of them are judged at the end."""
+
+    async def measured() -> list[dict[str, Any]]:
+        user = study.user("sequence", seed)
+        ways = random.Random(f"sequence/{seed}").sample(NAMES, len(NAMES))
+        found = [lesson_record((way, True), await study.taught(user, seed, (way, True), "sequence")) for way in ways]
+        for way in ways:
+            found += await study.obeyed(user, seed, (way, True), "sequence")
+        return found
+
+    await study.once("sequence", seed, "all", measured)
+
+
+async def an_edit(study: AgentStudy, seed: int) -> None:
+    """Other arguments in place of a call's; later lines are written like them."""
+    for form in SHOWN_BY["is_tight"]:
+
+        async def measured(form: str = form) -> list[dict[str, Any]]:
+            user = study.user("edit", seed, form)
+            task = held_out(form, f"edit/{seed}/{form}/taught")
+            denial = await person.edit(study.client, user, task, study.training or None)
+            later = await study.obeyed(user, seed, ("is_tight", True), f"edit/{form}")
+            return [lesson_record(("is_tight", True), denial), *later]
+
+        await study.once("edit", seed, form, measured)
+
+
+async def hundred_turns(study: AgentStudy, seed: int) -> None:
+    """Give a hundred tasks in one session: nothing is refused, and they are done to the end."""
+
+    async def measured() -> list[dict[str, Any]]:
+        user = study.user("long", seed)
+        drawn = [held_out(FORMS[n % len(FORMS)], f"long/{seed}/{n}") for n in range(TURNS)]
+        return [{"turn": n, "is_done": ok} for n, ok in enumerate(await person.work_on(study.client, user, drawn))]
+
+    await study.once("long", seed, "all", measured)
+
+
+def lesson_record(direction: Direction, denial: Denial) -> dict[str, Any]:
+    """Return what became of a correction."""
+    way, wanted = direction
+    found: dict[str, Any] = {
+        "way": way,
+        "lesson": denial.status,
+        "lesson_s": denial.lesson_s,
+        "retry_s": denial.retry_s,
+    }
+    if denial.retry is not None:
+        found["retry_obeys"] = side(way, denial.retry.steps) is wanted
+    return found | ({"retry_obeys": True} if denial.status == OBEYED else {})
+
+
+PART_WORK: dict[str, Callable[[AgentStudy, int], Awaitable[None]]] = {
+    "tasks": as_they_are,
+    "correction": one_correction,
+    "lessons": ten_lessons,
+    "sequence": six_wishes,
+    "edit": an_edit,
+    "long": hundred_turns,
+}
+PARTS = tuple(PART_WORK)
+
+
+def units(part: str) -> int:
+    """Return how many units a part has in one seed."""
+    return {"correction": len(NAMES), "edit": len(SHOWN_BY["is_tight"])}.get(part, 1)

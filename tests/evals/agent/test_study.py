@@ -1,0 +1,66 @@
+"""evals.agent.study: what each part records."""
+
+import random
+from typing import cast
+
+import pytest
+
+from engine.pocket.workshop import tasks
+from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.ways import NAMES
+from evals.agent import study
+from evals.agent.study import PART_WORK, PARTS, AgentStudy, held_out, units
+from evals.client import Client
+from evals.journal import Journal
+from tests.evals.agent.planner import PlanningClient
+
+
+@pytest.fixture
+def heed(monkeypatch: pytest.MonkeyPatch) -> PlanningClient:
+    """A heed that does as planned and learns at once; a hundred turns are four."""
+    planning = PlanningClient()
+
+    def drawn(form: str, label: str) -> Task:
+        return planning.knows(tasks.drawn(form, random.Random(label), is_held_out=True))
+
+    monkeypatch.setattr(study, "held_out", drawn)
+    monkeypatch.setattr(study, "TURNS", 4)
+    return planning
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_heed_that_obeys_has_all_of_it(part: str, heed: PlanningClient) -> None:
+    """Every judgement is right, each unit is one step, and what is done is not done again."""
+    steps: list[str] = []
+    journal = Journal()
+    at = AgentStudy(cast(Client, heed), journal, steps.append, 1, {}, "heed/whole")
+    await PART_WORK[part](at, 0)
+    assert len(steps) == units(part)
+    judged = [record[key] for record in journal.records for key in ("is_done", "obeys", "retry_obeys") if key in record]
+    assert judged
+    assert all(judged)
+    num_records, num_asked = len(journal.records), len(heed.notes)
+    await PART_WORK[part](at, 0)
+    assert (len(journal.records), len(heed.notes)) == (num_records, num_asked)
+
+
+async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) -> None:
+    """But does its tasks."""
+    heed._is_learning = False
+    journal = Journal()
+    await PART_WORK["correction"](AgentStudy(cast(Client, heed), journal, lambda _: None, 2, {}, "x"), 0)
+    assert not any(record.get("obeys") or record.get("retry_obeys") for record in journal.records)
+    assert {record["lesson"] for record in journal.records if "lesson" in record} == {"rejected"}
+    assert len(journal.records) == len(NAMES) * 3
+
+
+async def test_ten_lessons_are_ten(heed: PlanningClient) -> None:
+    """Every way once, two of them back and forth."""
+    await PART_WORK["lessons"](AgentStudy(cast(Client, heed), Journal(), lambda _: None, 1, {}, "x"), 0)
+    assert len(heed.corrections) == 10
+
+
+def test_tasks_are_held_out_and_the_same_each_time() -> None:
+    """By their label."""
+    assert held_out(FORMS[0], "a") == held_out(FORMS[0], "a")
+    assert held_out(FORMS[0], "a") != held_out(FORMS[0], "b")
