@@ -169,3 +169,11 @@ async def test_the_two_commands(counter: Counter) -> None:
     assert noted.text == "Noted. That is how it was learned."
     told, _ = await counter.command("justthis")
     assert told.text.startswith("Learned: v2 in")
+
+
+async def test_a_notice_repeats_words_as_they_were_written(counter: Counter) -> None:
+    """The marks in a person's wish are letters, also in what a lesson's notice says of it."""
+    (answer,) = await counter.say("bees")
+    for _ in range(2):
+        notice, _ = await counter.say("2*3*4, __init__.py", reply_to=answer.message_id)
+    assert notice.text == r"I already keep that in mind: 2\*3\*4, \_\_init\_\_.py"

@@ -22,6 +22,11 @@ def test_what_is_said_in_a_group_says_to_whom() -> None:
     assert request(place=GROUP).post("x", token="t").reply_to is None
 
 
+def test_heeds_own_words_are_shown_letter_for_letter() -> None:
+    """A person's words that heed says again are no Markdown."""
+    assert request().post("Noted: 2*3*4, __init__.py").text == r"Noted: 2\*3\*4, \_\_init\_\_.py"
+
+
 def test_keys_are_the_updates() -> None:
     """The same for the same update, whoever handles it."""
     assert request().idempotency_key == request().idempotency_key == "telegram:7:77"

@@ -273,6 +273,19 @@ async def test_commands_answer_their_interaction(talk: Talk) -> None:
     assert given.is_private
 
 
+async def test_a_command_that_fails_is_answered(talk: Talk) -> None:
+    """The sign that heed is at it does not stay, also where its update was marked done before it failed."""
+    for argument in ("delete 9", "delete x"):
+        given = await talk.server.command(talk.server.dm(), "notes", argument)
+        assert "/notes lists your notes" in await finished(talk, given)
+
+
+async def test_a_persons_own_words_come_back_as_they_were_written(talk: Talk) -> None:
+    """Each mark in them is sent so that Discord shows it as a letter."""
+    given = await talk.server.command(talk.server.dm(), "note", "2*3*4, __init__.py")
+    assert await finished(talk, given) == r"Noted: 2\*3\*4, \_\_init\_\_.py"
+
+
 async def test_every_command_is_there(server: DiscordServer, quick_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Discord is told of each, and each answers where it was given."""
     async with heed_on(server, quick_dir, access={"mode": "open", "admins": (f"discord:{ANA['id']}",)}) as talk:

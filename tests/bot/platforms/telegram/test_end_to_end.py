@@ -267,6 +267,21 @@ async def test_commands_are_done(talk: Talk) -> None:
     await talk.shows("/help lists them")
 
 
+async def test_a_command_that_fails_is_answered(talk: Talk) -> None:
+    """Also where its update was marked done before it failed."""
+    for argument in ("delete 9", "delete x"):
+        asked = talk.server.say(f"/notes {argument}")
+        await talk.shows("/notes lists your notes", after=asked["message_id"])
+
+
+async def test_a_persons_own_words_come_back_as_they_were_written(talk: Talk) -> None:
+    """Telegram shows every letter of them, and none in bold."""
+    talk.server.say("/note 2*3*4, __init__.py")
+    noted = await talk.shows("Noted")
+    assert noted["text"] == "Noted: 2*3*4, __init__.py"
+    assert not noted.get("entities")
+
+
 async def test_every_command_is_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each is in the admin's menu, and each is answered."""
     copy_to(tmp_path / "data")
