@@ -188,6 +188,16 @@ async def test_words_are_asked_for(talk: Talk) -> None:
     assert talk.server.answered[query] == ""
 
 
+async def test_words_are_asked_for_in_a_group(talk: Talk) -> None:
+    """The question names the person who pressed, for Telegram opens the field of those alone whom a message names."""
+    answer = await talk.ask("@heed_bot bees", GROUP)
+    await talk.quiet()
+    talk.server.press(GROUP, answer["message_id"], "fix")
+    question = await talk.shows("What should be different?", GROUP)
+    assert question["text"].startswith("Ana: ")
+    assert [entity["user"]["id"] for entity in question["entities"]] == [ANA["id"]]
+
+
 async def test_a_wait_keeps_no_question_back(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     """Where Telegram asks to wait again and again, the question comes afterwards, and its reply teaches."""
     answer = await talk.ask("bees")
