@@ -367,7 +367,7 @@ async def test_feedback_by_command_that_holds_already_says_so(ana: Counter) -> N
     (answer,) = await ana.say("bees")
     for _ in range(2):
         told, _ = await ana.command("feedback", SHORT, reply_to=answer.message_id)
-    assert told.text == f"I already keep that in mind: {SHORT}"
+    assert told.text == f"I already keep that in mind: {SHORT}."
     assert ana.heed.engine.num_learned == 1
 
 

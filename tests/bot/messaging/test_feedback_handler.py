@@ -176,7 +176,7 @@ async def test_a_notice_repeats_words_as_they_were_written(counter: Counter) -> 
     (answer,) = await counter.say("bees")
     for _ in range(2):
         notice, _ = await counter.say("2*3*4, __init__.py", reply_to=answer.message_id)
-    assert notice.text == r"I already keep that in mind: 2\*3\*4, \_\_init\_\_.py"
+    assert notice.text == r"I already keep that in mind: 2\*3\*4, \_\_init\_\_.py."
 
 
 async def test_a_number_means_the_same_note_however_often_it_is_handled(counter: Counter) -> None:
