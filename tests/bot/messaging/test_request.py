@@ -33,6 +33,14 @@ def test_keys_are_the_updates() -> None:
     assert request().key("lesson") == "lesson-3"
 
 
+def test_what_is_done_is_not_marked_done_again() -> None:
+    """What is said after an effect that has marked the update is said without the mark, which would refuse it."""
+    asked = request()
+    assert asked.undone is asked.done
+    asked.done.is_called = True
+    assert asked.undone is None
+
+
 def test_every_action_fits_into_a_button() -> None:
     """Telegram takes 64 bytes, the contract says 48."""
     assert all(button.action.isascii() and len(button.action) <= 48 for row in ANSWER_ROWS for button in row)
