@@ -78,11 +78,12 @@ class Press:
 
 @dataclass(frozen=True)
 class Command:
-    """`/name argument`, perhaps said about one answer."""
+    """`/name argument`, perhaps said about one answer; `note_id` is the note that a number meant at first."""
 
     name: str
     argument: str = ""
     completion_id: str | None = None
+    note_id: str = ""
 
 
 FeedbackEvent = Reply | Edit | Reaction | Press | Command

@@ -19,19 +19,18 @@ from bot.core import feedback as mapping
 from bot.core import scope_choice, version_text
 from bot.core.core import Core
 from bot.core.gateway import check_text, question
-from bot.core.standing_notes import standing_notes
+from bot.core.standing_notes import StandingNotes, standing_notes
 from bot.core.version_text import version_name
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Place
 from storage.conversations import chats, completions
 from storage.errors import PersonNotFound, VersionNotFound, VersionStateError
 from storage.kinds import ConsentChoice, FeedbackStatus, Scope
-from storage.learning import better_answers, feedback, updates, versions
+from storage.learning import better_answers, feedback, notes, updates, versions
 from storage.people import consent, people
-from storage.tables import BetterAnswer, Completion, Note
+from storage.tables import BetterAnswer, Completion
 
 VERSION = re.compile(r"v?[0-9]{1,9}")
-COUNT = re.compile(r"[0-9]{1,9}")
 NAME = re.compile(r"\w{1,32}")  # what may be repeated to the person who said it
 RECENT = 500  # rows behind /metrics
 WHISPERING = frozenset({"discord"})  # platforms that show the answer to a command to the asker alone
@@ -133,7 +132,7 @@ async def _notes(context: CommandContext) -> CommandReply:
     core = context.core
     found = await standing_notes(core.engine, core.database, await context.user())
     if context.argument.startswith("delete"):
-        return await _delete_note(context, found.live)
+        return await _delete_note(context, found)
     if not found.live:
         return CommandReply(texts.NO_NOTES)
     lines = [
@@ -142,11 +141,12 @@ async def _notes(context: CommandContext) -> CommandReply:
     return CommandReply("\n".join([*lines, texts.notes_footer(found.tokens_saved)]))
 
 
-async def _delete_note(context: CommandContext, live: list[Note]) -> CommandReply:
-    number = context.argument.removeprefix("delete").strip()
-    if not COUNT.fullmatch(number) or not 1 <= int(number) <= len(live):
-        raise InvalidField(texts.no_such_note(len(live)), "text")
-    note = live[int(number) - 1]
+async def _delete_note(context: CommandContext, found: StandingNotes) -> CommandReply:
+    note, known = found.numbered(context.argument), context.command.note_id
+    if known:
+        note = await context.core.database.read(lambda s: notes.get(s, context.user_id, known))
+    if note is None:
+        raise InvalidField(texts.no_such_note(len(found.live)), "text")
     await context.core.engine.delete_note(context.user_id, note.id)
     return CommandReply(texts.deleted(note.text))
 

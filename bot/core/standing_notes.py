@@ -3,6 +3,7 @@
 A note may stand and still be out of the prompt: the weights hold it, it waits for a question, or there is no room.
 """
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from storage.tables import Note, User
 if TYPE_CHECKING:
     from engine.engine import Engine
 
+_DELETED = re.compile(r"delete\s*([0-9]{1,9})\s*")
 WAITING = "waiting"  # a note that stands, and that the prompt has no room for
 
 
@@ -28,6 +30,11 @@ class StandingNotes:
         """Return where a note is now: its stored state, or WAITING if it is one for the prompt and not in it."""
         is_out = note.state in (NoteState.IN_PROMPT, NoteState.LEARNING) and note.id not in self.in_prompt
         return WAITING if is_out else note.state
+
+    def numbered(self, argument: str) -> Note | None:
+        """Return the note that "delete 2" names, None if it names none."""
+        number = _DELETED.fullmatch(argument)
+        return self.live[int(number[1]) - 1] if number and 1 <= int(number[1]) <= len(self.live) else None
 
     @property
     def tokens_in_prompt(self) -> int:

@@ -234,9 +234,9 @@ class Dispatcher:
         await self._feedback.teach(request, record, token=request.token)
 
     async def _run(self, request: ChatRequest, command: Command, *, token: str = "") -> None:
-        """Run a command of the table: what it did may be done again without harm, or its update is done before."""
-        if command.name == "notes" and command.argument:  # deletes by number: the next one has the same number
-            await self._core.database.write(request.done)
+        """Run a command of the table: what it did may be done again without harm."""
+        if command.name == "notes" and command.argument:
+            command = replace(command, note_id=await self._feedback.note_meant(request, command.argument))
         said = await person.run(
             self._core, request.user_id, request.place, command, request.author, is_interaction=bool(token)
         )

@@ -17,6 +17,7 @@ from bot.core.core import Core
 from bot.core.feedback import NEGATIVE, POSITIVE, FeedbackRecord
 from bot.core.lessons import LessonResult
 from bot.core.scope_choice import NOT_THE_NEWEST
+from bot.core.standing_notes import standing_notes
 from bot.events import Command, Place, Reaction, Reply
 from bot.messaging import lesson_line
 from bot.messaging.lesson_line import LessonLine
@@ -182,6 +183,21 @@ class FeedbackHandler:
         lesson = await self._lessons.teach(request.user_id, record, idempotency_key=request.idempotency_key)
         said = request.post(texts.noted(lesson.outcome, text.strip()), token=token)
         await self._outbox.say(said, request.user_id, request.key("note"), done=request.done)
+
+    async def note_meant(self, request: ChatRequest, argument: str) -> str:
+        """Return the id of the note that "delete 2" names, empty if it names none.
+
+        It is noted before the note is deleted: handled again, the update would find the next note under the number.
+        """
+        key = request.key("notes")
+        begun = await self.role_of(request.user_id, request.place, key)
+        if begun is not None:
+            return begun.about
+        user = await self._core.gateway.user(request.user_id)
+        note = (await standing_notes(self._core.engine, self._database, user)).numbered(argument)
+        if note is not None:
+            await self._put_role(request, key, Role.NOTE, note.id)
+        return note.id if note is not None else ""
 
     async def approve(self, request: ChatRequest, completion_id: str) -> None:
         """Handle a thumb up: the answer becomes gold."""

@@ -23,6 +23,7 @@ class Role(StrEnum):
     WORK = "work"  # asks about a call of an agent; the session, and the mark of the call
     QUESTION = "question"  # has buttons for this person; nothing
     UNDO = "undo"  # an undo that has begun (message id: the update's key); the version it takes back
+    NOTE = "note"  # a note whose deletion has begun (message id: the update's key); its id
 
 
 def put(s: Session, row: MessageRole) -> None:

@@ -15,6 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.config import ChatSettings, unknown_variables
+from bot.http.port import WANTED_FILES
 from bot.monitoring.metrics import Metrics
 from tests.bot.conftest import Heed
 
@@ -40,6 +41,11 @@ def test_the_unit_runs_heed_as_nobody_special(service: dict[str, str]) -> None:
     assert service["ExecStart"] == "/opt/heed/.venv/bin/heed run --no-terminal"
     assert (service["User"], service["StateDirectory"], service["StateDirectoryMode"]) == ("heed", "heed", "0700")
     assert service["Restart"] == "on-failure"
+
+
+def test_the_unit_lets_heed_open_as_many_files_as_it_wants(service: dict[str, str]) -> None:
+    """systemd's own bound would be reached by a thousand connections."""
+    assert int(service["LimitNOFILE"]) == WANTED_FILES
 
 
 def test_systemd_and_docker_wait_equally_long(service: dict[str, str]) -> None:

@@ -34,3 +34,14 @@ def test_only_what_the_weights_hold_is_saved() -> None:
     live = [note("held", NoteState.IN_WEIGHTS), note("both", NoteState.IN_WEIGHTS), note("out", NoteState.IN_PROMPT)]
     standing = StandingNotes(live, frozenset(["both"]))
     assert (standing.tokens_in_prompt, standing.tokens_saved) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("argument", "found"),
+    [("delete 1", "a"), ("delete2", "b"), ("delete 3", None), ("delete 0", None), ("delete x", None)],
+)
+def test_a_note_is_named_by_its_place(argument: str, found: str | None) -> None:
+    """Counted from 1, the oldest first."""
+    standing = StandingNotes([note("a", NoteState.IN_PROMPT), note("b", NoteState.IN_PROMPT)], frozenset())
+    named = standing.numbered(argument)
+    assert (named.id if named else None) == found

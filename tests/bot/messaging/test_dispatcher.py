@@ -353,6 +353,24 @@ async def test_commands_of_the_chat(ana: Counter) -> None:
     assert "no answer in this conversation yet" in (await ana.command("retry", author=BEN))[-1].text
 
 
+@pytest.mark.parametrize("name", ["help", "metrics", "versions"])
+async def test_columns_are_letters_of_one_width(ana: Counter, name: str) -> None:
+    """Each command whose answer has columns shows a block of code, and any other one does not."""
+    (said,) = await ana.command(name)
+    assert (said.text[:4], said.text[-4:]) == ("```\n", "\n```")
+    (said,) = await ana.command("privacy")
+    assert "```" not in said.text
+
+
+async def test_feedback_by_command_that_holds_already_says_so(ana: Counter) -> None:
+    """It is no second lesson."""
+    (answer,) = await ana.say("bees")
+    for _ in range(2):
+        told, _ = await ana.command("feedback", SHORT, reply_to=answer.message_id)
+    assert told.text == f"I already keep that in mind: {SHORT}."
+    assert ana.heed.engine.num_learned == 1
+
+
 async def test_forgetting_asks_and_then_erases(ana: Counter) -> None:
     """The person is told, and heed meets them anew."""
     (question,) = await ana.command("forget")

@@ -169,3 +169,27 @@ async def test_the_two_commands(counter: Counter) -> None:
     assert noted.text == "Noted. That is how it was learned."
     told, _ = await counter.command("justthis")
     assert told.text.startswith("Learned: v2 in")
+
+
+async def test_a_notice_repeats_words_as_they_were_written(counter: Counter) -> None:
+    """The marks in a person's wish are letters, also in what a lesson's notice says of it."""
+    (answer,) = await counter.say("bees")
+    for _ in range(2):
+        notice, _ = await counter.say("2*3*4, __init__.py", reply_to=answer.message_id)
+    assert notice.text == r"I already keep that in mind: 2\*3\*4, \_\_init\_\_.py."
+
+
+async def test_a_number_means_the_same_note_however_often_it_is_handled(counter: Counter) -> None:
+    """Killed between the deletion and its answer: the next note has the number by then, and stays."""
+    for text in ("call me Ana", "my dog is Rex"):
+        await counter.command("note", text)
+    deletion = CommandReceived(ANA, HOME, "n", "notes", "delete 1")
+    item = await counter.heed.take(counter.heed.channel.update(deletion, "deletion"))
+    with pytest.raises(InterruptedError):
+        await counter.dispatcher.handle(item, Killed(item.seq or 0))
+    item.attempts = 1
+    await counter.dispatcher.handle(item, Done(item.seq or 0))
+    await counter.heed.shown()
+    assert counter.platform.texts()[-1] == "Deleted: call me Ana"
+    (listed,) = await counter.command("notes")
+    assert "my dog is Rex" in listed.text

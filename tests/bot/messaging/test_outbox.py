@@ -324,6 +324,7 @@ async def test_an_engine_that_is_not_there_is_for_another_try(heed: Rig, error: 
     [
         (PromptTooLongError("1234 tokens, shorten it"), "1234 tokens"),
         (ConversationRefused("roles must alternate"), "refuses this conversation: roles must alternate"),
+        (ConversationRefused("no *system* role"), r"no \*system\* role"),
         (AdapterLoadError("v3"), "could not answer"),
     ],
 )

@@ -22,10 +22,23 @@ def test_what_is_said_in_a_group_says_to_whom() -> None:
     assert request(place=GROUP).post("x", token="t").reply_to is None
 
 
+def test_heeds_own_words_are_shown_letter_for_letter() -> None:
+    """A person's words that heed says again are no Markdown."""
+    assert request().post("Noted: 2*3*4, __init__.py").text == r"Noted: 2\*3\*4, \_\_init\_\_.py"
+
+
 def test_keys_are_the_updates() -> None:
     """The same for the same update, whoever handles it."""
     assert request().idempotency_key == request().idempotency_key == "telegram:7:77"
     assert request().key("lesson") == "lesson-3"
+
+
+def test_what_is_done_is_not_marked_done_again() -> None:
+    """What is said after an effect that has marked the update is said without the mark, which would refuse it."""
+    asked = request()
+    assert asked.undone is asked.done
+    asked.done.is_called = True
+    assert asked.undone is None
 
 
 def test_every_action_fits_into_a_button() -> None:

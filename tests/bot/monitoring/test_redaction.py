@@ -90,14 +90,16 @@ def test_short_words_are_no_secrets() -> None:
     assert redact("a bot") == "a bot"
 
 
-def test_libraries_that_log_addresses_are_mute() -> None:
-    """Telegram's token is part of every address."""
+def test_libraries_that_log_addresses_are_mute(caplog: pytest.LogCaptureFixture) -> None:
+    """Telegram's token is part of every address; also where everything else is logged."""
+    caplog.set_level(logging.DEBUG)
     for name in ("httpx", "httpcore"):
         assert not logging.getLogger(name).isEnabledFor(logging.INFO)
 
 
-def test_libraries_that_log_messages_are_mute() -> None:
+def test_libraries_that_log_messages_are_mute(caplog: pytest.LogCaptureFixture) -> None:
     """At DEBUG they log every call with its text, and a pairing code is part of one."""
+    caplog.set_level(logging.DEBUG)
     for name in ("telegram.Bot", "telegram.ext", "discord.gateway", "discord.http"):
         assert not logging.getLogger(name).isEnabledFor(logging.DEBUG)
 

@@ -21,7 +21,7 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER, AdapterR
 from engine.config import EngineConfig, LearnConfig
 from engine.errors import AdapterLoadError, EngineRestarting, EngineStartError, PromptTooLongError
 from engine.host import vllm_host
-from engine.host.running_engine import RunningEngine
+from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
@@ -490,6 +490,23 @@ async def test_a_caller_that_finds_the_engine_dead_has_it_restarted_and_waits(tm
     host._running = again = life(host)
     host._ready.set()
     assert await waiting is again
+
+
+async def test_a_worker_that_ends_is_noticed_without_any_call(tmp_path: Path) -> None:
+    """The host looks at the model's processes several times in two seconds, and says that it restarts them."""
+    states: list[tuple[str, str]] = []
+    host = VllmHost(EngineConfig(str(pocket_folder()), tmp_path), lambda *state: states.append(state))
+    worker = await asyncio.create_subprocess_exec("sleep", "600")
+    host._running = life(host)
+    host._running.children = [known for known in [ProcessId.of(worker.pid)] if known is not None]
+    watch = asyncio.create_task(host._watch_engine())
+    worker.kill()
+    await worker.wait()
+    await until(lambda: states)
+    watch.cancel()
+    await asyncio.gather(watch, return_exceptions=True)
+    assert states == [("restarting", "the model process died")]
+    assert HEALTH_INTERVAL_S * 4 < 2
 
 
 async def test_an_engine_that_dies_while_it_is_restarted_is_restarted_again(

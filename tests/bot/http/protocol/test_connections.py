@@ -10,7 +10,7 @@ from bot.http.protocol import connections
 from bot.http.protocol.connections import HELD_BYTES, OWN_FILES, ConnectionLimits
 from tests.bot.conftest import StartHeed
 from tests.bot.http.served import GET, HALF, Raw, served
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 SLOW_POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400\r\n\r\n{"
 
@@ -88,7 +88,8 @@ async def test_a_client_that_reads_nothing_is_let_go(start_heed: StartHeed) -> N
         raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
         asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 30
         with pytest.raises(ConnectionError):
-            await _send_for_ever(raw, asked)
+            async with asyncio.timeout(PATIENCE_S):
+                await _send_for_ever(raw, asked)
 
 
 async def _send_for_ever(raw: Raw, data: bytes) -> None:

@@ -218,6 +218,16 @@ async def test_people_and_notes_and_settings(heed: Heed, page: Page) -> None:
     await expect(page.locator("#who")).to_have_value("bob")
 
 
+async def test_the_panel_says_which_notes_are_in_the_prompt(heed: Heed, page: Page) -> None:
+    """Of more notes than a prompt takes, the oldest have no room now; the line above counts notes and tokens."""
+    for number in range(40):
+        await heed.post("/v1/feedback", {"kind": "note", "text": f"wish number {number}"})
+    await page.reload()
+    await expect(page.locator("#saved")).to_have_text("16 of 40 notes in the prompt now, 48 tokens.")
+    await expect(page.locator("#notes .badge").nth(23)).to_have_text("no room in the prompt now")
+    await expect(page.locator("#notes .badge").nth(24)).to_have_text("in the prompt")
+
+
 async def test_a_new_conversation_and_forgetting(heed: Heed, page: Page) -> None:
     """A new conversation keeps lessons; forgetting asks first and erases everything."""
     await ask(page, "bees")

@@ -1,8 +1,10 @@
 """Tests of bot.platforms.discord.backfill: what happened while nobody listened."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from bot.channel import Post
@@ -128,7 +130,10 @@ async def test_missed_edits_are_taken_once(table: Bench) -> None:
     assert len(table.keys) == 3
 
 
-async def test_reactions_that_cannot_be_looked_up_cost_their_message_only(table: Bench) -> None:
+@pytest.mark.parametrize(
+    ("code", "words"), [(10008, "Unknown Message"), (10014, "Unknown Emoji"), (0, "404: Not Found")]
+)
+async def test_reactions_that_cannot_be_looked_up_cost_their_message_only(table: Bench, code: int, words: str) -> None:
     """The rest of what the chat missed is taken."""
     answer = table.server.dm().messages[await table.channel.post(Post(DM, "a llama"))]
 
@@ -137,7 +142,7 @@ async def test_reactions_that_cannot_be_looked_up_cost_their_message_only(table:
         await table.server.react(answer, "👎")
         await table.server.say(table.server.dm(), "after")
 
-    body = b'{"message": "Unknown Emoji", "code": 10014}'
+    body = json.dumps({"message": words, "code": code}).encode()
     table.server.fail("GET", "/channels/500/messages/.*/reactions/.*", Fault(status=404, body=body))
     await table.restart(meanwhile)
     await table.settled()

@@ -23,6 +23,7 @@ from bot.platforms.discord.interactions import EPHEMERAL
 from bot.platforms.discord.messages import LIMITS
 from engine.config import EngineConfig
 from storage.database import Database
+from storage.errors import StorageFull
 from storage.kinds import AccessState
 from storage.people import access, people
 from tests.bot.fake_engine import FakeEngine
@@ -271,6 +272,36 @@ async def test_commands_answer_their_interaction(talk: Talk) -> None:
     await talk.quiet()
     assert talk.server.dm().messages[given.original]["_files"]
     assert given.is_private
+
+
+async def test_a_command_that_fails_is_answered(talk: Talk) -> None:
+    """The sign that heed is at it does not stay, also where its update was marked done before it failed."""
+    for argument in ("delete 9", "delete x"):
+        given = await talk.server.command(talk.server.dm(), "notes", argument)
+        assert "/notes lists your notes" in await finished(talk, given)
+
+
+async def test_a_deletion_is_answered_although_the_disk_was_full(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is handled again once there is room, means the same note, and the sign that heed is at it does not stay."""
+    delete = talk.engine.delete_note
+
+    async def full_once(*given: str) -> None:
+        monkeypatch.setattr(talk.engine, "delete_note", delete)
+        await delete(*given)
+        raise StorageFull("no space")
+
+    for text in ("call me Ana", "my dog is Rex"):
+        await finished(talk, await talk.server.command(talk.server.dm(), "note", text))
+    monkeypatch.setattr(talk.engine, "delete_note", full_once)
+    given = await talk.server.command(talk.server.dm(), "notes", "delete 1")
+    assert await finished(talk, given) == "Deleted: call me Ana"
+    assert "my dog is Rex" in await finished(talk, await talk.server.command(talk.server.dm(), "notes"))
+
+
+async def test_a_persons_own_words_come_back_as_they_were_written(talk: Talk) -> None:
+    """Each mark in them is sent so that Discord shows it as a letter."""
+    given = await talk.server.command(talk.server.dm(), "note", "2*3*4, __init__.py")
+    assert await finished(talk, given) == r"Noted: 2\*3\*4, \_\_init\_\_.py"
 
 
 async def test_every_command_is_there(server: DiscordServer, quick_dir: Path, caplog: pytest.LogCaptureFixture) -> None:

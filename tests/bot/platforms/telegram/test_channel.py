@@ -1,5 +1,6 @@
 """bot.platforms.telegram.channel: one bot, against a Bot API server, through the real library."""
 
+import asyncio
 import io
 import logging
 from collections.abc import AsyncIterator
@@ -39,7 +40,7 @@ from tests.contract.telegram_server import (
     TelegramServer,
     private,
 )
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.filterwarnings("ignore:Deprecated since version v22.2")  # PTB's own use of retry_after
 
@@ -79,11 +80,12 @@ async def test_it_knows_itself(server: TelegramServer, channel: TelegramChannel)
     assert channel.notices == []
 
 
-async def test_updates_do_not_wait_for_the_menu(server: TelegramServer) -> None:
-    """A getMyCommands that is never answered delays nothing."""
+async def test_updates_do_not_wait_for_the_menu(server: TelegramServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A getMyCommands that is never answered, and never given up, delays nothing."""
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 10 * PATIENCE_S)
     server.fail("getMyCommands", *[Fault(hangs=True)] * 10)
     taken = Taken()
-    async with started(server, taken):
+    async with asyncio.timeout(PATIENCE_S), started(server, taken):
         server.say("bees?")
         await until(lambda: bool(taken.rows))
         assert server.called("getMyCommands")

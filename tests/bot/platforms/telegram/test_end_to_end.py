@@ -188,6 +188,16 @@ async def test_words_are_asked_for(talk: Talk) -> None:
     assert talk.server.answered[query] == ""
 
 
+async def test_words_are_asked_for_in_a_group(talk: Talk) -> None:
+    """The question names the person who pressed, for Telegram opens the field of those alone whom a message names."""
+    answer = await talk.ask("@heed_bot bees", GROUP)
+    await talk.quiet()
+    talk.server.press(GROUP, answer["message_id"], "fix")
+    question = await talk.shows("What should be different?", GROUP)
+    assert question["text"].startswith("Ana: ")
+    assert [entity["user"]["id"] for entity in question["entities"]] == [ANA["id"]]
+
+
 async def test_a_wait_keeps_no_question_back(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     """Where Telegram asks to wait again and again, the question comes afterwards, and its reply teaches."""
     answer = await talk.ask("bees")
@@ -265,6 +275,21 @@ async def test_commands_are_done(talk: Talk) -> None:
     await talk.shows("Noted")
     talk.server.say("/dance")
     await talk.shows("/help lists them")
+
+
+async def test_a_command_that_fails_is_answered(talk: Talk) -> None:
+    """Also where its update was marked done before it failed."""
+    for argument in ("delete 9", "delete x"):
+        asked = talk.server.say(f"/notes {argument}")
+        await talk.shows("/notes lists your notes", after=asked["message_id"])
+
+
+async def test_a_persons_own_words_come_back_as_they_were_written(talk: Talk) -> None:
+    """Telegram shows every letter of them, and none in bold."""
+    talk.server.say("/note 2*3*4, __init__.py")
+    noted = await talk.shows("Noted")
+    assert noted["text"] == "Noted: 2*3*4, __init__.py"
+    assert not noted.get("entities")
 
 
 async def test_every_command_is_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
