@@ -12,7 +12,7 @@ from bot.agent.live_session import LiveSession
 from bot.agent.repository import told
 from bot.agent.session import AgentSession, Also
 from bot.agent.state import SessionState
-from bot.agent.workspace_notes import WorkspaceNotes, WorkspaceTold
+from bot.agent.workspace_notes import KeepTold, WorkspaceNotes, WorkspaceTold
 from bot.agent.workspaces import Workspaces
 from bot.core.core import Core
 from bot.errors import AgentNotAllowed
@@ -74,12 +74,12 @@ class AgentService:
                 self._open[work_id] = self._opened(row, here)
         return row, self._open[work_id]
 
-    async def hear_of(self, user_id: str, workspace: str, said: str) -> WorkspaceTold:
+    async def hear_of(self, user_id: str, workspace: str, said: str, keep: KeepTold | None = None) -> WorkspaceTold:
         """Do what a person says about the notes of a workspace; their open sessions there know at once.
 
-        Raises InvalidField.
+        `keep` stores the effect together with what is said of it. Raises InvalidField.
         """
-        answer = await self._notes.hear(user_id, workspace, said)
+        answer = await self._notes.hear(user_id, workspace, said, keep)
         for live in self._open.values():
             if (live.user_id, live.workspace) == (user_id, workspace):
                 live.session.here = answer.notes

@@ -10,7 +10,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 
 from bot.backoff import Jitter, Sleep, backoff_s
@@ -99,7 +99,7 @@ class OutboxSender:
         user_id: str | None,
         key: str = "",
         *,
-        done: Done | None = None,
+        done: Callable[[Session], None] | None = None,
         role: str = "",
         about: str = "",
     ) -> None:

@@ -8,10 +8,12 @@ import json
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 
 from bot.agent.live_session import AgentTurn, LiveSession
 from bot.agent.service import AgentService
 from bot.agent.state import Proposal
+from bot.agent.workspace_notes import Effect
 from bot.channel import Post
 from bot.core.core import Core
 from bot.errors import BotError, SandboxUnavailable, SessionTooLong
@@ -21,6 +23,7 @@ from bot.messaging.outbox import OutboxSender
 from bot.messaging.request import NOT_YOURS, ChatRequest
 from engine.errors import EngineError
 from storage.conversations.message_roles import Role
+from storage.database import Session
 from storage.errors import AgentWorkNotFound
 
 ANSWERED_FOR_S = 86_400.0  # how long a question can be answered: then it is a no without a word
@@ -117,7 +120,8 @@ class WorkHandler:
         if live is None:
             said = work_texts.NO_WORK
         elif word == work_texts.HERE:
-            said = (await self._agents.hear_of(request.user_id, live.workspace, note)).text
+            await self._agents.hear_of(request.user_id, live.workspace, note, partial(self._say_with, request))
+            return
         elif note.strip():
             await live.tell(note)
             said = work_texts.TOLD
@@ -179,6 +183,16 @@ class WorkHandler:
     async def _say(self, request: ChatRequest, text: str, token: str = "") -> None:
         said = replace(request.post("", token=token), text=text)
         await self._outbox.say(said, request.user_id, request.key("work"), done=request.undone)
+
+    async def _say_with(self, request: ChatRequest, text: str, effect: Effect) -> None:
+        """Say something and let it take effect in one transaction: an update that is handled again does neither."""
+
+        def done(s: Session) -> None:
+            effect(s)
+            request.done(s)
+
+        said = request.post(text, token=request.token)
+        await self._outbox.say(said, request.user_id, request.key("work"), done=done)
 
     async def _end(self, request: ChatRequest) -> None:
         if request.undone is not None:

@@ -51,10 +51,10 @@ class Worker:
         await self.heed.shown()
         return self.heed.channel.shown.messages[before:]
 
-    async def command(self, text: str, author: Author = ANA, place: Place = HOME) -> list[Shown]:
+    async def command(self, text: str, author: Author = ANA, place: Place = HOME, times: int = 1) -> list[Shown]:
         """A slash command."""
         name, _, argument = text.partition(" ")
-        return await self.do(CommandReceived(author, place, str(self.number), name, argument))
+        return await self.do(CommandReceived(author, place, str(self.number), name, argument), times)
 
     async def say(self, text: str, reply_to: str | None = None, times: int = 1) -> list[Shown]:
         """A message of Ana's."""
@@ -130,6 +130,15 @@ async def test_a_no_with_a_reason_is_learned(chat: Worker) -> None:
     assert await chat.press(again, "No") == []
     assert (await chat.live()).status == "idle"
     assert chat.heed.engine.num_learned == 3
+
+
+async def test_a_note_about_the_folder_is_kept_or_deleted_once(chat: Worker) -> None:
+    """However often the update is handled: the next note has the number of the one that is gone."""
+    await chat.command("work here Two spaces.", times=2)
+    await chat.command("work here Uses Poetry.")
+    (deleted,) = await chat.command("work here delete 1", times=3)
+    assert deleted.text == "Deleted: Two spaces."
+    assert (await chat.command("work here"))[-1].text == "1. Uses Poetry."
 
 
 async def test_lessons_are_told_of_the_work(chat: Worker) -> None:
