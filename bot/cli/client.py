@@ -3,6 +3,7 @@
 Every failure becomes ServerUnreachable (none is running there) or ServerRefused (it answered with an error).
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import aiohttp
 from bot.errors import ServerRefused, ServerUnreachable
 
 Json = dict[str, Any]
+LOOK_EVERY_S = 0.5
 CONNECT_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 300.0
@@ -88,6 +90,15 @@ class HeedClient:
         """Return what became of a piece of feedback, or how far its lesson is."""
         async with self._call("GET", self._about(feedback_id)) as response:
             return await _object(response)
+
+    async def phases(self, feedback_id: str) -> AsyncGenerator[str, None]:
+        """Yield a line for each phase of a lesson, until it neither waits nor runs."""
+        phase = None
+        while (state := await self.feedback_state(feedback_id))["progress"]:
+            progress = state["progress"]
+            if phase != (phase := (progress["status"], progress["phase"], progress["place"])):
+                yield progress["text"]
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def cancel_lesson(self, feedback_id: str) -> Json:
         """Stop a lesson that waits or runs."""

@@ -35,7 +35,6 @@ UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
 LEARNING = "learning …"
 PATIENCE_S = 3.0  # how long a lesson may take before it goes on beside the chat
-LOOK_EVERY_S = 0.5
 SPECIAL = re.compile(r"<\|.*\|>|</?\w+>")  # the mark that ends an answer
 
 
@@ -253,7 +252,7 @@ class TerminalChat:
         """Show each phase of a lesson that goes on, and its end; answer again unless the chat went on meanwhile."""
         remark = " (/cancel stops it)" if self._lines.is_typed else " (Ctrl-C cancels)"
         try:
-            async for progress in self._phases(given["feedback_id"]):
+            async for progress in self._client.phases(given["feedback_id"]):
                 await self._quiet()
                 self._say(progress + remark, "dim")
                 remark = ""
@@ -270,15 +269,6 @@ class TerminalChat:
         self._show_lesson(given, whole["text"])
         if newest != whole["completion_id"]:  # said while heed answered again
             self._last_id = newest
-
-    async def _phases(self, feedback_id: str) -> AsyncGenerator[str, None]:
-        """Yield a line for each phase of a lesson, until it neither waits nor runs."""
-        phase = None
-        while (state := await self._client.feedback_state(feedback_id))["progress"]:
-            progress = state["progress"]
-            if phase != (phase := (progress["status"], progress["phase"], progress["place"])):
-                yield progress["text"]
-            await asyncio.sleep(LOOK_EVERY_S)
 
     async def _quiet(self) -> None:
         """Return once no other line is being worked on: an answer that is written is not broken by a lesson's line."""

@@ -1,12 +1,11 @@
 """The mind of an agent in a terminal: the running heed, over HTTP."""
 
-import asyncio
 from collections.abc import Callable
 
 from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
 from bot.cli.client import HeedClient
-from bot.cli.terminal import LOOK_EVERY_S, PATIENCE_S, lesson_line
+from bot.cli.terminal import PATIENCE_S, lesson_line
 from bot.errors import ServerRefused, SessionTooLong
 from engine.requests import ChatMessage, Tool
 
@@ -37,7 +36,8 @@ class HttpMind:
         body = taught | {"context": list(correction.context), "wait": PATIENCE_S}
         given = await self._client.feedback(body, correction.key)
         while given["status"] == "queued":
-            await self._watch(given["feedback_id"])
+            async for progress in self._client.phases(given["feedback_id"]):
+                self._on_progress(progress)
             given = await self._client.feedback(body, correction.key)
         heat = (given.get("update") or {}).get("heat") or []
         version = given["adapter_version"] if given["status"] == "learned" else None
@@ -46,10 +46,3 @@ class HttpMind:
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one. Raises ServerError."""
         await self._client.feedback({"completion_id": answer_id, "kind": "approval"})
-
-    async def _watch(self, feedback_id: str) -> None:
-        phase = None
-        while (progress := (await self._client.feedback_state(feedback_id))["progress"]) is not None:
-            if phase != (phase := (progress["status"], progress["phase"], progress["place"])):
-                self._on_progress(progress["text"])
-            await asyncio.sleep(LOOK_EVERY_S)

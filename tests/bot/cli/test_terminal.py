@@ -16,6 +16,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
+from bot.cli import client as clients
 from bot.cli import terminal
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PipedLines, PromptLines, TerminalChat, heat_map, lesson_line
@@ -83,7 +84,7 @@ async def test_the_heat_map_has_colours(client: HeedClient) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lesson says soon how far it is."""
     monkeypatch.setattr(terminal, "PATIENCE_S", 0.02)
-    monkeypatch.setattr(terminal, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(clients, "LOOK_EVERY_S", 0.02)
 
 
 @pytest.mark.usefixtures("hurried")

@@ -6,6 +6,7 @@ import pytest
 
 from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
+from bot.cli import client as clients
 from bot.cli.agent import mind as minds
 from bot.cli.agent.mind import HttpMind
 from bot.cli.client import HeedClient
@@ -49,7 +50,7 @@ async def test_a_yes_is_an_approved_answer(heed: Heed, client: HeedClient) -> No
 async def test_a_long_lesson_is_watched(heed: Heed, client: HeedClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its phases are told until it has ended."""
     monkeypatch.setattr(minds, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(minds, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(clients, "LOOK_EVERY_S", 0.01)
     told = list[str]()
     mind = HttpMind(client, told.append)
     answer = await mind.answer(ASKED, definitions())
