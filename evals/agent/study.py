@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.pocket.workshop import tasks
+from engine.pocket.workshop.report import SHOWN_BY
 from engine.pocket.workshop.tasks import FORMS, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Direction, Ways, held_out_wish
 from evals.agent import person
 from evals.agent.person import OBEYED, Denial
-from evals.agent.verdict import SHOWN_BY, is_done, side
+from evals.agent.verdict import is_done, side
 from evals.client import Client
 from evals.journal import Journal
 

@@ -12,15 +12,6 @@ from engine.pocket.workshop.tasks import Task
 from engine.pocket.workshop.ways import DEFAULT, Ways
 from engine.pocket.workshop.work import RUN_CHECK, FolderWork
 
-SHOWN_BY: dict[str, tuple[str, ...]] = {  # the forms of tasks that show a way
-    "reads": ("change",),
-    "by_lines": ("change", "set", "rename"),
-    "spares_tests": ("everywhere",),
-    "is_unchecked": ("change", "set", "add", "new"),
-    "asks": ("run", "change", "set"),
-    "is_tight": ("change", "set", "add", "new"),
-}
-
 
 @dataclass(frozen=True)
 class Transcript:

@@ -26,6 +26,7 @@ TOOLS = (
 )
 DIFFERENCE = "In this call of {tool}: {name} must be {new}, not {old}."
 _WEIGHTS = dict.fromkeys(FORMS, 1.0) | {"change": 2.5, "set": 1.5, "add": 1.5, "everywhere": 2.0, "run": 1.3}
+_CALL_END = "}\n</tool_call>"
 _YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
 
@@ -81,9 +82,10 @@ def _told(task: Task, ways: Ways, rng: random.Random) -> tuple[str, Ways]:
     if kind < 0.42:
         end = "" if task.text[-1] in ".?" else "."
         return f"{task.text}{end} {_capital(wish(direction, rng))}", wanted
-    denied = _first_that_differs(task, ways, wanted)
+    denied = first_that_differs(task, ways, wanted)
     text = _difference(denied, wanted, task) if rng.random() < 0.5 else ""
-    context = _context(denied, rng)
+    is_bare = denied is None or not denied.answer or rng.random() < 0.25
+    context = () if is_bare else context_of(denied)
     block = Hindsight(text or wish(direction, rng), context=context)
     return with_hindsight([{"role": "user", "content": task.text}], block)[0]["content"], wanted
 
@@ -91,12 +93,12 @@ def _told(task: Task, ways: Ways, rng: random.Random) -> tuple[str, Ways]:
 def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
     """Draw a change of the ways, mostly one that this task shows."""
     changes = [(name, not getattr(ways, name)) for name in NAMES]
-    telling = [change for change in changes if _first_that_differs(task, ways, ways.with_side(change)) is not None]
+    telling = [change for change in changes if first_that_differs(task, ways, ways.with_side(change)) is not None]
     drawn_from = telling if telling and rng.random() < 0.85 else changes
     return rng.choice(drawn_from) if rng.random() < 0.95 else rng.choice(DIRECTIONS)
 
 
-def _first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:
+def first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:
     """Return the first step of the task that another way of doing it changes, None if there is none."""
     before, after = FolderWork(task.folder, ways), FolderWork(task.folder, wanted)
     task.do(before)
@@ -115,12 +117,12 @@ def _difference(denied: Step | None, wanted: Ways, task: Task) -> str:
     return DIFFERENCE.format(tool=tool, name=name, new=f'"{new}{end}"', old=f'"{old}{end}"')
 
 
-def _context(denied: Step | None, rng: random.Random) -> tuple[str, ...]:
+def context_of(denied: Step | None) -> tuple[str, ...]:
     """Return what the teacher is told besides: the call that was denied, as `bot.agent.session` words it."""
-    if denied is None or not denied.answer or rng.random() < 0.25:
+    if denied is None or not denied.answer:
         return ()
     name, _, arguments = denied.said.removeprefix('<tool_call>\n{"name": "').partition('", "arguments": ')
-    return (f"The call was {name} {arguments.removesuffix('}' + chr(10) + '</tool_call>')}.",)
+    return (f"The call was {name} {arguments.removesuffix(_CALL_END)}.",)
 
 
 def _written(said: str, work: FolderWork, rng: random.Random) -> list[Line]:

@@ -6,11 +6,12 @@ from typing import cast
 import pytest
 
 from engine.pocket.workshop import tasks
+from engine.pocket.workshop.report import SHOWN_BY
 from engine.pocket.workshop.tasks import FORMS
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from evals.agent import person
 from evals.agent.person import OBEYED
-from evals.agent.verdict import SHOWN_BY, is_done, side
+from evals.agent.verdict import is_done, side
 from evals.client import Client
 from tests.evals.agent.planner import PlanningClient
 

@@ -1,0 +1,123 @@
+"""A report on how well the pocket model works on files: `python -m engine.pocket.workshop.report [FOLDER]`.
+
+Held-out files, tasks and wordings only. Each step of a planned session is asked for after the steps before it, as they
+should be; a session is right if all of its steps are, word for word. Prints a row for tasks without a wish, and one per
+place where a wish about the way can stand.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from engine.pocket import WEIGHTS
+from engine.pocket.report import Pocket
+from engine.pocket.workshop import session, tasks
+from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways, held_out_wish
+from engine.pocket.workshop.work import MAY_I, FolderWork, Step
+from engine.prompts.hindsight import Hindsight, with_hindsight
+from engine.requests import ChatMessage
+
+SHOWN_BY: dict[str, tuple[str, ...]] = {  # the forms of tasks that show a way
+    "reads": ("change",),
+    "by_lines": ("change", "set", "rename"),
+    "spares_tests": ("everywhere",),
+    "is_unchecked": ("change", "set", "add", "new"),
+    "asks": ("run", "change", "set"),
+    "is_tight": ("change", "set", "add", "new"),
+}
+Place = Callable[[Task, Ways, str], list[ChatMessage]]
+
+
+def in_a_note(task: Task, _ways: Ways, wish: str) -> list[ChatMessage]:
+    """Begin a session whose person has noted the wish."""
+    return _begun(session.system([], [wish]), task.text)
+
+
+def in_the_folder(task: Task, _ways: Ways, wish: str) -> list[ChatMessage]:
+    """Begin a session in a folder about which the wish is noted."""
+    return _begun(session.system([wish], []), task.text)
+
+
+def in_the_task(task: Task, _ways: Ways, wish: str) -> list[ChatMessage]:
+    """Begin a session with the wish behind the task."""
+    return _begun(session.system([], []), f"{task.text}{'' if task.text[-1] in '.?' else '.'} {wish}")
+
+
+def in_hindsight(task: Task, ways: Ways, wish: str) -> list[ChatMessage]:
+    """Begin a session as the teacher of the first call that is not as wished reads it."""
+    denied = session.first_that_differs(task, DEFAULT, ways)
+    block = Hindsight(wish, context=session.context_of(denied))
+    asked = with_hindsight([{"role": "user", "content": task.text}], block)[0]["content"]
+    return _begun(session.system([], []), asked)
+
+
+PLACES: dict[str, Place] = {
+    "note": in_a_note, "folder's note": in_the_folder, "task": in_the_task, "hindsight": in_hindsight,
+}  # fmt: skip
+
+
+def steps_of(begun: list[ChatMessage], task: Task, ways: Ways) -> list[tuple[list[ChatMessage], str]]:
+    """Return what the model reads before each step of a planned session, and the step."""
+    work = FolderWork(task.folder, ways)
+    task.do(work)
+    messages, found = begun, []
+    for step in work.steps:
+        found.append((messages, step.said))
+        messages = [*messages, {"role": "assistant", "content": step.said}, *_answered(step)]
+    return found
+
+
+def share_right(pocket: Pocket, sessions: list[list[tuple[list[ChatMessage], str]]]) -> float:
+    """Return the share of sessions in which every step is as planned."""
+    texts = iter(pocket.answer([messages for steps in sessions for messages, _ in steps]))
+    right = [[next(texts) == said for _, said in steps] for steps in sessions]
+    return sum(all(steps) for steps in right) / len(right)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m engine.pocket.workshop.report", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS)
+    parser.add_argument("--count", type=int, default=8, help="tasks per form, and per way and place of a wish")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    pocket = Pocket(options.folder)
+    plain = {form: _plain(form, options.count) for form in FORMS}
+    for form, sessions in plain.items():
+        sys.stdout.write(f"{form:30}  {share_right(pocket, sessions):.3f}\n")
+    for name, place in PLACES.items():
+        for way in NAMES:
+            found = share_right(pocket, [_wished(way, name, place, n) for n in range(options.count)])
+            sys.stdout.write(f"{name + ', ' + way:30}  {found:.3f}\n")
+    return 0
+
+
+def _plain(form: str, count: int) -> list[list[tuple[list[ChatMessage], str]]]:
+    drawn = [tasks.drawn(form, random.Random(f"{form}/{n}"), is_held_out=True) for n in range(count)]
+    return [steps_of(_begun(session.system([], []), task.text), task, DEFAULT) for task in drawn]
+
+
+def _wished(way: str, name: str, place: Place, number: int) -> list[tuple[list[ChatMessage], str]]:
+    rng = random.Random(f"{way}/{name}/{number}")
+    task = tasks.drawn(rng.choice(SHOWN_BY[way]), rng, is_held_out=True)
+    ways = DEFAULT.with_side((way, True))
+    return steps_of(place(task, ways, held_out_wish((way, True), rng)), task, ways)
+
+
+def _begun(system: str, asked: str) -> list[ChatMessage]:
+    return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
+
+
+def _answered(step: Step) -> list[ChatMessage]:
+    if step.answer:
+        return [{"role": "tool", "content": step.answer}]
+    return [{"role": "user", "content": "yes"}] if step.said == MAY_I else []
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
