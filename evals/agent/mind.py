@@ -1,34 +1,31 @@
-"""The mind of a person who is measured: the heed under measurement, over HTTP, with the notes in its prompt or off."""
+"""The mind of a person who is measured: the heed under measurement, over HTTP, by its weights alone: notes off."""
 
 from typing import Any
 
 from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
 from engine.requests import ChatMessage, Tool
-from evals.client import Client, Notes
+from evals.client import Client
 
 
 class MeasuredMind:
     """Answers greedily and learns as one person; keeps no answer as a good one: to measure is not to teach."""
 
-    def __init__(self, client: Client, user: str, notes: Notes = "off", training: dict[str, Any] | None = None) -> None:
+    def __init__(self, client: Client, user: str) -> None:
         self._client = client
         self._user = user
-        self._notes: Notes = notes
-        self._training = training
         self.lessons: list[dict[str, Any]] = []  # as heed answered them
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer. Raises CallRefused, HeedUnreachable."""
-        given = await self._client.step(self._user, messages, tools, notes=self._notes)
+        given = await self._client.step(self._user, messages, tools, notes="off")
         message = given["choices"][0]["message"]
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 
     async def teach(self, correction: CallCorrection) -> CallLesson:
         """Learn from a correction, however long it takes. Raises CallRefused, HeedUnreachable."""
-        given = await self._client.correct(
-            self._user, correction.answer_id, correction.text, self._training, context=list(correction.context)
-        )
+        said, context = correction.text, list(correction.context)
+        given = await self._client.correct(self._user, correction.answer_id, said, context=context)
         self.lessons.append(given)
         version = given["adapter_version"] if given["status"] == "learned" else None
         return CallLesson(str(given["status"]), version)

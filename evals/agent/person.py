@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,12 @@ from engine.pocket.workshop.tasks import Task
 from engine.pocket.workshop.ways import Direction
 from evals.agent.mind import MeasuredMind
 from evals.agent.verdict import Transcript, is_done, may_run, side
-from evals.client import Client, Notes
+from evals.client import Client
 
 MAX_STEPS = 14
 YES = "yes"
 TOOLS_AS = "nobody" if os.geteuid() == 0 else ""  # no tool runs as root
 OBEYED = "obeyed"
-
 
 Told = list[Call | str]
 
@@ -46,116 +45,104 @@ class Denial:
     retry: Transcript | None = None
 
 
-@dataclass
-class TaskAtWork:
-    """One task while the agent does it."""
+class PersonAtWork:
+    """A person with the agent in a folder of their own."""
 
-    client: Client
-    user: str
-    task: Task
-    notes: Notes = "off"
-    training: dict[str, Any] | None = None
-    steps: Told = field(default_factory=list)
-
-    @asynccontextmanager
-    async def begun(self) -> AsyncIterator[None]:
-        """Give the task, in a new folder with its files."""
-        with tempfile.TemporaryDirectory(prefix="heed-agent-") as name:
-            folder = Path(name)
-            await asyncio.to_thread(_lay_out, folder, self.task.folder.texts)
-            self._mind = MeasuredMind(self.client, self.user, self.notes, self.training)
-            self.session = AgentSession(self._mind, Toolbox(Sandbox(folder, TOOLS_AS)))
-            self._next: Step = await self.session.ask(self.task.text)
-            yield
-
-    async def turn_to(self, task: Task) -> None:
-        """Give the next task in the same session, with its files in place of the others."""
-        folder = self.session.folder
-        await asyncio.to_thread(_clear, folder)
-        await asyncio.to_thread(_lay_out, folder, task.folder.texts)
-        self.task, self.steps = task, []
-        self._next = await self.session.ask(task.text)
+    def __init__(self, session: AgentSession, mind: MeasuredMind) -> None:
+        self.session = session
+        self._mind = mind
+        self._steps: Told = []
 
     @property
     def lesson(self) -> str:
         """Return the status of the last lesson."""
         return str(self._mind.lessons[-1]["status"])
 
-    async def carry_on(self, is_wrong: Callable[[Told], bool] = lambda _: False) -> Proposal | None:
-        """Allow calls to the end, or up to one that is wrong, which is returned; it goes on waiting."""
-        while len(self.steps) < MAX_STEPS:
-            if isinstance(self._next, AgentWords):
-                self.steps.append(self._next.text)
-                if not self._next.text.endswith("?") or YES in self.steps:
-                    return None
-                self.steps.append(YES)
-                self._next = await self.session.ask(YES)
-            elif is_wrong([*self.steps, self._next.call]):
-                return self._next
-            elif not may_run(self.task, self._next.call):
-                return None
-            else:
-                self.steps.append(self._next.call)
-                await self.session.run()
-                self._next = await self.session.go_on()
-        return None
+    async def give(self, task: Task, is_wrong: Callable[[Told], bool] = lambda _: False) -> Proposal | None:
+        """Give a task, with its files in the folder, and allow its calls to the end.
 
-    async def deny(self, words: str) -> Denial:
+        Return the first call that is wrong, which goes on waiting, if there is one.
+        """
+        await asyncio.to_thread(_lay_out, self.session.folder, task.folder.texts)
+        self._steps = []
+        return await self._carry_on(task, await self.session.ask(task.text), is_wrong)
+
+    async def deny(self, task: Task, words: str) -> Denial:
         """Deny the call that waits, and let the agent try again to the end."""
         started_s = time.monotonic()
         await self.session.deny(words)
         lesson_s = time.monotonic() - started_s
-        self._next = await self.session.go_on()
+        step = await self.session.go_on()
         retry_s = time.monotonic() - started_s
-        await self.carry_on()
+        await self._carry_on(task, step)
         return Denial(self.lesson, lesson_s, retry_s, await self.transcript())
 
     async def transcript(self) -> Transcript:
-        """Return what was done so far."""
-        return Transcript(tuple(self.steps), await asyncio.to_thread(_texts, self.session.folder))
+        """Return what was done of the last task."""
+        return Transcript(tuple(self._steps), await asyncio.to_thread(_texts, self.session.folder))
+
+    async def _carry_on(
+        self, task: Task, step: Step, is_wrong: Callable[[Told], bool] = lambda _: False
+    ) -> Proposal | None:
+        while len(self._steps) < MAX_STEPS:
+            if isinstance(step, AgentWords):
+                self._steps.append(step.text)
+                if not step.text.endswith("?") or YES in self._steps:
+                    return None
+                self._steps.append(YES)
+                step = await self.session.ask(YES)
+            elif is_wrong([*self._steps, step.call]):
+                return step
+            elif not may_run(task, step.call):
+                return None
+            else:
+                self._steps.append(step.call)
+                await self.session.run()
+                step = await self.session.go_on()
+        return None
 
 
-async def work(client: Client, user: str, task: Task, notes: Notes = "off") -> Transcript:
+@asynccontextmanager
+async def at_work(client: Client, user: str) -> AsyncIterator[PersonAtWork]:
+    """Provide a person at work in a new folder."""
+    with tempfile.TemporaryDirectory(prefix="heed-agent-") as folder:
+        mind = MeasuredMind(client, user)
+        yield PersonAtWork(AgentSession(mind, Toolbox(Sandbox(Path(folder), TOOLS_AS))), mind)
+
+
+async def work(client: Client, user: str, task: Task) -> Transcript:
     """Let the agent do a task; what the person would deny ends it."""
-    at_work = TaskAtWork(client, user, task, notes)
-    async with at_work.begun():
-        await at_work.carry_on()
-        return await at_work.transcript()
+    async with at_work(client, user) as person:
+        await person.give(task)
+        return await person.transcript()
 
 
 async def work_on(client: Client, user: str, tasks: Sequence[Task]) -> list[bool]:
-    """Let the agent do one task after the other in one session, each in a folder that is laid out for it."""
+    """Let the agent do one task after the other in one session. Return which were done."""
     done = []
-    at_work = TaskAtWork(client, user, tasks[0])
-    async with at_work.begun():
-        for number, task in enumerate(tasks):
-            if number:
-                await at_work.turn_to(task)
-            await at_work.carry_on()
-            done.append(is_done(task, await at_work.transcript()))
+    async with at_work(client, user) as person:
+        for task in tasks:
+            await person.give(task)
+            done.append(is_done(task, await person.transcript()))
     return done
 
 
-async def correct(
-    client: Client, user: str, task: Task, direction: Direction, words: str, training: dict[str, Any] | None = None
-) -> Denial:
+async def correct(client: Client, user: str, task: Task, direction: Direction, words: str) -> Denial:
     """Let the agent do a task up to the first call that is not as wished, deny that, and let it try again."""
-    at_work = TaskAtWork(client, user, task, training=training)
-    async with at_work.begun():
-        wrong = await at_work.carry_on(_against(direction))
-        return Denial(OBEYED) if wrong is None else await at_work.deny(words)
+    async with at_work(client, user) as person:
+        wrong = await person.give(task, _against(direction))
+        return Denial(OBEYED) if wrong is None else await person.deny(task, words)
 
 
-async def edit(client: Client, user: str, task: Task, training: dict[str, Any] | None = None) -> Denial:
+async def edit(client: Client, user: str, task: Task) -> Denial:
     """Let the agent do a task up to the first line it writes, and write that without blanks around the sign."""
-    at_work = TaskAtWork(client, user, task, training=training)
-    async with at_work.begun():
-        wrong = await at_work.carry_on(_against(("is_tight", True)))
+    async with at_work(client, user) as person:
+        wrong = await person.give(task, _against(("is_tight", True)))
         if wrong is None:
             return Denial(OBEYED)
         started_s = time.monotonic()
-        await at_work.session.edit(json.dumps(_tight(wrong.call.arguments)))
-        return Denial(at_work.lesson, time.monotonic() - started_s)
+        await person.session.edit(json.dumps(_tight(wrong.call.arguments)))
+        return Denial(person.lesson, time.monotonic() - started_s)
 
 
 def _against(direction: Direction) -> Callable[[Told], bool]:
@@ -169,6 +156,9 @@ def _tight(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lay_out(folder: Path, texts: dict[str, str]) -> None:
+    """Put files into a folder, in place of what is there."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -176,11 +166,6 @@ def _lay_out(folder: Path, texts: dict[str, str]) -> None:
         owner = account(TOOLS_AS)
         for path in (folder, *folder.rglob("*")):
             os.chown(path, owner.uid or 0, owner.gid or 0)
-
-
-def _clear(folder: Path) -> None:
-    for path in folder.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -122,12 +122,12 @@ async def _measured(
     for rate in config.rates(rule):
         run = RuleRun(rule, rate, is_whole=False)
         async with server.own(run.settings(config.model)) as url, _client(config, url) as client:
-            await one_correction(AgentStudy(client, journal, bar, SWEEP_TASKS, {}, run.label), seed=-1)
+            await one_correction(AgentStudy(client, journal, bar, SWEEP_TASKS, run.label), seed=-1)
         adopted[rate] = _later(_records(journal, run.label))
     best = max(adopted, key=adopted.__getitem__) if adopted else None
     run = RuleRun(rule, best, is_whole=True)
     async with server.own(run.settings(config.model)) as url, _client(config, url) as client:
-        study = AgentStudy(client, journal, bar, config.tasks, {}, run.label)
+        study = AgentStudy(client, journal, bar, config.tasks, run.label)
         for seed in range(config.seeds):
             for part in config.parts(rule):
                 await PART_WORK[part](study, seed)

@@ -32,7 +32,6 @@ class AgentStudy:
     journal: Journal
     advance: Callable[[str], None]
     num_tasks: int
-    training: dict[str, Any]
     label: str  # of the rule and its rate: people of two rules are two
 
     async def once(
@@ -72,9 +71,7 @@ class AgentStudy:
         """Correct one call that is not as wished."""
         rng = random.Random(f"{label}/{seed}/{direction}")
         task = held_out(rng.choice(SHOWN_BY[direction[0]]), f"{label}/{seed}/{direction}/taught")
-        return await person.correct(
-            self.client, user, task, direction, held_out_wish(direction, rng), self.training or None
-        )
+        return await person.correct(self.client, user, task, direction, held_out_wish(direction, rng))
 
     async def _solved(self, user: str, task: Task, ways: Ways) -> bool:
         return is_done(task, await person.work(self.client, user, task), ways)
@@ -141,7 +138,7 @@ async def an_edit(study: AgentStudy, seed: int) -> None:
         async def measured(form: str = form) -> list[dict[str, Any]]:
             user = study.user("edit", seed, form)
             task = held_out(form, f"edit/{seed}/{form}/taught")
-            denial = await person.edit(study.client, user, task, study.training or None)
+            denial = await person.edit(study.client, user, task)
             later = await study.obeyed(user, seed, ("is_tight", True), f"edit/{form}")
             return [lesson_record(("is_tight", True), denial), *later]
 

@@ -33,7 +33,7 @@ async def test_a_heed_that_obeys_has_all_of_it(part: str, heed: PlanningClient) 
     """Every judgement is right, each unit is one step, and what is done is not done again."""
     steps: list[str] = []
     journal = Journal()
-    at = AgentStudy(cast(Client, heed), journal, steps.append, 1, {}, "heed/whole")
+    at = AgentStudy(cast(Client, heed), journal, steps.append, 1, "heed/whole")
     await PART_WORK[part](at, 0)
     assert len(steps) == units(part)
     judged = [record[key] for record in journal.records for key in ("is_done", "obeys", "retry_obeys") if key in record]
@@ -48,7 +48,7 @@ async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) ->
     """But does its tasks."""
     heed._is_learning = False
     journal = Journal()
-    await PART_WORK["correction"](AgentStudy(cast(Client, heed), journal, lambda _: None, 2, {}, "x"), 0)
+    await PART_WORK["correction"](AgentStudy(cast(Client, heed), journal, lambda _: None, 2, "x"), 0)
     assert not any(record.get("obeys") or record.get("retry_obeys") for record in journal.records)
     assert {record["lesson"] for record in journal.records if "lesson" in record} == {"rejected"}
     assert len(journal.records) == len(NAMES) * 3
@@ -56,7 +56,7 @@ async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) ->
 
 async def test_ten_lessons_are_ten(heed: PlanningClient) -> None:
     """Every way once, two of them back and forth."""
-    await PART_WORK["lessons"](AgentStudy(cast(Client, heed), Journal(), lambda _: None, 1, {}, "x"), 0)
+    await PART_WORK["lessons"](AgentStudy(cast(Client, heed), Journal(), lambda _: None, 1, "x"), 0)
     assert len(heed.corrections) == 10
 
 
