@@ -42,12 +42,11 @@ def is_done(task: Task, transcript: Transcript, ways: Ways = DEFAULT) -> bool:
 
 def must_say(task: Task) -> list[str]:
     """Return what the last words of a task must have in them."""
-    lines = task.folder.files.get(task.file, ())
     match task.form:
         case "say":
             return [task.folder.value(task.file, task.setting.key)]
         case "hold":
-            return [line.split("=")[0].strip() for line in lines]
+            return task.folder.keys(task.file)
         case "where":
             return [task.file]
         case "list":

@@ -67,13 +67,17 @@ class Folder:
         """Return the folder with a file's lines in place of what it had."""
         return replace(self, files={**self.files, name: lines})
 
+    def keys(self, name: str) -> list[str]:
+        """Return the keys of a file, in the order of its lines."""
+        return [line.partition("=")[0].strip() for line in self.files[name]]
+
     def position(self, name: str, key: str) -> int:
         """Return the number of a key's line, counted from 1."""
-        return next(i for i, line in enumerate(self.files[name], 1) if line.split("=")[0].strip() == key)
+        return self.keys(name).index(key) + 1
 
     def value(self, name: str, key: str) -> str:
         """Return what a key is set to."""
-        return self.files[name][self.position(name, key) - 1].split("=")[1].strip()
+        return self.files[name][self.position(name, key) - 1].partition("=")[2].strip()
 
 
 def drawn(rng: random.Random, *, is_held_out: bool = False) -> Folder:

@@ -4,7 +4,7 @@ Half of what is drawn is made up of syllables: a name is to be copied, not remem
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 STEMS = (
     "app shop lamp pump oven radio clock boat mill farm desk gate tower bridge camera printer fridge heater engine motor mixer "
@@ -69,8 +69,13 @@ def value(rng: random.Random, *, is_held_out: bool = False) -> str:
 def apart(count: int, one: Callable[..., str], rng: random.Random, *, is_held_out: bool = False) -> list[str]:
     """Draw `count` different names with one of the functions above."""
     found: list[str] = []
-    while len(found) < count:
-        name = one(rng, is_held_out=is_held_out)
-        if name not in found:
-            found.append(name)
+    for _ in range(count):
+        found.append(another(one, found, rng, is_held_out=is_held_out))
     return found
+
+
+def another(one: Callable[..., str], taken: Collection[str], rng: random.Random, *, is_held_out: bool = False) -> str:
+    """Draw a name that is not taken."""
+    while (name := one(rng, is_held_out=is_held_out)) in taken:
+        pass
+    return name

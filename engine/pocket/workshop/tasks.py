@@ -6,7 +6,9 @@ Wordings after the bar are held out of training.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from engine.pocket.workshop import folder as folders
 from engine.pocket.workshop import names
 from engine.pocket.workshop.folder import CHECK, TESTS, FileLine, Folder
 from engine.pocket.workshop.work import FolderWork
@@ -61,18 +63,15 @@ class Task:
 
 def drawn(form: str, rng: random.Random, *, is_held_out: bool = False, folder: Folder | None = None) -> Task:
     """Draw a task of a form, in a folder of its own or in one that is there."""
-    from engine.pocket.workshop import folder as folders
-
     given = folder or folders.drawn(rng, is_held_out=is_held_out)
     file = rng.choice([name for name, lines in given.files.items() if lines and not name.startswith(TESTS)])
-    key = rng.choice(given.files[file]).split("=")[0].strip()
-    taken = {line.split("=")[0].strip() for lines in given.files.values() for line in lines}
-    fresh = next(k for k in iter(lambda: names.key(rng, is_held_out=is_held_out), "") if k not in taken)
+    key = rng.choice(given.keys(file))
+    another = partial(names.another, rng=rng, is_held_out=is_held_out)
+    fresh = another(names.key, {key for name in given.files for key in given.keys(name)})
     old = given.value(file, key)
-    new = next(v for v in iter(lambda: names.value(rng, is_held_out=is_held_out), "") if v != old)
+    new = another(names.value, {old})
     if form == "new":
-        stems = {name.split(".")[0] for name in given.files}
-        stem = next(s for s in iter(lambda: names.stem(rng, is_held_out=is_held_out), "") if s not in stems)
+        stem = another(names.stem, {name.split(".")[0] for name in given.files})
         file = f"{stem}.{rng.choice(names.SUFFIXES)}"
     if form in ("new", "add"):
         key = fresh
@@ -145,8 +144,7 @@ def _fix(task: Task, work: FolderWork) -> None:
 
 def _hold(task: Task, work: FolderWork) -> None:
     work.read(task.file)
-    keys = [line.split("=")[0].strip() for line in work.folder.files[task.file]]
-    work.say(f"{task.file} has {listed(keys)}.")
+    work.say(f"{task.file} has {listed(work.folder.keys(task.file))}.")
 
 
 def _where(task: Task, work: FolderWork) -> None:

@@ -39,3 +39,9 @@ def test_an_invented_name_is_never_a_held_out_one(monkeypatch: pytest.MonkeyPatc
 def test_names_apart_are_different() -> None:
     """As many as were asked for, also of the held-out ones."""
     assert len(set(names.apart(12, names.key, random.Random(1), is_held_out=True))) == 12
+
+
+def test_another_name_is_none_that_is_taken() -> None:
+    """It is drawn until it is another."""
+    taken = set(names.HELD_OUT_KEYS[1:])
+    assert names.another(names.key, taken, random.Random(1), is_held_out=True) == names.HELD_OUT_KEYS[0]
