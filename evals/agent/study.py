@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.report import SHOWN_BY
-from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Direction, Ways, held_out_wish
 from evals.agent import person
 from evals.agent.person import OBEYED, Denial

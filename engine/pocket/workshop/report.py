@@ -16,20 +16,12 @@ import torch
 from engine.pocket import WEIGHTS
 from engine.pocket.report import Pocket
 from engine.pocket.workshop import session, tasks
-from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways, held_out_wish
 from engine.pocket.workshop.work import MAY_I, FolderWork, Step
 from engine.prompts.hindsight import Hindsight, with_hindsight
 from engine.requests import ChatMessage
 
-SHOWN_BY: dict[str, tuple[str, ...]] = {  # the forms of tasks that show a way
-    "reads": ("change",),
-    "by_lines": ("change", "set", "rename"),
-    "spares_tests": ("everywhere",),
-    "is_unchecked": ("change", "set", "add", "new"),
-    "asks": ("run", "change", "set"),
-    "is_tight": ("change", "set", "add", "new"),
-}
 Place = Callable[[Task, Ways, str], list[ChatMessage]]
 
 

@@ -43,6 +43,14 @@ WORDS = {
     for form, words in _WORDS.items()
 }
 FORMS = tuple(WORDS)
+SHOWN_BY: dict[str, tuple[str, ...]] = {  # the forms of tasks that show a way
+    "reads": ("change",),
+    "by_lines": ("change", "set", "rename"),
+    "spares_tests": ("everywhere",),
+    "is_unchecked": ("change", "set", "add", "new"),
+    "asks": ("run", "change", "set"),
+    "is_tight": ("change", "set", "add", "new"),
+}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from typing import cast
 import pytest
 
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.report import SHOWN_BY
-from engine.pocket.workshop.tasks import FORMS
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from evals.agent import person
 from evals.agent.person import OBEYED

@@ -7,8 +7,7 @@ import pytest
 
 from bot.agent.tools import Call, read_call
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.report import SHOWN_BY
-from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways
 from engine.pocket.workshop.work import FolderWork
 from evals.agent.verdict import Transcript, is_done, may_run, side

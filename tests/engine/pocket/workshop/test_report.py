@@ -8,7 +8,8 @@ import pytest
 
 from engine.pocket.report import Pocket
 from engine.pocket.workshop import report, session, tasks
-from engine.pocket.workshop.report import PLACES, SHOWN_BY, share_right, steps_of
+from engine.pocket.workshop.report import PLACES, share_right, steps_of
+from engine.pocket.workshop.tasks import SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from engine.pocket.workshop.work import MAY_I
 from engine.requests import ChatMessage
