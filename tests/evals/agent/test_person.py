@@ -15,6 +15,9 @@ from evals.client import Client
 from tests.evals.agent.planner import PlanningClient
 
 
+pytestmark = pytest.mark.usefixtures("can_run")
+
+
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_task_is_done_in_a_folder_of_its_own(form: str) -> None:
     """By the agent's own tools in their sandbox, the notes off."""

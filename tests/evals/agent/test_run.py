@@ -19,6 +19,9 @@ from evals.rules import RULES
 from tests.evals.agent.planner import PlanningClient
 
 
+pytestmark = pytest.mark.usefixtures("can_run")
+
+
 @pytest.mark.parametrize("wrong", [{"only": ("x",)}, {"rules": ("x",)}, {"seeds": 0}, {"tasks": 0}, {"parallel": 99}])
 def test_an_argument_that_makes_no_sense_is_named(wrong: dict[str, Any]) -> None:
     """Before anything starts."""

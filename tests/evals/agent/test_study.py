@@ -15,6 +15,9 @@ from evals.journal import Journal
 from tests.evals.agent.planner import PlanningClient
 
 
+pytestmark = pytest.mark.usefixtures("can_run")
+
+
 @pytest.fixture
 def heed(monkeypatch: pytest.MonkeyPatch) -> PlanningClient:
     """A heed that does as planned and learns at once; a hundred turns are four."""
