@@ -14,7 +14,6 @@ from evals.agent.verdict import is_done, side
 from evals.client import Client
 from tests.evals.agent.planner import PlanningClient
 
-
 pytestmark = pytest.mark.usefixtures("can_run")
 
 

@@ -18,7 +18,6 @@ from evals.errors import ArgumentError
 from evals.rules import RULES
 from tests.evals.agent.planner import PlanningClient
 
-
 pytestmark = pytest.mark.usefixtures("can_run")
 
 

@@ -14,7 +14,6 @@ from evals.client import Client
 from evals.journal import Journal
 from tests.evals.agent.planner import PlanningClient
 
-
 pytestmark = pytest.mark.usefixtures("can_run")
 
 
