@@ -10,8 +10,8 @@ from bot.core.feedback import FeedbackRecord
 from bot.errors import InvalidField
 from storage.database import Session
 from storage.errors import FeedbackNotFound
-from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning, Scope
-from storage.learning import feedback, versions
+from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning, NoteState, Scope
+from storage.learning import feedback, notes, versions
 from storage.people import people
 from storage.tables import Feedback
 
@@ -32,6 +32,7 @@ async def choose(core: Core, user_id: str, feedback_id: str, scope: Scope, key: 
     record = FeedbackRecord(FeedbackKind(row.kind), row.completion_id, row.text, row.value, scope, context)
     if must_teach and not is_begun:
         await _take_back(core, row)
+        await _drop_waiting_notes(core, row)
         await core.lessons.commit(user_id, record, idempotency_key=key)
     await core.database.write(lambda s: feedback.set_scope(s, row.id, scope))
     return record if must_teach else None
@@ -73,6 +74,13 @@ async def _take_back(core: Core, row: Feedback) -> None:
         await core.engine.undo(row.user_id)
     elif reached == Scope.ALWAYS:
         raise InvalidField(NOT_THE_NEWEST, "scope")
+
+
+async def _drop_waiting_notes(core: Core, row: Feedback) -> None:
+    """Delete a fact that waits for its question: the same words get a note of their own when they are taught again."""
+    for note in await core.database.read(lambda s: notes.by_feedback(s, row.user_id, row.id)):
+        if note.state == NoteState.WHEN_ASKED:
+            await core.engine.delete_note(row.user_id, note.id)
 
 
 def _is_newest(s: Session, row: Feedback) -> bool:

@@ -6,9 +6,9 @@ from bot.core import scope_choice
 from bot.core.feedback import FeedbackRecord
 from bot.errors import InvalidField
 from storage.errors import FeedbackNotFound
-from storage.kinds import FeedbackKind, FeedbackStatus, Scope
-from storage.learning import feedback
-from storage.tables import Feedback
+from storage.kinds import FeedbackKind, FeedbackStatus, NoteState, Scope
+from storage.learning import feedback, notes
+from storage.tables import Feedback, Note
 from tests.bot.conftest import Heed
 from tests.bot.core.test_lessons import answer, correction
 
@@ -55,6 +55,17 @@ async def test_from_now_on_teaches_what_was_asked_about(heed: Heed) -> None:
     record = await choose(heed, row, Scope.ALWAYS)
     assert record is not None
     assert (await heed.core.lessons.teach(row.user_id, record, idempotency_key="k")).outcome.status == "learned"
+
+
+async def test_a_fact_that_waits_for_its_question_is_not_kept_twice(heed: Heed) -> None:
+    """Held from now on it has the note of its new lesson alone; notes of other words stay."""
+    row = await taught(heed, "unsure about this")
+    waiting = Note(user_id=row.user_id, feedback_id=row.id, text=row.text, state=NoteState.WHEN_ASKED)
+    other = Note(user_id=row.user_id, text="I own a tent", state=NoteState.WHEN_ASKED)
+    ids = [(await heed.core.database.write(lambda s, n=n: notes.add(s, n))).id for n in (waiting, other)]
+    assert await choose(heed, row, Scope.ALWAYS) is not None
+    states = [(await heed.core.database.read(lambda s, i=i: notes.get(s, row.user_id, i))).state for i in ids]
+    assert states == [NoteState.DELETED, NoteState.WHEN_ASKED]
 
 
 @pytest.mark.parametrize("is_newest", [True, False])
