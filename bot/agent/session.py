@@ -229,7 +229,7 @@ class AgentSession:
             raise
         self.state.failed = None if result.success else proposal.answer
         self.state.good = proposal.answer.id if result.success and is_praised else ""
-        await self._ran(proposal, result.told)
+        await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
         return result
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
@@ -246,7 +246,8 @@ class AgentSession:
     async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
         while True:
             try:
-                return await self._mind.answer(_with_notes(messages, self.here), definitions())
+                told = [_as_text(message) for message in _with_notes(messages, self.here)]
+                return await self._mind.answer(told, definitions())
             except SessionTooLong:
                 if not _shorten(messages):
                     raise
@@ -320,6 +321,16 @@ def _called(answer: MindAnswer, calls: list[ToolCallPiece]) -> ChatMessage:
 
 def _told(call: ToolCallPiece, text: str) -> ChatMessage:
     return {"role": "tool", "tool_call_id": call["id"], "content": text}
+
+
+def _as_text(message: ChatMessage) -> ChatMessage:
+    """Return a message as the model reads it: a tool's result, which is kept as JSON, is text to it."""
+    if message["role"] != "tool":
+        return message
+    try:
+        return message | {"content": ToolResult(**json.loads(message["content"])).told}
+    except ValueError:  # a sentence of heed's
+        return message
 
 
 def _shorten(messages: list[ChatMessage]) -> bool:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-FAILED = "That failed. "
 MOST_CHARS = 7_000  # of an output: what a model can read beside a conversation, and one text of it as JSON can hold
 
 
@@ -17,7 +16,7 @@ class ToolResult:
     @property
     def told(self) -> str:
         """Return what the model reads: line ends and quotes as they are, so that it can copy them."""
-        said = self.output if self.success else f"{FAILED}{self.output}"
+        said = self.output if self.success else f"That failed. {self.output}"
         return "\n".join(filter(None, [said.rstrip("\n"), self.feedback]))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.agent.inside.result import FAILED
 from bot.agent.session import BROKEN_OFF, DENIED
 from tests.crash.agent.commands import LOG, is_edited, number_of
 from tests.crash.agent.person import Memory, ShownCall
@@ -151,7 +150,7 @@ def _unapproved(books: AgentBooks, shown: dict[str, ShownCall]) -> Iterator[str]
 
 
 def _is_well(told: list[str]) -> bool:
-    return bool(told) and told[0] not in (BROKEN_OFF, DENIED) and not told[0].startswith(FAILED)
+    return bool(told) and told[0] not in (BROKEN_OFF, DENIED) and bool(json.loads(told[0])["success"])
 
 
 def _twice(books: AgentBooks) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tests.crash.agent.books import AgentBooks, as_json, check
 from tests.crash.agent.commands import command
 from tests.crash.agent.person import Decision, Memory, ShownCall
 
-RAN = "(no output)"
+RAN = json.dumps({"output": "", "success": True, "feedback": ""})
 DECISIONS: dict[str, Decision] = {"1": "yes", "2": "yes", "3": "no", "4": "wrong"}
 LESSON = ("cmpl-4", "Number 4 is wrong.")
 
