@@ -8,7 +8,6 @@ besides (evals/claas_probe.py). What is measured of a rule goes to compare.jsonl
 where an interrupted one stopped. Results: compare.json, compare.html and compare.png.
 """
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +25,12 @@ from evals.client import Client, Scope
 from evals.config import EvalConfig
 from evals.errors import ArgumentError
 from evals.figure import Figure, figure
-from evals.journal import Journal, measured, unfinished
+from evals.journal import Journal, resumed
 from evals.real import run as real
 from evals.real import score as real_score
 from evals.real.run import RealConfig
 from evals.report import Picture
-from evals.rules import OPEN_GATES, RULES
+from evals.rules import RULES, groups_of, variables_of
 from evals.run import evaluate, units
 from evals.study import Advance
 from evals.table import NO_VALUE, number
@@ -134,8 +133,7 @@ def main(words: Sequence[str]) -> int:
 async def run_compare(config: CompareConfig, console: Console) -> int:
     """Measures every rule, writes and prints; returns the exit code."""
     folder, before = Path(config.out), provenance.machine()
-    journal = (None if config.fresh else unfinished(folder / STEPS, measured(config))) or Journal()
-    journal.write_to(folder / STEPS, measured(config))
+    journal = resumed(config, folder / STEPS)
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, name) for name in config.rules))
         outcomes = [await _one(config, name, bar, journal) for name in config.rules]
@@ -179,14 +177,13 @@ class RuleTrial:
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
         """The settings of its heed, besides those of every heed here."""
-        learn = {**RULES[self.rule].learn, **({} if self.rate is None else {"learning_rate": self.rate})}
-        return {"learn": learn, **({} if RULES[self.rule].is_heeds else {"gate": dict(OPEN_GATES)})}
+        return groups_of(self.rule, self.rate)
 
     @property
     def settings(self) -> dict[str, str]:
         """The variables of the heed that is measured."""
         model = {"HEED_MODEL": self.config.model} if isinstance(self.config, RealConfig) else {}
-        return {f"HEED_{name.upper()}": json.dumps(group) for name, group in self.groups.items()} | model
+        return variables_of(self.rule, self.rate) | model
 
     @property
     def scope(self) -> Scope:

@@ -86,6 +86,13 @@ def begun(config: Any, steps: Path, data: Path) -> Journal:
     return found
 
 
+def resumed(config: Any, steps: Path) -> Journal:
+    """Return the same of a run whose units have each a heed of their own: nothing but the file is gone on with."""
+    found = (None if config.fresh else unfinished(steps, measured(config))) or Journal()
+    found.write_to(steps, measured(config))
+    return found
+
+
 def unfinished(path: Path, measures: Mapping[str, Any]) -> Journal | None:
     """Return what a run with the same arguments has left in the file, or None if it finished, or where there is none.
 

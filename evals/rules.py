@@ -8,6 +8,7 @@ sees earlier turns of a conversation, which CLaaS leaves out. Invariant: a rule 
 from plain training, so that neither heed's defaults nor a model's calibration add anything to it.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,18 @@ class Rule:
     rates: tuple[float, ...] = ()
     real_rates: tuple[float, ...] = ()  # on a model that is not the pocket's
     is_heeds: bool = False  # it has gates, and reads what feedback means; every other teaches all of it, everywhere
+
+
+def groups_of(name: str, rate: float | None) -> dict[str, dict[str, Any]]:
+    """Return the settings of a heed that learns by a rule, by their group; `rate` None is the shipped one."""
+    rule = RULES[name]
+    learn = {**rule.learn, **({} if rate is None else {"learning_rate": rate})}
+    return {"learn": learn, **({} if rule.is_heeds else {"gate": dict(OPEN_GATES)})}
+
+
+def variables_of(name: str, rate: float | None) -> dict[str, str]:
+    """Return the same settings as variables."""
+    return {f"HEED_{group.upper()}": json.dumps(values) for group, values in groups_of(name, rate).items()}
 
 
 RULES: dict[str, Rule] = {

@@ -6,7 +6,6 @@ measured goes to agent.jsonl at once, and the same command goes on where an inte
 and agent.png, with the rules side by side.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ from evals.agent.study import PART_WORK, PARTS, AgentStudy, one_correction, unit
 from evals.arguments import described
 from evals.client import Client
 from evals.config import require_known, require_range
-from evals.journal import Journal, measured, unfinished
-from evals.rules import OPEN_GATES, RULES
+from evals.journal import Journal, resumed
+from evals.rules import RULES, variables_of
 from evals.table import number
 
 LEARNING_PARTS = ("tasks", "correction", "lessons", "sequence")  # of other systems' rules
@@ -81,10 +80,7 @@ class RuleRun:
 
     def settings(self, model: str) -> dict[str, str]:
         """Return the variables of its heed."""
-        rule = RULES[self.rule]
-        learn = {**rule.learn, **({} if self.rate is None else {"learning_rate": self.rate})}
-        groups = {"learn": learn, **({} if rule.is_heeds else {"gate": dict(OPEN_GATES)})}
-        return {f"HEED_{name.upper()}": json.dumps(group) for name, group in groups.items()} | {"HEED_MODEL": model}
+        return variables_of(self.rule, self.rate) | {"HEED_MODEL": model}
 
 
 def main(words: Sequence[str]) -> int:
@@ -96,8 +92,7 @@ async def run_agent(config: AgentConfig, console: Console) -> int:
     """Measure, write and print; return the exit code."""
     started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
-    journal = (None if config.fresh else unfinished(folder / STEPS, measured(config))) or Journal()
-    journal.write_to(folder / STEPS, measured(config))
+    journal = resumed(config, folder / STEPS)
     found: dict[str, tuple[float | None, list[AgentFigure]]] = {}
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, rule) for rule in config.rules))

@@ -158,15 +158,12 @@ async def hundred_turns(study: AgentStudy, seed: int) -> None:
 def lesson_record(direction: Direction, denial: Denial) -> dict[str, Any]:
     """Return what became of a correction."""
     way, wanted = direction
-    found: dict[str, Any] = {
-        "way": way,
-        "lesson": denial.status,
-        "lesson_s": denial.lesson_s,
-        "retry_s": denial.retry_s,
-    }
-    if denial.retry is not None:
-        found["retry_obeys"] = side(way, denial.retry.steps) is wanted
-    return found | ({"retry_obeys": True} if denial.status == OBEYED else {})
+    if denial.status == OBEYED:  # neither a lesson nor its time
+        return {"way": way, "retry_obeys": True}
+    found = {"way": way, "lesson": denial.status, "lesson_s": denial.lesson_s}
+    if denial.retry is None:
+        return found
+    return found | {"retry_s": denial.retry_s, "retry_obeys": side(way, denial.retry.steps) is wanted}
 
 
 PART_WORK: dict[str, Callable[[AgentStudy, int], Awaitable[None]]] = {
