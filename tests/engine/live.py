@@ -14,7 +14,7 @@ from engine.engine import Engine
 from engine.host.vllm_host import VllmHost
 from engine.parts import Parts
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
-from evals.compare import OPEN_GATES
+from evals.rules import OPEN_GATES
 from storage.conversations import completions
 from storage.database import Database
 from storage.kinds import FeedbackStatus
