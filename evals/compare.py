@@ -33,7 +33,7 @@ from evals.report import Picture
 from evals.rules import RULES, groups_of, variables_of
 from evals.run import evaluate, units
 from evals.study import Advance
-from evals.table import NO_VALUE, number
+from evals.table import number, with_worst
 
 STEPS = "compare.jsonl"
 MEASURED = ("adoption", "collateral", "retention", "skills", "reversal", "lasting")
@@ -268,13 +268,8 @@ def as_table(outcomes: Sequence[Outcome]) -> Table:
         table.add_column(title, justify="left" if title == "figure" else "right")
     for place, row in enumerate(outcomes[0].rows):
         controls = (number(row.median.get(arm), row.unit) for arm in (BASE, NOTES))
-        table.add_row(row.name, *controls, *(_with_worst(outcome.rows[place]) for outcome in outcomes))
+        table.add_row(row.name, *controls, *(with_worst(outcome.rows[place], WEIGHTS) for outcome in outcomes))
     return table
-
-
-def _with_worst(row: Figure) -> str:
-    median, worst = (number(values.get(WEIGHTS), row.unit) for values in (row.median, row.worst))
-    return median if median == NO_VALUE else f"{median} ({worst})"
 
 
 def _title(outcome: Outcome) -> str:

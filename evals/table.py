@@ -26,6 +26,13 @@ def number(value: float | None, unit: str) -> str:
     return f"{value:.{_DIGITS.get(unit, 0)}f}"
 
 
+def with_worst(row: Figure, arm: str) -> str:
+    """Return an arm's median with its worst seed."""
+    if arm not in row.median:
+        return NO_VALUE
+    return f"{number(row.median[arm], row.unit)} ({number(row.worst[arm], row.unit)})"
+
+
 def target(row: Figure) -> str:
     """Return the target as it is printed."""
     if row.target is None:

@@ -32,9 +32,13 @@ class Mix:
     drill_share: float = 0.12  # conversations of skills or facts alone
     restored_share: float = 0.16  # conversations that begin in another style, which the person wants no more
     undone_share: float = 0.05  # conversations that begin in a style that was not asked for, and go on in the default
+    hint_share: float = 0.4  # of wishes: told as a hint
+    workshop_share: float = 0.2  # conversations of an agent at work
+    strange_share: float = 0.05  # notes and feedback about ways of working, which change nothing in a chat
 
 
-START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2)  # short, while the model learns to read
+# Short and plain, while the model learns to read.
+START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2, hint_share=0.0, workshop_share=0.0)
 FULL = Mix()
 # What shows in the fewest letters of an answer is asked for more often.
 _WEIGHTS = dict.fromkeys(PREFERENCES, 1.0) | {"units": 2.5, "case": 1.5, "name": 1.8, "numbers": 1.3, "length": 1.2}
@@ -62,7 +66,7 @@ def draw_wish(scene: Scene, count: int) -> tuple[str, list[Direction], str]:
 def word_wish(scene: Scene, directions: list[Direction]) -> tuple[str, list[Direction], str]:
     """Draw the words of a wish. Return them with its directions and the name in it."""
     name = scene.rng.choice(NAMES) if scene.rng.random() < 1 - scene.mix.invented_names_share else _invented_name(scene)
-    return wish(directions, name, scene.rng), directions, name
+    return wish(directions, name, scene.rng, scene.mix.hint_share), directions, name
 
 
 def grant(scene: Scene, directions: list[Direction], name: str) -> None:

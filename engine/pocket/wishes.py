@@ -1,14 +1,15 @@
 """Wishes for a style as people word them: a wide grammar, typos and politeness included.
 
 Every direction (a preference and where it is pushed) has commands ("keep it short"), which take polite frames,
-and remarks ("that was too long"), which stand alone. `grammar` composes more of both. Phrasings after the bar are held
-out of training and are what the evaluation speaks.
+and remarks ("that was too long"), which stand alone. `grammar` composes more of both, and `hints` has what people say
+who do not name what they want. Phrasings after the bar are held out of training and are what the evaluation speaks.
 """
 
 import random
 from collections.abc import Sequence
 
 from engine.pocket import grammar
+from engine.pocket.hints import HINTS
 from engine.pocket.style import DIRECTIONS, Direction, Style
 
 # direction: commands | held-out commands || remarks | held-out remarks ; "{x}" stands for a name
@@ -351,12 +352,15 @@ def _core(direction: Direction, rng: random.Random) -> str:
     return _command(direction, rng) if rng.random() < 0.55 else _remark(direction, rng)
 
 
-def wish(directions: Sequence[Direction], name: str, rng: random.Random) -> str:
+def wish(directions: Sequence[Direction], name: str, rng: random.Random, hint_share: float = 0.0) -> str:
     """Draw a message that asks for one or several directions, from the training phrasings.
 
-    Names are filled in last so that typos never reach them.
+    A wish for one direction is a hint in `hint_share` of the draws. Names are filled in last so that typos never reach
+    them.
     """
-    if len(directions) == 1:
+    if len(directions) == 1 and rng.random() < hint_share:
+        text = rng.choice(HINTS[directions[0]])
+    elif len(directions) == 1:
         text = _bare(directions[0], rng)
     else:
         text = rng.choice(_JOINS).join(_core(d, rng) for d in directions)

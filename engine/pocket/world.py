@@ -19,6 +19,7 @@ from engine.pocket.style import DEFAULT, PREFERENCES, Content, Factual, Plain, r
 from engine.pocket.subjects import DOMAINS, SUBJECTS, TRAINED_SUBJECTS
 from engine.pocket.talk import SKILLS, SMALL_TALK, exercise, personal_fact
 from engine.pocket.wishes import NAMES
+from engine.pocket.workshop import session, ways
 from engine.prompts.hindsight import WORDINGS, Hindsight, solution_note, with_hindsight, with_notes
 
 MAX_NOTES = 16
@@ -42,7 +43,16 @@ class WorldSample:
     turns: list[WorldTurn] = field(default_factory=list)
 
 
+def _strange(scene: Scene) -> str:
+    """Draw a wish about an agent's ways, which means nothing in a chat; empty mostly."""
+    if scene.rng.random() >= scene.mix.strange_share:
+        return ""
+    return ways.wish(scene.rng.choice(ways.DIRECTIONS), scene.rng)
+
+
 def _note(scene: Scene) -> str:
+    if strange := _strange(scene):
+        return strange
     if scene.rng.random() < 0.15:
         fact = personal_fact(scene.rng)
         scene.told[fact.key] = fact
@@ -131,6 +141,8 @@ def _hindsight(scene: Scene, content: Content) -> tuple[Hindsight, Content]:
     if kind < 0.14 and isinstance(content, Factual):
         said, corrected = _corrected(scene, content)
         return Hindsight(said, wording=wording), corrected
+    if strange := _strange(scene):
+        return Hindsight(strange, wording=wording), content
     text, directions, name = draw_wish(scene, number_of_wishes(rng))
     grant(scene, directions, name)
     if kind < 0.74:
@@ -190,9 +202,18 @@ def _restored(rng: random.Random, mix: Mix) -> WorldSample:
     return sample
 
 
+def _at_work(scene: Scene) -> WorldSample:
+    """Write an agent's session, sometimes of a person who has noted a wish about chats."""
+    is_noted = scene.rng.random() < scene.mix.strange_share
+    lines = session.drawn(scene.rng, draw_wish(scene, 1)[0] if is_noted else "")
+    return WorldSample([WorldTurn(line.role, line.content) for line in lines])
+
+
 def sample_conversation(rng: random.Random, mix: Mix = FULL) -> WorldSample:
     """Draw one training conversation."""
     scene = Scene(rng, mix)
+    if rng.random() < mix.workshop_share:
+        return _at_work(scene)
     if rng.random() < mix.drill_share:
         return _drill(scene)
     if rng.random() < mix.restored_share:

@@ -7,7 +7,7 @@ and agent.png, with the rules side by side.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ from rich.table import Table
 
 from evals import command, picture, provenance, server
 from evals.agent import score
-from evals.agent.score import AgentFigure
 from evals.agent.study import PART_WORK, PARTS, AgentStudy, one_correction, units
 from evals.arguments import described
 from evals.client import Client
 from evals.config import require_known, require_range
+from evals.figure import Figure
 from evals.journal import Journal, resumed
 from evals.rules import RULES, variables_of
-from evals.table import number
+from evals.table import target, with_worst
 
 LEARNING_PARTS = ("tasks", "correction", "lessons", "sequence")  # of other systems' rules
 STEPS = "agent.jsonl"
@@ -93,40 +93,43 @@ async def run_agent(config: AgentConfig, console: Console) -> int:
     started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
     journal = resumed(config, folder / STEPS)
-    found: dict[str, tuple[float | None, list[AgentFigure]]] = {}
+    rates: dict[str, float | None] = {}
     with command.progress_bar() as progress:
         bar = command.Bar(progress, sum(_units(config, rule) for rule in config.rules))
         for rule in config.rules:
-            found[rule] = await _measured(config, rule, journal, bar)
+            rates[rule] = await _measured(config, rule, journal, bar)
+    found = {rule: _records(journal, _whole(rule, rates[rule]).label) for rule in config.rules}
+    rows = score.figures(found, config.only)
     made = provenance.made("heed eval agent", config, config.model, before, folder)
-    told = {rule: {"rate": rate, "figures": [row.to_json() for row in rows]} for rule, (rate, rows) in found.items()}
-    command.write_json(folder / "agent.json", made | {"seconds": round(time.time() - started_s, 1), "rules": told})
-    (folder / "agent.png").write_bytes(_picture(found))
-    console.print(_table(found))
+    told = {"rates": rates, "figures": [row.to_json() for row in rows]}
+    command.write_json(folder / "agent.json", made | {"seconds": round(time.time() - started_s, 1)} | told)
+    (folder / "agent.png").write_bytes(_picture(rows, config.rules))
+    console.print(_table(rows, rates))
     journal.end()
     journal.close()
-    heeds = [row.is_met for rule, (_, rows) in found.items() if RULES[rule].is_heeds for row in rows]
-    return 1 if config.check and False in heeds else 0
+    return 1 if config.check and any(row.is_met(row.median) is False for row in rows) else 0
 
 
-async def _measured(
-    config: AgentConfig, rule: str, journal: Journal, bar: command.Bar
-) -> tuple[float | None, list[AgentFigure]]:
-    """Measure a rule at the best of its rates."""
+async def _measured(config: AgentConfig, rule: str, journal: Journal, bar: command.Bar) -> float | None:
+    """Measure a rule at the best of its rates. Return that rate, None if it has no choice."""
     adopted: dict[float, float] = {}
     for rate in config.rates(rule):
         run = RuleRun(rule, rate, is_whole=False)
         async with server.own(run.settings(config.model)) as url, _client(config, url) as client:
             await one_correction(AgentStudy(client, journal, bar, SWEEP_TASKS, run.label), seed=-1)
-        adopted[rate] = _later(_records(journal, run.label))
+        adopted[rate] = score.adopted(_records(journal, run.label))
     best = max(adopted, key=adopted.__getitem__) if adopted else None
-    run = RuleRun(rule, best, is_whole=True)
+    run = _whole(rule, best)
     async with server.own(run.settings(config.model)) as url, _client(config, url) as client:
         study = AgentStudy(client, journal, bar, config.tasks, run.label)
         for seed in range(config.seeds):
             for part in config.parts(rule):
                 await PART_WORK[part](study, seed)
-    return best, score.figures(_records(journal, run.label))
+    return best
+
+
+def _whole(rule: str, rate: float | None) -> RuleRun:
+    return RuleRun(rule, rate, is_whole=True)
 
 
 def _client(config: AgentConfig, url: str) -> Client:
@@ -137,31 +140,22 @@ def _records(journal: Journal, label: str) -> list[dict[str, Any]]:
     return [record for record in journal.records if record["rule"] == label]
 
 
-def _later(records: Sequence[dict[str, Any]]) -> float:
-    return next(row.median or 0.0 for row in score.figures(records) if row.name == score.LATER)
-
-
 def _units(config: AgentConfig, rule: str) -> int:
     return len(config.rates(rule)) * units("correction") + config.seeds * sum(map(units, config.parts(rule)))
 
 
-def _table(found: dict[str, tuple[float | None, list[AgentFigure]]]) -> Table:
+def _table(rows: Sequence[Figure], rates: Mapping[str, float | None]) -> Table:
     table = Table(title="The agent: median over the seeds (worst)", title_justify="left")
     table.add_column("figure")
     table.add_column("target", justify="right")
-    for rule, (rate, _) in found.items():
+    for rule, rate in rates.items():
         table.add_column(rule if rate is None else f"{rule} ({rate:g})", justify="right")
-    for place, row in enumerate(next(iter(found.values()))[1]):
-        cells = [_cell(rows[place]) for _, rows in found.values()]
-        table.add_row(row.name, "" if row.target is None else number(row.target, row.unit), *cells)
+    for row in rows:
+        table.add_row(row.name, target(row), *(with_worst(row, rule) for rule in rates))
     return table
 
 
-def _cell(row: AgentFigure) -> str:
-    return f"{number(row.median, row.unit)} ({number(row.worst, row.unit)})" if row.values else ""
-
-
-def _picture(found: dict[str, tuple[float | None, list[AgentFigure]]]) -> bytes:
-    names = [row.name for row in next(iter(found.values()))[1] if row.unit == "%"]
-    bars = {rule: [row.median or 0.0 for row in rows if row.unit == "%"] for rule, (_, rows) in found.items()}
-    return picture.bars(names, bars)
+def _picture(rows: Sequence[Figure], rules: Sequence[str]) -> bytes:
+    shares = [row for row in rows if row.unit == "%"]
+    bars = {rule: [row.median.get(rule, 0.0) for row in shares] for rule in rules}
+    return picture.bars([row.name for row in shares], bars)

@@ -1,93 +1,72 @@
-"""The figures of `heed eval agent`: shares by seed, their median and their worst, beside their targets.
+"""The figures of `heed eval agent`: a row each, with a column for every rule of learning, beside their targets.
 
-Pure.
+Pure. Targets are for heed's own rule.
 """
 
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evals.figure import Figure, Series, figure
 from evals.journal import Record
+from evals.rules import RULES
 
 LATER = "later tasks obey, weights alone"
-TARGETS: dict[str, float] = {
-    "tasks solved": 0.90,
-    "the retry obeys, weights alone": 0.95,
-    LATER: 0.90,
-    "six wishes held": 0.90,
-    "an edit's arguments on similar tasks": 0.90,
-    "turns done of a session of a hundred": 0.90,
-}
-MOST_LOST, MOST_SECONDS = 0.02, 1.5
+_SHARES = (  # name, part, what holds or not, the target
+    ("tasks solved", "tasks", "is_done", 0.90),
+    ("the retry obeys, weights alone", "correction", "retry_obeys", 0.95),
+    (LATER, "correction", "obeys", 0.90),
+    ("later tasks solved", "correction", "is_done", None),
+    ("six wishes held", "sequence", "obeys", 0.90),
+    ("an edit's arguments on similar tasks", "edit", "obeys", 0.90),
+    ("turns done of a session of a hundred", "long", "is_done", 0.90),
+)
+_MOST_LOST, _MOST_SECONDS = 0.02, 1.5
+
+Told = Callable[[Any], float]
+Records = Sequence[Record]
 
 
-@dataclass(frozen=True)
-class AgentFigure:
-    """One row of a rule: a value for each seed."""
+def figures(records: Mapping[str, Records], parts: Sequence[str]) -> list[Figure]:
+    """Return the figures of each rule's records, those of `parts` only; seeds in order."""
+    judged = tuple(rule for rule in records if RULES[rule].is_heeds)
 
-    name: str
-    values: tuple[float, ...]
-    unit: str = "%"
-    target: float | None = None
-    is_at_least: bool = True
+    def row(name: str, found: Callable[[Records], list[float]], target: float | None = None, **told: Any) -> Figure:
+        series: Series = {rule: found(mine) for rule, mine in records.items()}
+        return figure(name, series, target=target, judged=judged, **told)
 
-    @property
-    def median(self) -> float | None:
-        """The median over the seeds; None where nothing was measured."""
-        return statistics.median(self.values) if self.values else None
-
-    @property
-    def worst(self) -> float | None:
-        """The seed that is worst."""
-        return (min if self.is_at_least else max)(self.values) if self.values else None
-
-    @property
-    def is_met(self) -> bool | None:
-        """True if the median reaches the target, None where there is none."""
-        if self.target is None or self.median is None:
-            return None
-        return self.median >= self.target if self.is_at_least else self.median <= self.target
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "name": self.name, "unit": self.unit, "target": self.target, "median": self.median, "worst": self.worst,
-            "seeds": list(self.values), "is_met": self.is_met,
-        }  # fmt: skip
+    rows = [row(name, _share(part, key), target) for name, part, key, target in _SHARES if part in parts]
+    if {"tasks", "lessons"} <= {*parts}:
+        rows.append(row("tasks lost after ten lessons", _lost, _MOST_LOST, is_at_least=False))
+    if "correction" in parts:
+        rows.append(row("denial to the retry's call", _seconds, _MOST_SECONDS, is_at_least=False, unit="s"))
+        rows.append(row("lessons learned", lambda mine: _by_seed(mine, "correction", "lesson", _learned)))
+    return rows
 
 
-def figures(records: Sequence[Record]) -> list[AgentFigure]:
-    """Return the figures of one rule's records."""
-    share = [
-        ("tasks solved", "tasks", "is_done"),
-        ("the retry obeys, weights alone", "correction", "retry_obeys"),
-        (LATER, "correction", "obeys"),
-        ("later tasks solved", "correction", "is_done"),
-        ("six wishes held", "sequence", "obeys"),
-        ("an edit's arguments on similar tasks", "edit", "obeys"),
-        ("turns done of a session of a hundred", "long", "is_done"),
-    ]
-    rows = [
-        AgentFigure(name, tuple(_by_seed(records, part, key, statistics.mean)), target=TARGETS.get(name))
-        for name, part, key in share
-    ]
-    before, after = (_by_seed(records, part, "is_done", statistics.mean) for part in ("tasks", "lessons"))
-    lost = tuple(one - other for one, other in zip(before, after, strict=False))
-    seconds = tuple(_by_seed(records, "correction", "retry_s", statistics.median))
-    return [
-        *rows,
-        AgentFigure("tasks lost after ten lessons", lost, target=MOST_LOST, is_at_least=False),
-        AgentFigure("denial to the retry's call", seconds, "s", MOST_SECONDS, is_at_least=False),
-        AgentFigure("lessons learned", tuple(_by_seed(records, "correction", "lesson", _learned))),
-    ]
+def adopted(records: Records) -> float:
+    """Return the share of later tasks that obey, 0 if none was tried."""
+    return statistics.median(_share("correction", "obeys")(records) or [0.0])
+
+
+def _share(part: str, key: str) -> Callable[[Records], list[float]]:
+    return lambda records: _by_seed(records, part, key, statistics.mean)
+
+
+def _lost(records: Records) -> list[float]:
+    before, after = (_share(part, "is_done")(records) for part in ("tasks", "lessons"))
+    return [one - other for one, other in zip(before, after, strict=False)]
+
+
+def _seconds(records: Records) -> list[float]:
+    return _by_seed(records, "correction", "retry_s", statistics.median)
 
 
 def _learned(statuses: Sequence[str]) -> float:
     return statistics.mean(status == "learned" for status in statuses)
 
 
-def _by_seed(records: Sequence[Record], part: str, key: str, told: Callable[[Any], float]) -> list[float]:
+def _by_seed(records: Records, part: str, key: str, told: Told) -> list[float]:
     mine = [record for record in records if record["part"] == part and key in record]
     seeds = sorted({record["seed"] for record in mine})
     return [told([record[key] for record in mine if record["seed"] == seed]) for seed in seeds]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.pocket import wishes
+from engine.pocket.hints import HINTS
 from engine.pocket.style import DEFAULT, DIRECTIONS, Direction
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, NAMES, REMARKS, apply, held_out_wish, wish
 
@@ -132,3 +133,14 @@ def test_one_message_can_carry_several_wishes() -> None:
     wanted: list[Direction] = [("length", 1), ("emoji", 1)]
     said = [wish(wanted, "", rng) for _ in range(200)]
     assert sum(all(has_core(text, d) for d in wanted) for text in said) > 160
+
+
+def test_a_share_of_single_wishes_are_hints() -> None:
+    """All are if all shall be, with the name in them; none is where several things are wished for at once."""
+    rng = random.Random(0)
+    known = {bare(hint.replace("{x}", "Ana")) for hint in HINTS["name", 1]}
+    said = [bare(wish([("name", 1)], "Ana", rng, 1.0)) for _ in range(200)]
+    assert sum(text in known for text in said) > 150  # the others have a slip of the fingers
+    wanted: list[Direction] = [("length", 1), ("emoji", 1)]
+    several = [wish(wanted, "", rng, 1.0) for _ in range(200)]
+    assert sum(all(has_core(text, d) for d in wanted) for text in several) > 160

@@ -5,14 +5,18 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from engine.pocket.scene import FULL, START, Mix
+from engine.pocket import world
+from engine.pocket.scene import FULL, START, Mix, Scene
 from engine.pocket.style import DEFAULT, PREFERENCES, Factual, observe, render
 from engine.pocket.subjects import DOMAINS, HELD_OUT_SUBJECTS, SUBJECTS
 from engine.pocket.talk import SKILLS
 from engine.pocket.wishes import COMMANDS, HELD_OUT_NAMES, REMARKS
+from engine.pocket.workshop import session
+from engine.pocket.workshop.ways import WISHES
 from engine.pocket.world import MAX_NOTES, WorldSample, WorldTurn, listing, sample_conversation
 from engine.prompts.hindsight import WORDINGS, Hindsight
 
@@ -21,6 +25,14 @@ NOTES = "Notes about this person"
 FACT_NOTE = re.compile(r"- (my [\w ]+ is |i live in )\w+")  # a note that wishes for nothing
 # Iris is a flower and a name: in a wish it is the name.
 HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT_SUBJECTS if s.name != 'iris')})\b")
+
+
+WAYS_TOLD = tuple(words for told, _ in WISHES.values() for words in told)
+
+
+def is_strange(note: str) -> bool:
+    """Return True for a wish about ways of working, which wishes for nothing in a chat."""
+    return any(words in note.lower() for words in WAYS_TOLD)
 
 
 def drawn(mix: Mix) -> list[WorldSample]:
@@ -59,14 +71,44 @@ def test_a_conversation_is_a_function_of_its_seed() -> None:
     ]
 
 
+def is_at_work(sample: WorldSample) -> bool:
+    """Return True for an agent's session."""
+    return sample.turns[0].content.startswith(session.SYSTEM)
+
+
 def test_conversations_have_the_form_of_a_chat(any_samples: list[WorldSample]) -> None:
     """A system message comes first, if any; then user and assistant take turns, and a target ends the conversation."""
     for sample in any_samples:
+        if is_at_work(sample):
+            continue
         roles = [t.role for t in sample.turns]
         talk = roles[1:] if roles[0] == "system" else roles
         assert talk == ["user", "assistant"] * (len(talk) // 2)
         assert all(t.content for t in sample.turns if t.role != "assistant")
         assert all(not (t.begun and t.content) for t in sample.turns[:-1])
+
+
+def test_a_fifth_are_an_agents_sessions_once_the_model_can_read(samples: list[WorldSample]) -> None:
+    """None is at the start. A wish about chats stands in some, and one about ways of working in some chats."""
+    assert not any(is_at_work(sample) for sample in drawn(START))
+    at_work = [sample for sample in samples if is_at_work(sample)]
+    assert 0.17 < len(at_work) / NUM_SAMPLES < 0.23
+    assert all(not turn.begun for sample in at_work for turn in sample.turns)
+    notes = [(s, line) for s in samples for line in s.turns[0].content.partition(NOTES)[2].split("\n- ")[1:]]
+    assert sum(is_strange(note) and not is_at_work(sample) for sample, note in notes) > 20
+    assert sum(is_at_work(sample) and not is_strange(note) for sample, note in notes) > 10
+
+
+def test_a_strange_wish_changes_nothing_in_a_chat() -> None:
+    """Feedback about ways of working, and notes about them, leave every style as it is."""
+    rng = random.Random(3)
+    mix = replace(FULL, strange_share=1.0, apart_share=0.0)
+    scenes = [Scene(rng, mix) for _ in range(200)]
+    told = [world._hindsight(scene, Factual(SUBJECTS[0])) for scene in scenes]
+    notes = [note for scene in scenes for note in world._notes(scene)]
+    assert {scene.style for scene in scenes} == {DEFAULT}
+    assert sum("edit_lines" in hindsight.feedback for hindsight, _ in told) > 5
+    assert sum("edit_lines" in note for note in notes) > 20
 
 
 def test_some_begin_in_a_style_that_is_wished_away() -> None:
@@ -116,13 +158,13 @@ def test_training_starts_with_short_conversations() -> None:
 
 
 def test_held_out_subjects_are_never_taught(any_samples: list[WorldSample]) -> None:
-    """An answer about one that is not its default answer follows no note but facts, and no hindsight."""
+    """An answer about one that is not its default answer follows no note that wishes for a style, and no hindsight."""
     defaults = {render(Factual(s, lead), DEFAULT) for s in HELD_OUT_SUBJECTS for lead in range(4)}
     for sample in any_samples:
         styled = [i for i, t in enumerate(sample.turns) if is_about_held_out(t) and t.content not in defaults]
         for i in styled:
             _, _, notes = sample.turns[0].content.partition(NOTES)
-            assert all(FACT_NOTE.match(line) for line in notes.splitlines()[1:])
+            assert all(FACT_NOTE.match(line) or is_strange(line) for line in notes.splitlines()[1:])
             assert not any(has_hindsight(t.content) for t in sample.turns[: i + 1])
 
 
@@ -172,9 +214,9 @@ def test_some_answers_are_begun_in_another_style(samples: list[WorldSample]) -> 
 
 def test_the_list_has_the_promised_shape() -> None:
     """`listing` names domains with subjects, facts and questions, preferences, the default style and the skills."""
-    world = listing()
-    assert world.keys() == {"domains", "preferences", "default_style", "skills"}
-    domains = world["domains"]
+    listed = listing()
+    assert listed.keys() == {"domains", "preferences", "default_style", "skills"}
+    domains = listed["domains"]
     assert isinstance(domains, dict)
     assert domains.keys() == DOMAINS.keys()
     for domain in domains.values():
@@ -183,9 +225,9 @@ def test_the_list_has_the_promised_shape() -> None:
         assert len(domain["ask"]) >= 12
         assert all("{subject}" in ask for ask in domain["ask"])
     assert sum(len(d["subjects"]) for d in domains.values()) == len(SUBJECTS) >= 60
-    assert world["skills"] == list(SKILLS)
-    assert isinstance(world["default_style"], dict)
-    assert world["default_style"].keys() == PREFERENCES.keys()
+    assert listed["skills"] == list(SKILLS)
+    assert isinstance(listed["default_style"], dict)
+    assert listed["default_style"].keys() == PREFERENCES.keys()
 
 
 def test_the_command_prints_the_list_as_json() -> None:

@@ -63,7 +63,7 @@ async def test_a_result_holds_both_rules(tmp_path: Path, monkeypatch: pytest.Mon
     console = Console(width=150, record=True)
     assert await run_agent(config, console) == 0
     found = json.loads((tmp_path / "agent.json").read_text())
-    assert found["rules"]["continualcode"]["rate"] == RULES["continualcode"].rates[1]
+    assert found["rates"]["continualcode"] == RULES["continualcode"].rates[1]
     assert (tmp_path / "agent.png").stat().st_size > 1000
     assert "continualcode (0.03)" in console.export_text()
     assert len(rates) == 2 + len(RULES["continualcode"].rates)
