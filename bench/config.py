@@ -9,6 +9,7 @@ from evals.errors import ArgumentError
 
 PARTS = (
     "start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training", "memory",
+    "population",
 )  # fmt: skip
 
 
@@ -29,6 +30,7 @@ class BenchConfig:
     crowd_s: float = described(60.0, "how long they are connected, in seconds")
     completions: int = described(100_000, "answers stored where the dashboards are measured")
     stored: int = described(10_000, "updates stored there")
+    people: int = described(1000, "people with an adapter of their own, of whom all are answered at random")
     seed: int = described(0, "which questions and corrections")
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
     model: str = described("", "the model to start, as HEED_MODEL (empty: as heed is set up)")
@@ -48,6 +50,7 @@ class BenchConfig:
         _require_range("crowd_s", self.crowd_s, 3600)
         _require_range("completions", self.completions, 10_000_000, low=2)
         _require_range("stored", self.stored, self.completions // 2)
+        _require_range("people", self.people, 100_000, low=self.streams)
         _require_range("chats", self.chats, 1000, low=2)  # one that waits, and others
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:

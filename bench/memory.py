@@ -41,18 +41,19 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 async def _measure(config: BenchConfig, client: Client, server: HeedServer, advance: Advance) -> Samples:
     await client.ask("bench-memory", ["hello"])
-    samples = Samples(bytes=[await _worker_bytes(server)], statuses=[])
+    samples = Samples(bytes=[await worker_bytes(server)], statuses=[])
     for number in range(config.updates):
         learner = person(client, f"bench-memory-{number}")
         wish = wish_in_turn(config.seed, "memory", number)
         lesson = await learner.correct(cases.corrected(config.seed, 1, "memory", number)[0], wish.text)
         samples["statuses"].append(lesson.status)
-        samples["bytes"].append(await _worker_bytes(server))
+        samples["bytes"].append(await worker_bytes(server))
         advance("memory")
     return samples
 
 
-async def _worker_bytes(server: HeedServer) -> int:
+async def worker_bytes(server: HeedServer) -> int:
+    """Return the resident bytes of a heed's worker."""
     assert server.pid is not None
     return await asyncio.to_thread(largest_bytes, server.pid)
 

@@ -15,7 +15,21 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import crowd, dashboards, gaps, http, intake, latency, memory, parked, start, table, throughput, training
+from bench import (
+    crowd,
+    dashboards,
+    gaps,
+    http,
+    intake,
+    latency,
+    memory,
+    parked,
+    population,
+    start,
+    table,
+    throughput,
+    training,
+)
 from bench.config import BenchConfig
 from bench.figures import Row
 from evals import command, provenance, server
@@ -30,6 +44,7 @@ PARTS: dict[str, ModuleType] = {
     "crowd": crowd,
     "training": training,
     "memory": memory,
+    "population": population,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
@@ -37,7 +52,16 @@ PARTS: dict[str, ModuleType] = {
 }
 
 GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory")  # need no running heed
+BY_THEMSELVES = (
+    "start",
+    "intake",
+    "parked",
+    "dashboards",
+    "crowd",
+    "training",
+    "memory",
+    "population",
+)  # need no running heed
 
 
 def main(words: Sequence[str]) -> int:

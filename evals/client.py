@@ -177,6 +177,16 @@ class Client:
         """Make an earlier version active."""
         await self._call("POST", f"/v1/users/{quote(user, safe='')}/rollback", {"version": version})
 
+    async def exported(self, user: str, version: int) -> bytes:
+        """Return one version of a person's adapter as a zip file."""
+        async with self._request("GET", f"{_adapters(user)}/{version}/export") as response:
+            return await response.read()
+
+    async def adopt(self, user: str, package: bytes) -> int:
+        """Make an exported adapter another person's. Return its version."""
+        async with self._request("POST", _adapters(user), package=package) as response:
+            return int(_object(await response.read(), response)["adapter_version"])
+
     async def forget(self, user: str) -> None:
         """Erase the person; a person heed never met is forgotten already."""
         try:
@@ -190,14 +200,20 @@ class Client:
             return _object(await response.read(), response)
 
     @asynccontextmanager
-    async def _request(self, method: str, path: str, body: Json | None) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _request(
+        self, method: str, path: str, body: Json | None = None, package: bytes | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            async with self._session.request(method, self.url + path, json=body) as response:
+            async with self._session.request(method, self.url + path, json=body, data=package) as response:
                 if response.status != 200:
                     raise _refusal(_object(await response.read(), response), path, response.status)
                 yield response
         except (aiohttp.ClientError, TimeoutError) as error:
             raise HeedUnreachable(f"no heed answers at {self.url}: {error or type(error).__name__}") from error
+
+
+def _adapters(user: str) -> str:
+    return f"/v1/users/{quote(user, safe='')}/adapters"
 
 
 def chat_body(user: str, messages: Messages, notes: Notes, model: str, max_tokens: int = MAX_TOKENS) -> Json:

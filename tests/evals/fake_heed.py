@@ -97,6 +97,8 @@ class FakeHeed:
                 web.get("/v1/users/{user}/notes", self._notes),
                 web.post("/v1/users/{user}/rollback", self._rollback),
                 web.post("/v1/users/{user}/consolidate", self._consolidate),
+                web.post("/v1/users/{user}/adapters", self._import),
+                web.get("/v1/users/{user}/adapters/{version}/export", self._export),
                 web.delete("/v1/users/{user}", self._forget),
             ]
         )
@@ -239,6 +241,17 @@ class FakeHeed:
         user = self.user(request.match_info["user"])
         user.active = (await request.json())["version"]
         user.notes = user.notes[: user.active]
+        return web.json_response({"adapter_version": user.active})
+
+    async def _export(self, request: web.Request) -> web.Response:
+        held = self.user(request.match_info["user"]).versions[int(request.match_info["version"])]
+        return web.Response(body=json.dumps(held).encode())
+
+    async def _import(self, request: web.Request) -> web.Response:
+        user = self.user(request.match_info["user"])
+        held = json.loads(await request.read())
+        user.versions.append([((preference, side), name) for (preference, side), name in held])
+        user.active = len(user.versions) - 1
         return web.json_response({"adapter_version": user.active})
 
     async def _forget(self, request: web.Request) -> web.Response:
