@@ -1,6 +1,5 @@
 """The mind of an agent in heed itself: the person's own answers and lessons, without HTTP in between."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
@@ -10,10 +9,9 @@ from bot.commands import texts
 from bot.core.core import Core
 from bot.core.feedback import FeedbackRecord
 from bot.core.gateway import Turn
-from bot.core.lessons import LessonResult
 from bot.errors import SessionTooLong
 from engine.errors import PromptTooLongError
-from engine.requests import ChatMessage, GenerateResult, Tool
+from engine.requests import ChatMessage, GenerateResult, LessonProgress, Tool
 from storage.kinds import FeedbackKind
 
 LOOK_EVERY_S = 0.5
@@ -44,7 +42,7 @@ class CoreMind:
         answer_id, context = correction.answer_id, correction.context
         record = FeedbackRecord(FeedbackKind.CORRECTION, answer_id, correction.text, context=context)
         begun = await self._core.lessons.teach(self._user_id, record, idempotency_key=correction.key, wait_s=0)
-        lesson = await self._followed(begun)
+        lesson = await self._core.lessons.followed(begun, self._shown)
         outcome = lesson.outcome
         version = outcome.adapter_version if outcome.status == "learned" else None
         return CallLesson(texts.learned(outcome, lesson.ask), version, [(token, by) for token, by in outcome.heat])
@@ -61,14 +59,7 @@ class CoreMind:
                     return delta.result
         raise AssertionError("an answer ended without its result")
 
-    async def _followed(self, begun: LessonResult) -> LessonResult:
-        ended = asyncio.create_task(self._core.lessons.ended(begun), name="an agent's lesson")
-        try:
-            while not ended.done():
-                progress = self._core.lessons.progress(begun.feedback.id)
-                if progress is not None:
-                    self._on_progress(texts.learning(progress))
-                await asyncio.wait({ended}, timeout=LOOK_EVERY_S)
-            return ended.result()
-        finally:
-            ended.cancel()
+    async def _shown(self, progress: LessonProgress | None) -> float:
+        if progress is not None:
+            self._on_progress(texts.learning(progress))
+        return LOOK_EVERY_S

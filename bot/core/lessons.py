@@ -47,6 +47,7 @@ OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)  # not ended
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
 BY_FILE = "file"  # its value if the file did it (`bot.housekeeping.pause_file`)
 WAITS_FOR_RESUME = "Noted. Learning is paused; heed will learn it afterwards."
+ShowProgress = Callable[[LessonProgress | None], Awaitable[float]]  # -> seconds until it wants to know again
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
 
@@ -160,6 +161,17 @@ class LearningService:
             return lesson
         row = await self._database.read(lambda s: feedback.get(s, lesson.feedback.id))
         return replace(lesson, outcome=await self.outcome_of(row))
+
+    async def followed(self, lesson: LessonResult, show: ShowProgress) -> LessonResult:
+        """Return a lesson once it has ended; until then `show` is told how far it is, and says for how many seconds."""
+        ended = asyncio.create_task(self.ended(lesson), name="a lesson that is followed")
+        try:
+            while not ended.done():
+                pause_s = await show(self.progress(lesson.feedback.id))
+                await asyncio.wait({ended}, timeout=pause_s)
+            return ended.result()
+        finally:
+            ended.cancel()
 
     def is_under_way(self, feedback_id: str) -> bool:
         """Return True for a lesson that this process waits for, so that `ended` will return what became of it."""

@@ -5,7 +5,6 @@ less often where the platform wants that; the notice of what became of the lesso
 refuses costs the line, never the lesson.
 """
 
-import asyncio
 from dataclasses import replace
 
 from bot.channel import Button, Rows
@@ -14,6 +13,7 @@ from bot.core.lessons import LearningService, LessonResult
 from bot.messaging.markdown import literal
 from bot.messaging.outbox import OutboxSender
 from bot.messaging.outbox_item import OutboxItem
+from engine.requests import LessonProgress
 from storage.conversations.message_roles import Role
 
 AFTER_S = 3.0
@@ -32,20 +32,17 @@ class LessonLine:
     async def follow(self, lesson: LessonResult) -> LessonResult:
         """Show how far a lesson is until it has ended. Return it with its outcome."""
         self._notice.role, self._notice.about = Role.LEARNING, lesson.feedback.id
-        ended = asyncio.create_task(self._lessons.ended(lesson), name="lesson under way")
         num_shown = 0
-        try:
-            while not ended.done():
-                num_shown += await self._is_shown(lesson.feedback.id)
-                pause_s = self._outbox.draft_interval_s(self._notice.post.place, num_shown)
-                await asyncio.wait({ended}, timeout=max(EDIT_S, pause_s))
-            return ended.result()
-        finally:
-            ended.cancel()
 
-    async def _is_shown(self, feedback_id: str) -> bool:
+        async def show(progress: LessonProgress | None) -> float:
+            nonlocal num_shown
+            num_shown += await self._is_shown(progress)
+            return max(EDIT_S, self._outbox.draft_interval_s(self._notice.post.place, num_shown))
+
+        return await self._lessons.followed(lesson, show)
+
+    async def _is_shown(self, progress: LessonProgress | None) -> bool:
         """Show how far it is. Return False if that is what the line says already."""
-        progress = self._lessons.progress(feedback_id)
         text = literal(texts.learning(progress)) if progress else self._notice.post.text
         if text == self._notice.post.text:
             return False
