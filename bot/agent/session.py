@@ -9,6 +9,7 @@ taken for the person's feedback.
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ HERE = "The person has noted about this folder:"
 THE_CALL = "The call was {} {}."
 MOST_TOLD = 16  # notes of a session; the oldest go
 MOST_TOLD_CHARS = 500
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")  # what the name of a function may not have
 MOST_TRIES = 3  # answers in a row that are no single call, before the person is asked
 
 
@@ -315,8 +317,13 @@ def _only(calls: list[ToolCallPiece]) -> ToolCallPiece:
 
 
 def _called(answer: MindAnswer, calls: list[ToolCallPiece]) -> ChatMessage:
-    kept = [{name: call[name] for name in ("id", "type", "function")} for call in calls]
+    kept = [{"id": call["id"], "type": call["type"], "function": _named(call["function"])} for call in calls]
     return {"role": "assistant", "content": answer.text, "tool_calls": kept}
+
+
+def _named(function: dict[str, Any]) -> dict[str, Any]:
+    """Return a function with a name that an API takes, whatever the model has called it."""
+    return function | {"name": _NO_NAME.sub("_", function["name"])[:64] or "_"}
 
 
 def _told(call: ToolCallPiece, text: str) -> ChatMessage:

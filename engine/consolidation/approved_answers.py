@@ -15,6 +15,7 @@ from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
 from engine.samples import notes
 from engine.samples.context import LearningContext
+from engine.samples.rollouts import conversation
 from storage.conversations import completions
 from storage.database import Session
 from storage.tables import Completion, Note
@@ -55,7 +56,7 @@ class ApprovedAnswers:
 
     def _gold(self, approved: Completion, seen: Sequence[Note]) -> Gold:
         said = notes.said(seen, self._config.note, self._host.max_model_len)
-        return Gold(with_notes(approved.messages, said), approved.text, len(approved.completion_token_ids))
+        return Gold(with_notes(conversation(approved), said), approved.text, len(approved.completion_token_ids))
 
     async def judged(self, gold: Sequence[Gold], ref: AdapterRef, verdict: Verdict) -> Verdict:
         """Return the verdict of the other gates with that of the texts; unchanged if there are no texts."""

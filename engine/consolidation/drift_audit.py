@@ -19,7 +19,7 @@ from engine.requests import ChatMessage
 from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.pairs import Views, pair, usable
-from engine.samples.rollouts import Rollout
+from engine.samples.rollouts import Rollout, conversation
 from engine.samples.spacing import spread
 from storage.conversations import completions
 from storage.learning import drift_audits, updates
@@ -84,7 +84,7 @@ class DriftAudit:
             pair(
                 "counterfactual",
                 Rollout.of(c),
-                Views(self._seen_now(c.messages, live, ref), self._seen_by_base(c.messages, live)),
+                Views(self._seen_now(conversation(c), live, ref), self._seen_by_base(conversation(c), live)),
                 self._prompts,
             )
             for c in answers
@@ -97,10 +97,10 @@ class DriftAudit:
 
     async def _rewritten(self, answers: Sequence[Completion], live: Sequence[Note], ref: AdapterRef) -> list[Rewritten]:
         longest = self._config.learn.max_rollout_tokens
-        seen = [self._seen_now(c.messages, live, ref) for c in answers]
+        seen = [self._seen_now(conversation(c), live, ref) for c in answers]
         now = await self._rollouts.greedy_answers(ref, seen, longest)
         base = await self._rollouts.greedy_answers(
-            ZERO_ADAPTER, [self._seen_by_base(c.messages, live) for c in answers], longest
+            ZERO_ADAPTER, [self._seen_by_base(conversation(c), live) for c in answers], longest
         )
         return [Rewritten(*pair) for pair in zip(now, base, strict=True)]
 

@@ -145,8 +145,8 @@ def steps_of(num_samples: int, num_facts: int, config: EngineConfig) -> int:
 
 def gaps(weak: Sequence[Signal], notes: Sequence[str], prompts: PromptBuilder) -> list[Sample]:
     """Return pairs that show what each weak signal changes in the teacher: (notes) against (notes and hindsight)."""
-    plain = [teacher_messages(w.completion.messages, notes, Hindsight()) for w in weak]
-    told = [teacher_messages(w.completion.messages, notes, w.hindsight) for w in weak]
+    plain = [teacher_messages(w.rollout.messages, notes, Hindsight()) for w in weak]
+    told = [teacher_messages(w.rollout.messages, notes, w.hindsight) for w in weak]
     views = [Views(*both) for both in zip(plain, told, strict=True)]
     return [pair("counterfactual", w.rollout, seen, prompts) for w, seen in zip(weak, views, strict=True)]
 

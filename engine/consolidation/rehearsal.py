@@ -114,8 +114,8 @@ class Rehearsals:
         return lessons.sample("counterfactual", signal.rollout, notes, signal.hindsight, self._prompts)
 
     async def _shown(self, view: View, taught: Weighed, longest: int) -> list[Sample]:
-        asked = [signal.completion.messages for signal, _ in taught]
-        seen = [teacher_messages(s.completion.messages, s.said(view.notes), s.hindsight) for s, _ in taught]
+        asked = [signal.rollout.messages for signal, _ in taught]
+        seen = [teacher_messages(s.rollout.messages, s.said(view.notes), s.hindsight) for s, _ in taught]
         shown = await self._by_teacher(view.start, asked, seen, longest)
         return [replace(sample, weight=weight) for sample, (_, weight) in zip(shown, taught, strict=True)]
 

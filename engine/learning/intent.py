@@ -98,7 +98,7 @@ class IntentReader:
     async def _is_standing(self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str]) -> bool:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
         recent = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
-        asked = lesson.completion.messages
+        asked = lesson.corrected.messages
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=asked)
         words = lesson.as_elsewhere()
         nothing = replace(words, hindsight=self._placebo(words.hindsight))

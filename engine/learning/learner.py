@@ -31,7 +31,7 @@ from engine.samples.context import LearningContext
 from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, of_kind, workplace
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import FeedbackStatus, Meaning, NoteState
@@ -40,6 +40,7 @@ from storage.learning import notes as note_rows
 from storage.people import people
 from storage.tables import Completion, Feedback, Note, UpdateRun
 
+NUM_CHATS = 3
 _NOTHING = "My answers follow this already. If something is still missing, say what should be different."
 _TOO_LONG = "This is longer than I can learn from at once. Say it in fewer words."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
@@ -139,25 +140,32 @@ class Learner:
         if update.intent.has_note:
             await self._take_note(lesson, update)
         lesson = update.as_read(lesson)
-        teacher = self._demonstrations(update, lesson.general)
+        teacher = self._demonstrations(lesson, update, lesson.general)
         given = [r.messages for r in (lesson.corrected, *others)]
         whole, begun = await asyncio.gather(teacher.whole(given), teacher.openings())
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
-        rehearsed = await self._rehearsed(update)
+        rehearsed = [*await self._rehearsed(update), *await self._chats(lesson, update)]
         return await self._finish(lesson, update, [*taught, *rehearsed, *whole, *begun, *held_out])
+
+    async def _chats(self, lesson: Lesson, update: _Update) -> list[Sample]:
+        """Return chats that stay as they are, where the lesson is about an agent's work."""
+        if not workplace(lesson.corrected.messages):
+            return []
+        chats = await self._rollouts.take(update.parent, [], NUM_CHATS)
+        return lessons.steady_samples(chats, self._prompts_of(update))
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
-        update.recent = await self._recent(lesson.user_id)
-        others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.completion.messages)
+        update.recent = await self._recent(lesson)
+        others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.corrected.messages)
         update.lap("rollouts")
-        shown = await self._demonstrations(update, lesson.hindsight).to([lesson.corrected.messages])
+        shown = await self._demonstrations(lesson, update, lesson.hindsight).to([lesson.corrected.messages])
         update.lap("teacher rollouts")
         prompts = self._prompts_of(update)
         if update.intent.spares_others:
-            update.bystanders = Bystanders.of(self._rollouts, update.parent, lesson.completion.messages, update.learn)
+            update.bystanders = Bystanders.of(self._rollouts, update.parent, lesson.corrected.messages, update.learn)
         taught = [*lessons.samples(lesson, update.notes, [], prompts), *lessons.steady_samples(others, prompts)]
         held_out = await self._held_out(lesson, update)
         return await self._finish(lesson, update, [*taught, *shown, *held_out])
@@ -175,7 +183,7 @@ class Learner:
     async def _finish(self, lesson: Lesson, update: _Update, taught: list[Sample]) -> LearnOutcome:
         """Train on the samples and make the result active, unless there was nothing to learn."""
         if not any(sample.is_taught for sample in taught):
-            seen = teacher_messages(lesson.completion.messages, update.read, lesson.hindsight)
+            seen = teacher_messages(lesson.corrected.messages, update.read, lesson.hindsight)
             reason = self._prompts.refusal(seen) or _TOO_LONG
             return await self._end(update, update.outcome("kept", update.parent.number, reason))
         samples = await self._with_anchors(update, taught)
@@ -204,7 +212,7 @@ class Learner:
         )
         return regression.regression_samples(found, update.notes, lesson.general, self._prompts_of(update))
 
-    def _demonstrations(self, update: _Update, hindsight: Hindsight) -> Demonstrations:
+    def _demonstrations(self, lesson: Lesson, update: _Update, hindsight: Hindsight) -> Demonstrations:
         """Return the teacher of a lesson, which reads the notes and what was said of an answer."""
         return Demonstrations(
             self._rollouts,
@@ -213,6 +221,7 @@ class Learner:
             ZERO_ADAPTER if update.learn.is_teacher_bare else update.parent,
             lambda messages: teacher_messages(messages, update.read, hindsight),
             update.recent,
+            lesson.corrected.messages,
         )
 
     async def _lesson(self, row: Feedback) -> Lesson:
@@ -253,12 +262,14 @@ class Learner:
         return notes.said(others, self._config.note, self._host.max_model_len) if learn.reads_notes else []
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
-        update.recent = await self._recent(lesson.user_id)
-        count, asked = update.learn.num_counterfactuals, lesson.completion.messages
+        update.recent = await self._recent(lesson)
+        count, asked = update.learn.num_counterfactuals, lesson.corrected.messages
         return await self._rollouts.take(update.parent, update.recent, count, without=asked)
 
-    async def _recent(self, user_id: str) -> list[Completion]:
-        return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
+    async def _recent(self, lesson: Lesson) -> list[Completion]:
+        """Return answers to the person, in chats or at work as the lesson is about one."""
+        rows = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
+        return of_kind(rows, lesson.corrected.messages)
 
     async def _take_note(self, lesson: Lesson, update: _Update) -> None:
         """Store the lesson's note. The update goes on from less of its parent if that takes the place of a wish."""

@@ -19,7 +19,7 @@ from engine.requests import ChatMessage
 from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.notes import GreedyPair, NoteView
-from engine.samples.rollouts import RECENT_ANSWERS
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, conversation, workplace
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import NoteState
@@ -84,15 +84,24 @@ class NoteProbe:
     async def settle(self, user_id: str) -> None:
         """Prepare the next update's rollouts and move each note to where it belongs. May be cancelled at any time."""
         ref = await self._active.active(user_id)
-        fresh = await self._rollouts.prepare(ref, await self._recent(user_id), self._num_ready)
+        recent = await self._recent(user_id)
+        fresh = await self._rollouts.prepare(ref, recent, self._num_ready)
         everything = await self._database.read(lambda s: note_rows.live(s, user_id))
         if not everything:
             return
         wishes = self._fitting(notes.showing(everything))
-        asked = [rollout.messages for rollout in fresh[: self._config.note.probe_prompts]]
-        probing = _Probing(ref, everything, wishes, asked)
+        probed = [*fresh[: self._config.note.probe_prompts], *await self._at_work(ref, recent)]
+        probing = _Probing(ref, everything, wishes, [rollout.messages for rollout in probed])
         placed = await self._in_view(probing, await self._placed(probing) if ref.number else _unheld(everything))
         await self._database.write(lambda s: _move(s, everything, placed, ref.number))
+
+    async def _at_work(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
+        """Return rollouts of an agent's work, if the person has had one at work: there other wishes show."""
+        newest = next((like for answer in recent if workplace(like := conversation(answer))), None)
+        if newest is None:
+            return []
+        ready = await self._rollouts.prepare(ref, recent, self._num_ready, newest)
+        return ready[: self._config.note.probe_prompts]
 
     @property
     def _num_ready(self) -> int:

@@ -3,7 +3,8 @@
 Topics are questions about trained subjects and a little small talk; anchors are exercises of three skills. The skills
 `opposite` and `bigger` never appear, so that the effect of learning on unprotected skills can be seen. Held-out
 subjects never appear either. Frames ask about personal facts in some of the world's words, and things are what the
-facts are about, and as much again that the world never tells of: what was not told has to stay unknown.
+facts are about, and as much again that the world never tells of: what was not told has to stay unknown. Tasks are the
+workshop's.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from engine.pocket.exchanges import ask_text
 from engine.pocket.subjects import SUBJECTS
 from engine.pocket.talk import SMALL_TALK, exercise, personal_fact, unknown_ask
+from engine.pocket.workshop import begun
 from engine.prompts.bank import FILE_NAME
 from storage.files.atomic import write_file
 
@@ -65,5 +67,8 @@ def anchors(rng: random.Random, count: int = 48) -> list[str]:
 def write_bank(folder: Path, seed: int) -> None:
     """Write the bank into a model folder."""
     rng = random.Random(seed)
-    bank = {"topics": topics(rng), "anchors": anchors(rng), "frames": list(FRAMES), "things": list(THINGS)}
+    bank = {
+        "topics": topics(rng), "anchors": anchors(rng), "frames": list(FRAMES), "things": list(THINGS),
+        "tasks": begun.drawn(rng), "task_tools": list(begun.TOOLS),
+    }  # fmt: skip
     write_file(folder / FILE_NAME, (json.dumps(bank, ensure_ascii=False, indent=1) + "\n").encode())

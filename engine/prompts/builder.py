@@ -67,18 +67,16 @@ class PromptBuilder:
             )
         return ids
 
-    def training_prompts(
-        self, views: ConversationViews, num_answer_tokens: int, tools: Sequence[Tool] = ()
-    ) -> list[list[int]]:
+    def training_prompts(self, views: ConversationViews, num_answer_tokens: int) -> list[list[int]]:
         """Return the prompts of several views of one conversation, shortened alike to what training reads.
 
-        `num_answer_tokens` are left for the answer. Empty if nothing of the newest message would remain, and for a
-        conversation that the chat template refuses: nothing is trained on it.
+        `num_answer_tokens` are left for the answer; tools are those that the conversation carries. Empty if nothing of
+        the newest message would remain, and for a conversation that the chat template refuses: it is not trained on.
         """
         room = self.max_training_tokens - num_answer_tokens
         try:
-            kept = shortened(views, lambda v: max(len(self._ids(m, tools)) for m in v) - room, self._num_chars)
-            return [] if kept is None else [self._ids(messages, tools) for messages in kept]
+            kept = shortened(views, lambda v: max(len(self._ids(m, ())) for m in v) - room, self._num_chars)
+            return [] if kept is None else [self._ids(messages, ()) for messages in kept]
         except ConversationRefused:
             return []
 
@@ -182,6 +180,7 @@ class PromptBuilder:
         return tool_messages.shows_tools(self._tokenizer)
 
     def _ids(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[int]:
+        tools = tools or tool_messages.carried(messages)
         turns = tool_messages.templated(self._turn_rules.obeyed(messages), self._tokenizer, self._defused)
         return self._encoded(self._templated(turns, self._defused_tools(tools)))
 

@@ -1,6 +1,7 @@
 """Calls of tools in a conversation, as chat templates take them: arguments as objects, or in words.
 
 A template that knows nothing of calls gets them in the form of Hermes as the answer's text, so that nothing is lost.
+A conversation that is learned from carries the tools of its answer in its last message, which no shortening drops.
 """
 
 import json
@@ -9,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from engine.prompts.turn_rules import TEMPLATE_ERRORS
-from engine.requests import ChatMessage
+from engine.requests import TOOLS, ChatMessage, Tool
 
 _TOOL = {"type": "function", "function": {"name": "qwertz", "description": "", "parameters": {"type": "object"}}}
 
@@ -24,6 +25,18 @@ def shows_tools(tokenizer: Any) -> bool:
     return _TOOL["function"]["name"] in text  # type: ignore[index]
 
 
+def carrying(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> list[ChatMessage]:
+    """Return a conversation whose answer has these tools in its prompt."""
+    if not (messages and tools):
+        return list(messages)
+    return [*messages[:-1], messages[-1] | {TOOLS: list(tools)}]
+
+
+def carried(messages: Sequence[ChatMessage]) -> list[Tool]:
+    """Return the tools that a conversation carries."""
+    return next((list(message[TOOLS]) for message in messages if TOOLS in message), [])
+
+
 def templated(messages: Sequence[ChatMessage], tokenizer: Any, defused: Callable[[str], str]) -> list[ChatMessage]:
     """Return messages for the chat template, every text of them made harmless by `defused`."""
     knows_calls = "tool_calls" in str(getattr(tokenizer, "chat_template", "") or "")
@@ -31,7 +44,8 @@ def templated(messages: Sequence[ChatMessage], tokenizer: Any, defused: Callable
     for message in messages:
         calls = [_call(call, defused) for call in message.get("tool_calls", ())]
         turn = message | {"content": defused(message["content"])}
-        turn.pop("tool_calls", None)
+        for key in ("tool_calls", TOOLS):
+            turn.pop(key, None)
         if calls and knows_calls:
             turn["tool_calls"] = calls
         elif calls:

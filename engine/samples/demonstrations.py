@@ -32,6 +32,7 @@ class Demonstrations:
     ref: AdapterRef  # that says them
     seen: Callable[[list[ChatMessage]], list[ChatMessage]]  # a conversation as the teacher sees it
     recent: Sequence[Completion] = ()  # answers to the person, newest first: theirs are as long as these
+    like: Sequence[ChatMessage] = ()  # the conversation that was corrected: topics are of its kind
 
     async def whole(self, given: Sequence[list[ChatMessage]]) -> list[Sample]:
         """Return answers to the given conversations and to topics of the bank.
@@ -40,18 +41,18 @@ class Demonstrations:
         nothing, further topics are asked about, once.
         """
         most = max(self.learn.num_teacher_rollouts, self.learn.max_teacher_rollouts)
-        asked = self.rollouts.with_topics(given, most, self.recent)
+        asked = self.rollouts.with_topics(given, most, self.recent, self.like)
         samples = await self.to(asked)
         samples = samples[: num_answers(samples, self.learn)]
         missing = max(0, self.learn.num_teacher_rollouts - len(samples))
-        further = self.rollouts.with_topics(asked, len(asked) + missing, self.recent)[len(asked) :]
+        further = self.rollouts.with_topics(asked, len(asked) + missing, self.recent, self.like)[len(asked) :]
         samples += await self.to([messages for messages in further if messages not in asked])
         weight = min(1.0, self.learn.num_teacher_rollouts / max(1, len(samples)))
         return [replace(sample, weight=weight) for sample in samples]
 
     async def openings(self) -> list[Sample]:
         """Return how answers to many topics begin; those that repeat themselves already are left out."""
-        asked = self.rollouts.with_topics([], self.learn.num_openings, self.recent)
+        asked = self.rollouts.with_topics([], self.learn.num_openings, self.recent, self.like)
         begun = [s for s in await self.to(asked, OPENING_LENGTH) if not any(lessons.repeated(s.response_ids))]
         return [replace(sample, kind="opening", weight=_OPENING_WEIGHT) for sample in begun]
 

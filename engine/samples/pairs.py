@@ -35,7 +35,7 @@ def pair(kind: Kind, rollout: Rollout, views: Views, prompts: PromptBuilder) -> 
     """Return an answer behind two views; without a response if nothing fits."""
     limit, answer = prompts.max_training_tokens, rollout.response_token_ids
     shown = [view for view in (views.student, views.teacher, views.plain) if view is not None]
-    found = prompts.training_prompts(shown, min(len(answer), limit // 2), rollout.tools)
+    found = prompts.training_prompts(shown, min(len(answer), limit // 2))
     if not found:
         return Sample(kind, [], [], [])
     count = _num_thoughts(rollout, found[0], prompts)

@@ -43,9 +43,9 @@ def regression_samples(
     watched: Sequence[Watched], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
 ) -> list[Sample]:
     """Return the answers as samples: the student without notes, the teacher with the notes and the new feedback."""
-    views = [Views(c.messages, teacher_messages(c.messages, notes, hindsight)) for _, c in watched]
-    found = zip(watched, views, strict=True)
-    return usable([pair(kind, Rollout.of(c), seen, prompts) for (kind, c), seen in found])
+    rollouts = [(kind, Rollout.of(c)) for kind, c in watched]
+    found = [(kind, r, Views(r.messages, teacher_messages(r.messages, notes, hindsight))) for kind, r in rollouts]
+    return usable([pair(kind, rollout, seen, prompts) for kind, rollout, seen in found])
 
 
 def _corrected(s: Session, user_id: str) -> list[str]:

@@ -7,12 +7,14 @@ rollouts of the base model, which all share, come from the bank alone; making ro
 """
 
 import asyncio
+import hashlib
+import json
 import math
 import random
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.adapter_ref import AdapterRef
@@ -23,7 +25,8 @@ from engine.host.vllm_types import HostChunk
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import plain_messages
-from engine.requests import GIVEN, TOOLS, ChatMessage, Sampling, Tool
+from engine.prompts.tool_messages import carried, carrying
+from engine.requests import GIVEN, TOOLS, ChatMessage, Sampling
 from storage.tables import Completion
 
 RECENT_ANSWERS = 16  # looked at for a person's own prompts
@@ -50,11 +53,10 @@ _NUM_ANCHORS_READY = 32
 class Rollout:
     """One answer with everything a sample needs."""
 
-    messages: list[ChatMessage]
+    messages: list[ChatMessage]  # that carry the tools in its prompt
     prompt_token_ids: list[int]
     response_token_ids: list[int]
     logprobs: list[float]
-    tools: list[Tool] = field(default_factory=list)  # in its prompt
     is_plain: bool = True  # False: `logprobs` are of a distribution that sampling had changed
 
     @property
@@ -65,11 +67,14 @@ class Rollout:
     @classmethod
     def of(cls, answer: Completion) -> "Rollout":
         """Return a stored answer as a rollout."""
-        tools = answer.sampling.get(TOOLS, [])
         is_plain = all(answer.sampling.get(name, plain[0]) in plain for name, plain in _PLAIN.items())
-        return cls(
-            answer.messages, answer.prompt_token_ids, answer.completion_token_ids, answer.logprobs, tools, is_plain
-        )
+        ids = answer.prompt_token_ids, answer.completion_token_ids
+        return cls(conversation(answer), *ids, answer.logprobs, is_plain)
+
+
+def conversation(answer: Completion) -> list[ChatMessage]:
+    """Return the conversation of a stored answer; it carries the tools that were in the prompt."""
+    return carrying(answer.messages, answer.sampling.get(TOOLS, []))
 
 
 class RolloutStore:
@@ -84,7 +89,7 @@ class RolloutStore:
         self._prompts = prompts
         self._bank = bank
         self._config = config
-        self._ready: OrderedDict[str, list[Rollout]] = OrderedDict()  # by adapter name
+        self._ready: OrderedDict[tuple[str, str], list[Rollout]] = OrderedDict()  # by adapter name and workplace
         self._anchors: list[Rollout] = []
         self._rng = random.Random(config.seed)
 
@@ -100,43 +105,62 @@ class RolloutStore:
     ) -> list[Rollout]:
         """Return `count` rollouts of this version: ready ones first, the person's own prompts before the bank's.
 
-        None of them answers what `without` ends with.
+        None of them answers what `without` ends with, and all are of its kind: chats, or an agent's work.
         """
         left_out = {message["content"] for message in without[-1:]}
-        own = [r for r in own_rollouts(recent, ref.number) if r.asked not in left_out][: count // 2]
+        alike = of_kind(recent, without)
+        own = [r for r in own_rollouts(alike, ref.number) if r.asked not in left_out][: count // 2]
         left_out |= {r.asked for r in own}
-        known = self._ready.get(ref.name, [])
+        known = self._ready.get((ref.name, workplace(without)), [])
         if len(known) <= count and len([r for r in known if r.asked not in left_out]) < count - len(own):
-            known = await self.prepare(ref, recent, count + 1)
+            known = await self.prepare(ref, recent, count + 1, without)
         return [*own, *(r for r in known if r.asked not in left_out)][:count]
 
-    async def prepare(self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0) -> list[Rollout]:
-        """Make and keep at least `count` rollouts of this version; `recent` are answers to its person."""
-        count = max(count, self._config.num_counterfactuals)
-        own = self._own_prompts(recent, count) if ref.number else []
-        conversations = [*own, *self._bank.sample_topics(count - max(0, len(own) - count // 2), self._rng)]
-        temperature, longest = self._config.rollout_temperature, self.length_for(recent)
-        self._ready[ref.name] = await self._answer(ref, conversations, temperature, longest)
-        self._ready.move_to_end(ref.name)
+    async def prepare(
+        self, ref: AdapterRef, recent: Sequence[Completion], count: int = 0, like: Sequence[ChatMessage] = ()
+    ) -> list[Rollout]:
+        """Make and keep at least `count` rollouts of this version, all of the kind of a conversation.
+
+        `recent` are answers to its person.
+        """
+        count, alike = max(count, self._config.num_counterfactuals), of_kind(recent, like)
+        own = self._own_prompts(alike, count) if ref.number else []
+        conversations = [*own, *self._topics(count - max(0, len(own) - count // 2), like)]
+        temperature, longest = self._config.rollout_temperature, self.length_for(alike)
+        key = ref.name, workplace(like)
+        self._ready[key] = await self._answer(ref, conversations, temperature, longest)
+        self._ready.move_to_end(key)
         while len(self._ready) > _KEPT_PEOPLE:
             self._ready.popitem(last=False)
-        return self._ready[ref.name]
+        return self._ready[key]
 
     def drop(self, name: str) -> None:
         """Forget the rollouts of a version that is out of use."""
-        self._ready.pop(name, None)
+        for key in [key for key in self._ready if key[0] == name]:
+            del self._ready[key]
 
     def with_topics(
-        self, conversations: Sequence[list[ChatMessage]], count: int, recent: Sequence[Completion] = ()
+        self,
+        conversations: Sequence[list[ChatMessage]],
+        count: int,
+        recent: Sequence[Completion] = (),
+        like: Sequence[ChatMessage] = (),
     ) -> list[list[ChatMessage]]:
-        """Return `count` conversations: the given ones, filled up with topics of the bank or cut.
+        """Return `count` conversations: the given ones, filled up with topics of the kind of `like`, or cut.
 
         To a person of another language than the bank's their own `recent` prompts are topics, too.
         """
         given = list(conversations)
-        if self._is_foreign(own := _distinct_prompts(recent)):
+        if self._is_foreign(own := _distinct_prompts(of_kind(recent, like))):
             given += [messages for messages in own if messages not in given]
-        return [*given, *self._bank.sample_topics(max(0, count - len(given)), self._rng)][:count]
+        return [*given, *self._topics(max(0, count - len(given)), like)][:count]
+
+    def _topics(self, count: int, like: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
+        """Return questions of the bank, or its tasks with the system message and the tools of an agent's work."""
+        tools = carried(like)
+        tasks = self._bank.sample_tasks(count, [tool["function"]["name"] for tool in tools], self._rng)
+        begun = [message for message in like[:1] if message["role"] == "system"]
+        return [carrying([*begun, *task], tools) for task in tasks] or self._bank.sample_topics(count, self._rng)
 
     def _own_prompts(self, recent: Sequence[Completion], count: int) -> list[list[ChatMessage]]:
         """Return a person's own prompts: half of `count`, or all of it where the bank is in another language."""
@@ -272,6 +296,20 @@ class RolloutStore:
         )
 
 
+def workplace(messages: Sequence[ChatMessage]) -> str:
+    """Return a name for the system message and the tools of an agent's work, empty for a chat."""
+    tools = carried(messages)
+    if not tools:
+        return ""
+    return hashlib.sha256(json.dumps([messages[0]["content"], tools]).encode()).hexdigest()
+
+
+def of_kind(recent: Sequence[Completion], like: Sequence[ChatMessage]) -> list[Completion]:
+    """Return the answers in chats, or those of an agent at work, as the conversation `like` is one."""
+    is_work = bool(carried(like))
+    return [answer for answer in recent if bool(answer.sampling.get(TOOLS)) == is_work]
+
+
 def rollout_tokens(lengths: Sequence[int], config: LearnConfig) -> int:
     """Return max(floor, min(quantile of the lengths of a person's answers, longest, each rollout's share of a lesson)).
 
@@ -296,5 +334,5 @@ def own_rollouts(recent: Sequence[Completion], version: int) -> list[Rollout]:
 
 
 def _distinct_prompts(recent: Sequence[Completion]) -> list[list[ChatMessage]]:
-    found = {c.messages[-1]["content"]: c.messages for c in recent if c.messages}
+    found = {c.messages[-1]["content"]: conversation(c) for c in recent if c.messages}
     return list(found.values())

@@ -215,6 +215,18 @@ async def test_a_call_that_cannot_be_read_is_told_so(sandbox: Sandbox) -> None:
     assert await silent.ask("read") == AgentWords(NO_CALL)
 
 
+@pytest.mark.parametrize(("name", "shown"), [("", "_"), ("a b(", "a_b_"), ("x" * 99, "x" * 64)])
+async def test_a_tool_that_no_api_would_name_is_told_under_another_name(
+    sandbox: Sandbox, name: str, shown: str
+) -> None:
+    """So that the model reads what was wrong, and no server refuses the conversation."""
+    agent, mind = session(sandbox, MindAnswer("cmpl-0", "", [piece(name, "{}", 1)]), saying("I see."))
+    assert await agent.ask("work") == AgentWords("I see.")
+    (called,) = (message for message in mind.asked[1] if message.get("tool_calls"))
+    assert [call["function"]["name"] for call in called["tool_calls"]] == [shown]
+    assert "was not run" in results(mind.asked[1])[0]
+
+
 async def test_a_call_that_is_broken_off_may_be_half_done(sandbox: Sandbox, folder: Path) -> None:
     """The model is told so."""
     agent, mind = session(sandbox, calling("bash", command="touch half; sleep 4719"), saying("I see."))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent.tools import definitions
 from engine.prompts import bank as bank_module
 from engine.prompts.bank import FILE_NAME, Bank, load_bank
 
@@ -26,6 +27,23 @@ def test_any_other_model_gets_the_shipped_bank(tmp_path: Path) -> None:
     assert not {*bank.topics} & {*bank.anchors}
     assert all("{x}" in frame for frame in bank.frames)
     assert bank.frames
+
+
+def test_tasks_are_for_agents_with_the_tools_they_need(tmp_path: Path) -> None:
+    """Spread over the list as topics are; without such tools there are none. The shipped bank has some."""
+    tasks = [[["user", f"Task {n}."], ["assistant", "I look."], ["tool", "a file"]] for n in range(8)]
+    more = {"tasks": tasks, "task_tools": ["read"]}
+    (tmp_path / FILE_NAME).write_text(json.dumps({"topics": ["b?"], "anchors": ["1?"]} | more))
+    bank = load_bank(tmp_path)
+    drawn = bank.sample_tasks(4, ["read", "write"], random.Random(0))
+    assert len({task[0]["content"] for task in drawn}) == 4
+    assert [message["role"] for message in drawn[0]] == ["user", "assistant", "tool"]
+    assert bank.sample_tasks(4, ["write"], random.Random(0)) == []
+    shipped = bank_module.shipped_bank()
+    asked = {text for task in shipped.tasks for _, text in task}
+    assert len(asked) == len(shipped.tasks) >= 20
+    assert asked.isdisjoint({*shipped.topics, *shipped.anchors})
+    assert {tool["function"]["name"] for tool in definitions()} == {*shipped.task_tools}
 
 
 def test_a_damaged_bank_is_an_error(tmp_path: Path) -> None:

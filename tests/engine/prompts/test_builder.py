@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.errors import ConversationRefused, PromptTooLongError
 from engine.prompts.builder import ChatMessage, PromptBuilder
 from engine.prompts.hindsight import with_notes
-from tests.tiny_model import TOOLS_TEMPLATE, save_tiny_model
+from tests.tiny_model import TOOLS_TEMPLATE, save_tiny_model, tiny_tokenizer
 
 MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 TINY_LEN = 200  # tokens: a few short turns
@@ -217,8 +217,9 @@ def test_tools_stay_when_turns_are_cut(with_tools: Any) -> None:
         small.prompt_token_ids(user("hi"), tools=[TOOL] * 10)
 
 
-def test_a_template_without_tools_leaves_them_out(prompts: PromptBuilder) -> None:
-    """The pocket model's template opens no thoughts."""
+def test_a_template_without_tools_leaves_them_out() -> None:
+    """Nothing of them is in the prompt."""
+    prompts = PromptBuilder(tiny_tokenizer(), 2048)
     assert prompts.prompt_token_ids(user("hi"), tools=[TOOL]) == prompts.prompt_token_ids(user("hi"))
 
 

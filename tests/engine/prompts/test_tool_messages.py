@@ -4,6 +4,7 @@ import pytest
 
 from engine.prompts import tool_messages
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.hindsight import with_notes
 from engine.requests import ChatMessage
 from tests.tiny_model import CHAT_TEMPLATE, HERMES_TEMPLATE, TOOLS_TEMPLATE, tiny_tokenizer
 
@@ -30,6 +31,24 @@ def test_a_template_shows_tools_or_not(template: str | None, expected: bool) -> 
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = template
     assert tool_messages.shows_tools(tokenizer) is expected
+
+
+def test_a_conversation_carries_the_tools_of_its_answer() -> None:
+    """In its last message; they are in the prompt, whichever way it is built, and the template sees no such message."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = TOOLS_TEMPLATE
+    tool = {"type": "function", "function": {"name": "weather", "description": "", "parameters": {"type": "object"}}}
+    prompts = PromptBuilder(tokenizer, 1024)
+    turns = [{"role": "user", "content": "hi"}]
+    carrying = tool_messages.carrying(turns, [tool])
+    assert tool_messages.carried(carrying) == [tool]
+    assert tool_messages.carrying(turns, []) == turns
+    assert tool_messages.carried(turns) == tool_messages.carrying([], [tool]) == []
+    wanted = prompts.prompt_token_ids(turns, tools=[tool])
+    noted = with_notes(carrying, ["be brief"])
+    assert prompts.prompt_token_ids(carrying) == wanted != prompts.prompt_token_ids(turns)
+    assert prompts.training_prompts([carrying, noted], 8)[0] == wanted
+    assert "weather" in tokenizer.decode(prompts.training_prompts([carrying, noted], 8)[1])
 
 
 @pytest.mark.parametrize("template", [HERMES_TEMPLATE, CHAT_TEMPLATE], ids=["knows calls", "does not"])

@@ -11,14 +11,23 @@ from engine.config import LearnConfig
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import plain_messages
-from engine.samples.rollouts import RolloutStore, own_rollouts, rollout_tokens
+from engine.prompts.tool_messages import carried, carrying
+from engine.requests import TOOLS
+from engine.samples.rollouts import RolloutStore, conversation, of_kind, own_rollouts, rollout_tokens, workplace
 from storage.tables import Completion
 from tests.engine.live import Live
 from tests.engine.rows import completion
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
-BANK = Bank(("Tell me about judo", "What is paella?", "Where is Oslo?"), ("What is 2 plus 3?", "Repeat: blue river"))
+BANK = Bank(
+    ("Tell me about judo", "What is paella?", "Where is Oslo?"),
+    ("What is 2 plus 3?", "Repeat: blue river"),
+    tasks=((("user", "Fix it."),), (("user", "Look."), ("assistant", "I look."), ("tool", "a file"))),
+    task_tools=("read",),
+)
+READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
+WORK = carrying([{"role": "system", "content": "You work."}, {"role": "user", "content": "Do it."}], [READ])
 
 
 def asked(question: str, version: int = 1, **fields: object) -> Completion:
@@ -148,6 +157,44 @@ async def test_topics_of_the_bank_fill_up_what_the_teacher_is_asked(live: Live) 
     assert len(filled) == 4
     assert store.with_topics(given, 2) == given
     assert store.with_topics(given, 1) == given[:1]
+
+
+async def test_topics_of_an_agents_work_are_tasks_in_its_place(live: Live) -> None:
+    """With the system message and the tools of the work; with other tools the topics are those of every chat."""
+    store = store_of(live)
+    given, *tasks = store.with_topics([WORK], 3, like=WORK)
+    assert given == WORK
+    assert [[message["content"] for message in task] for task in sorted(tasks, key=len)] == [
+        ["You work.", "Fix it."], ["You work.", "Look.", "I look.", "a file"],
+    ]  # fmt: skip
+    assert [carried(task) for task in tasks] == [[READ], [READ]]
+    weather = [READ | {"function": {"name": "weather"}}]
+    (topic,) = store.with_topics([], 1, like=carrying(WORK, weather))
+    assert topic[0]["content"] in BANK.topics
+
+
+async def test_rollouts_at_work_are_ready_for_that_place_alone(live: Live) -> None:
+    """What a person's agent is told reaches nobody else's rollouts of the same version, nor a chat's."""
+    store = store_of(live, num_counterfactuals=1)
+    taken = await store.take(ZERO_ADAPTER, [], 2, without=WORK)
+    assert {r.messages[0]["content"] for r in taken} == {"You work."}
+    elsewhere = [{**WORK[0], "content": "You work for Ana."}, *WORK[1:]]
+    for like, known in ((elsewhere, "You work for Ana."), ((), "")):
+        found = await store.take(ZERO_ADAPTER, [], 2, without=like)
+        systems = {r.messages[0]["content"] for r in found if r.messages[0]["role"] == "system"}
+        assert systems == ({known} if known else set())
+    assert len({workplace(WORK), workplace(elsewhere), workplace([])}) == 3
+    store.drop(ZERO_ADAPTER.name)
+    assert not store._ready
+
+
+async def test_own_answers_count_where_they_are_of_the_same_kind() -> None:
+    """A chat's for a chat, an agent's for its work; each carries the tools that were in its prompt."""
+    chat, work = asked("hello"), asked("do it", sampling={TOOLS: [READ]})
+    assert of_kind([chat, work], []) == [chat]
+    assert of_kind([chat, work], WORK) == [work]
+    assert (carried(conversation(work)), carried(conversation(chat))) == ([READ], [])
+    assert own_rollouts([work], 1)[0].messages == conversation(work)
 
 
 async def test_a_teacher_answers_what_it_was_shown(live: Live) -> None:
