@@ -5,23 +5,25 @@ A stream ends with its session, and at once when heed stops.
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 from aiohttp import web
 
 from bot.http.admin.gate import session_of
 from bot.http.admin.render import HEADERS
 from bot.http.protocol.app_keys import CORE
+from bot.http.protocol.event_streams import EventStreams
 from storage.errors import DatabaseClosed
 from storage.reports import dashboards
 
 POLL_EVERY_S = 2.0
 MAX_WATCHERS = 20
-_WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("admin_watchers", set)
+_WATCHERS = web.AppKey("admin_watchers", EventStreams)
 
 
 def prepare(app: web.Application) -> None:
-    """In place: start with an empty set of watchers."""
-    app[_WATCHERS] = set()
+    """In place: start without a watcher."""
+    app[_WATCHERS] = EventStreams()
 
 
 async def events(request: web.Request) -> web.StreamResponse:
@@ -29,28 +31,18 @@ async def events(request: web.Request) -> web.StreamResponse:
     watchers = request.app[_WATCHERS]
     if len(watchers) >= MAX_WATCHERS:
         return web.Response(status=204, headers=HEADERS)  # tells the browser not to come back
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **HEADERS})
-    await response.prepare(request)
-    watcher = asyncio.create_task(_watch(request, response), name="dashboard")
-    watchers.add(watcher)
-    try:
-        await asyncio.wait({watcher})
-    finally:
-        watcher.cancel()
-        watchers.discard(watcher)
-    return response
+    return await watchers.serve(request, partial(_watch, request), HEADERS)
 
 
 async def end(app: web.Application) -> None:
     """End every stream when heed stops."""
-    for watcher in app[_WATCHERS].copy():
-        watcher.cancel()
+    app[_WATCHERS].end()
 
 
 async def _watch(request: web.Request, response: web.StreamResponse) -> None:
     database = request.app[CORE].database
     seen = await database.read(dashboards.newest)
-    with suppress(ConnectionResetError, DatabaseClosed):  # the browser left, or heed ends
+    with suppress(DatabaseClosed):  # heed ends
         while await session_of(request, is_use=False):
             found = await database.read(dashboards.newest)
             await response.write(b": nothing new\n\n" if found == seen else b"data: new\n\n")

@@ -4,10 +4,9 @@ A message or a decision is answered once the agent has something to ask or to sa
 left, and `GET /api/sessions/{id}/events` tells everyone who looks.
 """
 
-import asyncio
 import json
-from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, cast
 
 from aiohttp import web
@@ -23,12 +22,13 @@ from bot.http.agent import responses
 from bot.http.protocol import bodies, messages
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
+from bot.http.protocol.event_streams import CONTENT_TYPE, EventStreams
 from bot.http.protocol.openapi import gives
 from storage.tables import AgentWork
 
 AGENTS = web.AppKey("agents", AgentService)
 OF_AGENTS = "agent-"  # how the ids of these sessions begin
-WATCHERS: web.AppKey[set[asyncio.Task[None]]] = web.AppKey("agent_watchers", set)
+WATCHERS = web.AppKey("agent_watchers", EventStreams)
 
 
 class ApprovalBody(bodies.Body):
@@ -188,38 +188,27 @@ async def stop(request: web.Request) -> web.Response:
     return web.json_response(responses.AgentStopped(stopped=await live.stop()))
 
 
-@gives("text/event-stream", asks=bodies.UserQuery, streams=responses.AgentEventResponse, refuses=(404,))
+@gives(CONTENT_TYPE, asks=bodies.UserQuery, streams=responses.AgentEventResponse, refuses=(404,))
 async def events(request: web.Request) -> web.StreamResponse:
     """Stream what happens in a session from now on (`GET /api/sessions/{id}/events`)."""
     _, live = await _found(request)
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    await response.prepare(request)
-    watcher = asyncio.create_task(_told(response, live), name="an agent's events")
-    request.app[WATCHERS].add(watcher)
-    try:
-        await asyncio.wait({watcher})
-    finally:
-        watcher.cancel()
-        request.app[WATCHERS].discard(watcher)
-    return response
+    return await request.app[WATCHERS].serve(request, partial(_told, live), {"Cache-Control": "no-store"})
 
 
 def prepare(app: web.Application, agents: AgentService) -> None:
     """In place: give the application its agents."""
-    app[AGENTS], app[WATCHERS] = agents, set()
+    app[AGENTS], app[WATCHERS] = agents, EventStreams()
 
 
 async def end(app: web.Application) -> None:
     """Stop all that agents do when heed stops; what is stored goes on in the next one."""
     await app[AGENTS].close()
-    for watcher in app[WATCHERS].copy():
-        watcher.cancel()
+    app[WATCHERS].end()
 
 
-async def _told(response: web.StreamResponse, live: LiveSession) -> None:
-    with suppress(ConnectionResetError):  # the client left
-        async for event in live.events():
-            await response.write(_written(event))
+async def _told(live: LiveSession, response: web.StreamResponse) -> None:
+    async for event in live.events():
+        await response.write(_written(event))
 
 
 def _written(event: AgentEvent) -> bytes:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from bot.http.protocol.event_streams import CONTENT_TYPE
+
 SHOWN_AFTER_S = 1.0
-HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @dataclass

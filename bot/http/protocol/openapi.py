@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from bot.http.protocol import bodies, messages, responses
 from bot.http.protocol.auth import GUARDED
+from bot.http.protocol.event_streams import CONTENT_TYPE
 from bot.http.protocol.request_ids import HEADER
 
 Json = dict[str, Any]
@@ -39,7 +40,6 @@ PATH_PARAMETERS: dict[str, Json] = {
     "version": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
 }
 ANYTHING: Json = {"type": "string", "minLength": 1}
-EVENTS = "text/event-stream"
 PARTLY: dict[int, Content] = {206: "*/*", 304: None, 412: None, 416: None}  # further statuses of a file
 _PATH = re.compile(r" \(`[A-Z]+ /[^`]*`\)")  # " (`POST /v1/score`)" in a docstring
 _WHY = {
@@ -194,7 +194,7 @@ def _answers(call: CallSpec, schemas: dict[tuple[Any, str], Json]) -> Json:
     found = {200: _content(call.gives, schemas, "serialization")} if call.gives is not None else {}
     if call.streams is not None:
         event = schemas[call.streams, "serialization"]
-        found[200][EVENTS] = {"x-event-schema": event}  # OpenAPI 3.1 cannot describe the events of a stream
+        found[200][CONTENT_TYPE] = {"x-event-schema": event}  # OpenAPI 3.1 cannot describe the events of a stream
     found |= {status: _content(shape, schemas, "serialization") for status, shape in (call.also or {}).items()}
     head = {HEADER: {"$ref": f"#/components/headers/{HEADER}"}}
     return {
