@@ -2,8 +2,9 @@
 
 Two legs decide. The probe (`engine.reading`) reads the words; and the feedback is tried on other prompts: a standing
 wish moves the teacher there, too, more than a placebo of the same length does. Where the probe is unsure, a wish that
-the second leg confirms is one; without a probe the second leg decides alone. Invariants: the person's own choice
-overrides both; what is unsure reaches no other prompt; every reading is stored beside that choice.
+the second leg confirms is one; without a probe the second leg decides alone, and about an agent's work, of which the
+probe has read nothing, it decides all but sure wishes. Invariants: the person's own choice overrides both; what is
+unsure reaches no other prompt; every reading is stored beside that choice.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.lessons import Lesson
 from engine.samples.notes import placebo
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, workplace
 from storage.conversations import completions
 from storage.kinds import Meaning, Scope
 from storage.learning import feedback
@@ -87,6 +88,8 @@ class IntentReader:
         self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], reading: ReactionReading | None
     ) -> Intent:
         found = of_words(reading) if reading is not None else None
+        if found is not None and found.meaning != Meaning.WISH and workplace(lesson.corrected.messages):
+            found = None
         if found is not None and (not found.is_unsure or found.meaning != Meaning.WISH):
             return found if not found.is_unsure else replace(found, meaning=Meaning.REMARK)
         is_standing = await self._is_standing(lesson, parent, notes)

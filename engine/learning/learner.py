@@ -31,7 +31,7 @@ from engine.samples.context import LearningContext
 from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout, of_kind, workplace
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, of_kind
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import FeedbackStatus, Meaning, NoteState
@@ -40,7 +40,6 @@ from storage.learning import notes as note_rows
 from storage.people import people
 from storage.tables import Completion, Feedback, Note, UpdateRun
 
-NUM_CHATS = 3
 _NOTHING = "My answers follow this already. If something is still missing, say what should be different."
 _TOO_LONG = "This is longer than I can learn from at once. Say it in fewer words."
 _SAME_UPDATE = {"user_id", "feedback_id", "kind", "parent_version", "notes"}
@@ -57,7 +56,7 @@ class _Update(PhaseTimer):
     facts: list[Note]  # that the weights hold
     note: Note | None = None  # that the feedback became
     replaced: list[str] = field(default_factory=list)  # the notes whose place it has taken
-    recent: list[Completion] = field(default_factory=list)  # answers to the person
+    recent: list[Completion] = field(default_factory=list)  # answers to the person, in chats or at work as the lesson's
     intent: Intent = field(default_factory=lambda: Intent(Meaning.WISH, was_read=False))
     bystanders: Bystanders | None = None  # of a remark, which must not change their answers
     is_last_try: bool = False  # a refused candidate is trained once more, with gentler settings
@@ -146,19 +145,11 @@ class Learner:
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
-        rehearsed = [*await self._rehearsed(update), *await self._chats(lesson, update)]
+        rehearsed = [*await self._rehearsed(update), *await teacher.chats(update.parent)]
         return await self._finish(lesson, update, [*taught, *rehearsed, *whole, *begun, *held_out])
-
-    async def _chats(self, lesson: Lesson, update: _Update) -> list[Sample]:
-        """Return chats that stay as they are, where the lesson is about an agent's work."""
-        if not workplace(lesson.corrected.messages):
-            return []
-        chats = await self._rollouts.take(update.parent, [], NUM_CHATS)
-        return lessons.steady_samples(chats, self._prompts_of(update))
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         """Teach a remark: on its own prompt, while other prompts are held to what this version answers."""
-        update.recent = await self._recent(lesson)
         others = await self._rollouts.take(update.parent, [], NUM_OTHERS, without=lesson.corrected.messages)
         update.lap("rollouts")
         shown = await self._demonstrations(lesson, update, lesson.hindsight).to([lesson.corrected.messages])
@@ -247,6 +238,7 @@ class Learner:
             learn=learn,
             notes=shown,
             facts=[n for n in live if n.questions and n.state == NoteState.IN_WEIGHTS],
+            recent=await self._recent(lesson),
             on_lap=self.progress.lap,
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt
@@ -262,12 +254,10 @@ class Learner:
         return notes.said(others, self._config.note, self._host.max_model_len) if learn.reads_notes else []
 
     async def _counterfactuals(self, lesson: Lesson, update: _Update) -> list[Rollout]:
-        update.recent = await self._recent(lesson)
         count, asked = update.learn.num_counterfactuals, lesson.corrected.messages
         return await self._rollouts.take(update.parent, update.recent, count, without=asked)
 
     async def _recent(self, lesson: Lesson) -> list[Completion]:
-        """Return answers to the person, in chats or at work as the lesson is about one."""
         rows = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
         return of_kind(rows, lesson.corrected.messages)
 

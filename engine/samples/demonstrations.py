@@ -1,8 +1,9 @@
 """Demonstrations by a lesson's teacher: whole answers to a few topics, and the beginnings of answers to many.
 
-Owns how many of each. Whether a wish is followed is mostly decided in an answer's first tokens, which cost a tenth of
-the whole; where answers are short there are more whole ones, for about as much work (ADR 26). Invariant: together the
-whole answers weigh as much as `num_teacher_rollouts` of them, however many they are.
+Owns how many of each, and how many chats a lesson about an agent's work holds to what they were. Whether a wish is
+followed is mostly decided in an answer's first tokens, which cost a tenth of the whole; where answers are short there
+are more whole ones, for about as much work (ADR 26). Invariant: together the whole answers weigh as much as
+`num_teacher_rollouts` of them, however many they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
 from engine.config.learning import OPENING_TOKENS
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.tool_messages import carried
 from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import lessons
@@ -19,6 +21,7 @@ from engine.samples.rollouts import RolloutStore
 from storage.tables import Completion
 
 OPENING_LENGTH = 2 * OPENING_TOKENS  # tokens of an answer that is only begun
+NUM_CHATS = 3
 _OPENING_WEIGHT = 0.25  # of a whole answer's
 
 
@@ -55,6 +58,11 @@ class Demonstrations:
         asked = self.rollouts.with_topics([], self.learn.num_openings, self.recent, self.like)
         begun = [s for s in await self.to(asked, OPENING_LENGTH) if not any(lessons.repeated(s.response_ids))]
         return [replace(sample, kind="opening", weight=_OPENING_WEIGHT) for sample in begun]
+
+    async def chats(self, parent: AdapterRef) -> list[Sample]:
+        """Return chats that stay as the parent answers them, where the lesson is about an agent's work."""
+        found = await self.rollouts.take(parent, [], NUM_CHATS) if carried(self.like) else []
+        return lessons.steady_samples(found, self.prompts)
 
     async def to(self, asked: Sequence[list[ChatMessage]], longest: int | None = None) -> list[Sample]:
         """Return the answers to these conversations, at most as long as most of the person's own are."""

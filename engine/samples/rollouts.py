@@ -168,6 +168,9 @@ class RolloutStore:
         return own[: count if self._is_foreign(own) else count // 2]
 
     def _is_foreign(self, conversations: Sequence[list[ChatMessage]]) -> bool:
+        """Return True for chats in another language than the bank's; what an agent reads is no language."""
+        if any(map(carried, conversations)):
+            return False
         return self._bank.is_foreign_to([messages[-1]["content"] for messages in conversations])
 
     async def by_teacher(

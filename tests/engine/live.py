@@ -13,7 +13,7 @@ import pytest
 from engine.engine import Engine
 from engine.host.vllm_host import VllmHost
 from engine.parts import Parts
-from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling
+from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, LearnOutcome, Sampling, Tool
 from evals.rules import OPEN_GATES
 from storage.conversations import completions
 from storage.database import Database
@@ -66,10 +66,11 @@ class Live:
         adapter: Literal["active", "base"] = "active",
         sampling: Sampling = GREEDY,
         prior: tuple[ChatMessage, ...] = (),
+        tools: tuple[Tool, ...] = (),
     ) -> GenerateResult:
         """A finished answer."""
         messages = [*prior, {"role": "user", "content": text}]
-        request = GenerateRequest(user_id, messages, sampling, notes=notes, adapter=adapter)
+        request = GenerateRequest(user_id, messages, sampling, notes=notes, adapter=adapter, tools=list(tools))
         async for delta in self.engine.generate(request):
             if delta.result is not None:
                 return delta.result

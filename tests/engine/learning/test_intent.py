@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.agent.tools import definitions
 from engine.adapter_ref import AdapterRef
 from engine.gates.candidate import Verdict
 from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
@@ -109,6 +110,17 @@ async def test_thanks_approve_the_answer_and_train_nothing(live: Live, monkeypat
     assert (row.status, row.reading, row.is_unsure) == (FeedbackStatus.KEPT, "thanks", False)
     assert row.reading_margin == pytest.approx(0.9)
     assert (await live.stored(answer)).is_gold
+
+
+@pytest.mark.engine
+async def test_about_an_agents_work_other_tasks_decide(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe knows reactions in chats: what it takes for thanks is tried on other tasks, and never approves."""
+    told(live, monkeypatch, reading(Meaning.THANKS, 0.9, is_sure=True))
+    user_id = await live.person()
+    answer = await live.ask(user_id, "Change host from low to high in app.cfg.", tools=tuple(definitions()))
+    outcome = await live.teach(answer, "no blanks around the sign")
+    assert outcome.reading in ("wish", "remark")
+    assert not (await live.stored(answer)).is_gold
 
 
 @pytest.mark.engine

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from bot.agent.state import SYSTEM
+from bot.agent.tools import definitions
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters.training_batch import BATCH_FILE
 from engine.config import LearnConfig
 from engine.errors import ConversationRefused
 from engine.prompts.builder import PromptBuilder
+from engine.prompts.tool_messages import carried
+from engine.requests import ChatMessage, Tool
 from engine.sample import Sample
 from engine.samples import lessons
-from engine.samples.demonstrations import OPENING_LENGTH
+from engine.samples.demonstrations import NUM_CHATS, OPENING_LENGTH
 from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, Scope, VersionState
 from storage.learning import feedback, updates, versions
@@ -40,6 +44,40 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(lessons, "teacher_samples", noted)
     return found
+
+
+async def test_a_correction_at_work_is_shown_on_tasks(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The teacher reads them behind the same system message and with the same tools; chats are only held."""
+    asked: list[list[ChatMessage]] = []
+    trained: list[list[Sample]] = []
+    teacher_samples, train = lessons.teacher_samples, live.parts.learner._candidates.train
+
+    def noted(conversations: Any, *others: Any) -> list[Sample]:
+        asked.extend(conversations)
+        return teacher_samples(conversations, *others)
+
+    async def training(update_id: str, parent: Any, samples: list[Sample], learn: LearnConfig) -> Any:
+        trained.append(samples)  # the newest is the lesson; a warm-up may come before
+        return await train(update_id, parent, samples, learn)
+
+    monkeypatch.setattr(lessons, "teacher_samples", noted)
+    monkeypatch.setattr(live.parts.learner._candidates, "train", training)
+    tasks = tuple((("user", f"Set host to {n} in app.cfg."),) for n in range(20))
+    bank = replace(live.parts.context.bank, tasks=tasks, task_tools=("read",))
+    monkeypatch.setattr(live.parts.context.rollouts, "_bank", bank)
+    user_id = await live.person()
+    tools: tuple[Tool, ...] = tuple(definitions())
+    system: ChatMessage = {"role": "system", "content": SYSTEM}
+    answer = await live.ask(user_id, "Change host from low to high in app.cfg.", prior=(system,), tools=tools)
+    await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    assert len(asked) >= LearnConfig().num_teacher_rollouts
+    assert all(messages[0] == system and carried(messages) == list(tools) for messages in asked)
+    text = live.host.tokenizer.decode
+    shown = [text(sample.student_ids) for sample in trained[-1] if sample.kind == "counterfactual"]
+    held = [sample for sample in trained[-1] if sample.kind == "anchor" and sample.teacher == "current"]
+    assert all(SYSTEM in prompt for prompt in shown)
+    assert len(held) == NUM_CHATS
+    assert not any(SYSTEM in text(sample.student_ids) for sample in held)
 
 
 async def test_a_correction_makes_version_one_active(live: Live) -> None:
@@ -197,7 +235,7 @@ async def test_a_lesson_shows_how_answers_to_many_topics_begin(live: Live, monke
     train = live.parts.learner._candidates.train
 
     async def noted(run_id: str, parent: Any, samples: list[Sample], learn: Any) -> Any:
-        trained.append(samples)
+        trained.append(samples)  # the newest is the lesson; a warm-up may come before
         return await train(run_id, parent, samples, learn)
 
     monkeypatch.setattr(live.parts.learner._candidates, "train", noted)
