@@ -5,17 +5,14 @@
 
 from pathlib import Path
 
+from engine.pocket.listed import lines_by_name
 from engine.pocket.style import DIRECTIONS, Direction
 
 
 def read(path: Path) -> dict[Direction, tuple[str, ...]]:
     """Return the hints of each direction, in the order of the file."""
-    found: dict[Direction, list[str]] = {direction: [] for direction in DIRECTIONS}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        direction, _, words = line.partition("\t")
-        preference, _, side = direction.partition(" ")
-        found[(preference, 1 if side == "1" else 0)].append(words)
-    return {direction: tuple(words) for direction, words in found.items()}
+    found = lines_by_name(path)
+    return {direction: found.get(f"{direction[0]} {direction[1]}", ()) for direction in DIRECTIONS}
 
 
 HINTS = read(Path(__file__).with_name("hints.txt"))

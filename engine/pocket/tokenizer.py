@@ -1,9 +1,11 @@
 """The pocket model's tokenizer: a small byte-level BPE with a ChatML template, trained on the world's own text."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.pocket.scene import FULL
 from engine.pocket.world import sample_conversation
 from engine.prompts.turn_rules import NOTES_IN_SYSTEM
 
@@ -11,14 +13,30 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 VOCABULARY_SIZE = 2048
+CALL_MARKS = ("<tool_call>", "</tool_call>")
 END_OF_TURN = "<|im_end|>"
 PADDING = "<|endoftext|>"
 _START = "<|im_start|>"
 # Words with their blank, one digit at a time, runs of signs: so numbers are compared and copied digit by digit.
 _SPLIT = r" ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s"
+# Tools stand at the end of the system message, each with the names of its arguments; calls are written as Hermes does.
 CHAT_TEMPLATE = (
+    "{%- macro shown() -%}{{ 'Tools: ' }}{%- for tool in tools -%}"
+    "{{ tool.function.name }}({{ (tool.function.parameters.properties or {}) | join(', ') }})"
+    "{{ '' if loop.last else ', ' }}{%- endfor -%}{%- endmacro -%}"
+    "{%- if tools and (not messages or messages[0]['role'] != 'system') -%}"
+    "{{ '<|im_start|>system\n' + shown() + '<|im_end|>\n' }}"
+    "{%- endif -%}"
     "{%- for message in messages -%}"
-    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}"
+    "{%- if tools and loop.first and message['role'] == 'system' -%}{{ '\n\n' + shown() }}{%- endif -%}"
+    "{%- for call in message['tool_calls'] or [] -%}"
+    "{{ '\n' if message['content'] or not loop.first else '' }}"
+    '{{ \'<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \' }}'
+    "{{ call.function.arguments if call.function.arguments is string else call.function.arguments | tojson }}"
+    "{{ '}\n</tool_call>' }}"
+    "{%- endfor -%}"
+    "{{ '<|im_end|>\n' }}"
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\n' }}{%- endif -%}"
 )
@@ -26,7 +44,7 @@ CHAT_TEMPLATE = (
 
 def build(folder: Path, *, seed: int, num_conversations: int = 40_000) -> "PreTrainedTokenizerFast":
     """Train the tokenizer and save it to `folder`. Blocking: about half a minute."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
@@ -35,14 +53,16 @@ def build(folder: Path, *, seed: int, num_conversations: int = 40_000) -> "PreTr
     )  # fmt: skip
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY_SIZE,
+        vocab_size=VOCABULARY_SIZE - len(CALL_MARKS),
         special_tokens=[PADDING, _START, END_OF_TURN],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     rng = random.Random(seed)
-    texts = (t.begun + t.content for _ in range(num_conversations) for t in sample_conversation(rng).turns)
+    mix = replace(FULL, hint_share=0.0)  # the words of hints are many and rare
+    texts = (t.begun + t.content for _ in range(num_conversations) for t in sample_conversation(rng, mix).turns)
     tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in CALL_MARKS])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,

@@ -5,27 +5,16 @@ Half of what is drawn is made up of syllables: a name is to be copied, not remem
 
 import random
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
-STEMS = (
-    "app shop lamp pump oven radio clock boat mill farm desk gate tower bridge camera printer fridge heater engine motor mixer "
-    "drill scale timer alarm door light fan robot drone train tram truck ferry plant pool tank pipe valve sensor screen "
-    "player phone watch server client worker mail print paint sound video photo map game quiz chess cards menu kitchen "
-    "garden hotel school library museum station market bakery office studio cinema theater clinic bank post office garage "
-    "main site blog wiki forum store cart order stock budget plan"
-).split()  # fmt: skip
+from engine.pocket.listed import lines
+
+_HERE = Path(__file__).parent
+STEMS = lines(_HERE / "stems.txt")
 HELD_OUT_STEMS = "loom kettle harbor beacon winch kiosk sauna turbine ladder magnet furnace dock".split()
-KEYS = (
-    "port color size speed mode name level depth width height weight limit delay rate volume count host user owner title theme font "
-    "border margin zoom angle power heat water fuel pressure start stop step total price tax unit room floor seat row page "
-    "line length radius range score rank lives rounds players timeout retries interval threads memory cache buffer region city country "
-    "language currency format style shape material label icon logo path folder target source version build stage branch"
-).split()
+KEYS = lines(_HERE / "keys.txt")
 HELD_OUT_KEYS = "torque voltage brightness capacity altitude priority salt quota pitch depot gain humidity mass opacity tariff vendor".split()
-WORDS = (
-    "red blue green white black gray brown pink gold silver small large high low fast slow on off yes no auto manual north south east west "
-    "left right top bottom day night warm cold soft hard open closed round flat plain wide narrow local remote public private first last "
-    "monday friday spring summer winter steel wood glass paper stone berlin paris rome madrid london oslo apple lemon cherry"
-).split()
+WORDS = lines(_HERE / "values.txt")
 HELD_OUT_WORDS = "violet bronze lisbon eager marble tuesday mango hollow".split()
 SUFFIXES = ("ini", "cfg", "txt", "conf")
 

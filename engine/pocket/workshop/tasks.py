@@ -1,13 +1,15 @@
 """The forms of tasks: how people word each, and how it is done in a given way.
 
-Wordings after the bar are held out of training.
+Wordings after the bar are held out of training; `tasks.txt` has many more that are not (a form, a tab, the words).
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+from engine.pocket.listed import lines_by_name
 from engine.pocket.workshop import folder as folders
 from engine.pocket.workshop import names
 from engine.pocket.workshop.folder import CHECK, TESTS, FileLine, Folder
@@ -42,6 +44,9 @@ WORDS = {
     form: tuple([text.strip() for text in side.split(";") if text.strip()] for side in words.split("|"))
     for form, words in _WORDS.items()
 }
+_MORE = lines_by_name(Path(__file__).with_name("tasks.txt"))
+for _form, (_trained, _) in WORDS.items():
+    _trained += _MORE[_form]
 FORMS = tuple(WORDS)
 SHOWN_BY: dict[str, tuple[str, ...]] = {  # the forms of tasks that show a way
     "reads": ("change",),

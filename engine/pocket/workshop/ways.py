@@ -1,11 +1,15 @@
 """The ways in which a task can be done, and how people word wishes about them.
 
 Every way has a default, the habit that people correct, and another side. Wishes are commands and remarks as in
-`engine.pocket.wishes`; those after the bar are held out of training and are what the evaluation speaks.
+`engine.pocket.wishes`, with many more in `ways.txt` (a way, the side as 0 or 1, a tab, the words); those after the bar
+are held out of training and are what the evaluation speaks.
 """
 
 import random
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from engine.pocket.listed import lines_by_name
 
 Direction = tuple[str, bool]  # a way, and the side that is wished for; False is the default
 
@@ -103,10 +107,13 @@ _WISHES: dict[Direction, str] = {
         " | please put spaces around the = sign; write settings as key = value"
     ),
 }  # fmt: skip
+_MORE = lines_by_name(Path(__file__).with_name("ways.txt"))
 WISHES = {
     direction: tuple([text.strip() for text in side.split(";") if text.strip()] for side in words.split("|"))
     for direction, words in _WISHES.items()
 }
+for (_way, _side), (_trained, _) in WISHES.items():
+    _trained += _MORE[f"{_way} {int(_side)}"]
 DIRECTIONS = tuple(WISHES)
 _FRAMES = (
     "{c}", "{c}", "{c}", "{c}", "please {c}", "{c} please", "{c}, please", "from now on {c}", "{c} from now on", "next time {c}", "no, {c}", "hey, {c}", "ok but {c}",

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agent.tools import definitions
+from engine.host.tool_calls import HERMES, call_format
 from engine.pocket import tokenizer
+from engine.pocket.workshop import session
 
+TOOLS = definitions()
+CALL = {"type": "function", "function": {"name": "read", "arguments": {"path": "a"}}}
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
 
 
@@ -33,7 +38,7 @@ def test_building_twice_gives_the_same_tokenizer(tmp_path: Path, folder: Path, b
 @given(text=st.text(max_size=60))
 def test_any_text_survives(built: Any, text: str) -> None:
     """Encoding and decoding gives back every text, also one the world never used."""
-    special = (tokenizer.END_OF_TURN, tokenizer.PADDING, "<|im_start|>")
+    special = (tokenizer.END_OF_TURN, tokenizer.PADDING, "<|im_start|>", *tokenizer.CALL_MARKS)
     if not any(token in text for token in special):
         assert built.decode(built.encode(text, add_special_tokens=False)) == text
 
@@ -56,6 +61,30 @@ def test_the_chat_template_is_chatml(built: Any) -> None:
     """Each message stands between its marks; the prompt for an answer ends where the answer begins."""
     text = built.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
     assert text == ("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_tools_stand_at_the_end_of_the_system_message(built: Any) -> None:
+    """Word for word as training has them, also where there is no other system message."""
+    text = built.apply_chat_template(CHAT, tools=TOOLS, tokenize=False)
+    assert text.startswith(f"<|im_start|>system\nBe brief.\n\n{session.TOOLS}<|im_end|>\n<|im_start|>user\nhi")
+    text = built.apply_chat_template(CHAT[1:], tools=TOOLS, tokenize=False)
+    assert text.startswith(f"<|im_start|>system\n{session.TOOLS}<|im_end|>\n<|im_start|>user\nhi")
+    bare = {"type": "function", "function": {"name": "now", "description": "", "parameters": {"type": "object"}}}
+    assert "Tools: now()<|im_end|>" in built.apply_chat_template(CHAT, tools=[bare], tokenize=False)
+
+
+def test_calls_are_written_as_hermes_does(built: Any) -> None:
+    """A call has marks of its own, one token each, and stands on its own line behind words."""
+    called = '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>'
+    for words, shown in (("", called), ("I look.", f"I look.\n{called}")):
+        said = [*CHAT, {"role": "assistant", "content": words, "tool_calls": [CALL]}]
+        assert f"assistant\n{shown}<|im_end|>\n" in built.apply_chat_template(said, tokenize=False)
+    both = [*CHAT, {"role": "assistant", "content": "", "tool_calls": [CALL, CALL]}]
+    assert f"{called}\n{called}<|im_end|>" in built.apply_chat_template(both, tokenize=False)
+    assert call_format(built) == HERMES
+    ids = built.encode(called)
+    assert (ids[0], ids[-1]) == tuple(built.convert_tokens_to_ids(list(tokenizer.CALL_MARKS)))
+    assert built.decode(ids, skip_special_tokens=True) == called
 
 
 def test_the_models_tokenizer_is_one_of_these(pocket_tokenizer: Any, built: Any) -> None:

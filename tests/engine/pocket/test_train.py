@@ -25,6 +25,7 @@ TINY = TrainConfig(
     pool_batches=3,
     warmup_steps=2,
     checkpoint_every=4,
+    is_compiled=False,
 )
 
 
