@@ -322,7 +322,7 @@ def _called(answer: MindAnswer, calls: list[ToolCallPiece]) -> ChatMessage:
 
 
 def _named(function: dict[str, Any]) -> dict[str, Any]:
-    """Return a function with a name that an API takes, whatever the model has called it."""
+    """Return a function with a name that an API takes, also where a model has made up one that none does."""
     return function | {"name": _NO_NAME.sub("_", function["name"])[:64] or "_"}
 
 
