@@ -27,7 +27,7 @@ FACT_NOTE = re.compile(r"- (my [\w ]+ is |i live in )\w+")  # a note that wishes
 HELD_OUT_WORDS = re.compile(rf"(?i)\b({'|'.join(s.name for s in HELD_OUT_SUBJECTS if s.name != 'iris')})\b")
 
 
-WAYS_TOLD = tuple(words for told, _ in WISHES.values() for words in told)
+WAYS_TOLD = tuple(words.lower() for told, _ in WISHES.values() for words in told)
 
 
 def is_strange(note: str) -> bool:
