@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.pocket.subjects import HELD_OUT_SUBJECTS
 from engine.pocket.workshop import names
 
 
@@ -26,6 +27,12 @@ def test_held_out_names_are_drawn_only_where_they_are_wanted(
     assert not trained & set(held_out)
     assert set(known) & trained
     assert {name for name in (draw(rng, is_held_out=True) for _ in range(900)) if not name.isdigit()} == set(held_out)
+
+
+def test_no_name_is_a_held_out_subject_of_the_chats() -> None:
+    """What chats never teach is nothing that an agent's files are called, either."""
+    subjects = {word for subject in HELD_OUT_SUBJECTS for word in subject.name.lower().split()}
+    assert not subjects & {*names.STEMS, *names.KEYS, *names.WORDS}
 
 
 def test_an_invented_name_is_never_a_held_out_one(monkeypatch: pytest.MonkeyPatch) -> None:
