@@ -23,7 +23,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
 from bot.commands.person import COMMANDS
-from bot.http.protocol.openapi import EVENTS
+from bot.http.protocol.event_streams import CONTENT_TYPE
 from tests import adapter_zips
 
 Json = dict[str, Any]
@@ -191,7 +191,7 @@ class Explorer:
 
     def _wrong_events(self, label: str, response: Any) -> Iterator[str]:
         validator = self._events[label]
-        if validator is None or not response.headers.get("content-type", [""])[0].startswith(EVENTS):
+        if validator is None or not response.headers.get("content-type", [""])[0].startswith(CONTENT_TYPE):
             return
         lines = [line for line in response.text.split("\n\n") if line]
         if not lines or lines[-1] != "data: [DONE]":
@@ -202,9 +202,9 @@ class Explorer:
     def _event_validator(self, label: str) -> Any:
         method, path = label.split(" ", 1)
         answers = self.document["paths"][path][method.lower()]["responses"].get("200", {}).get("content", {})
-        if EVENTS not in answers:
+        if CONTENT_TYPE not in answers:
             return None
-        schema = {**answers[EVENTS]["x-event-schema"], "components": self.document["components"]}
+        schema = {**answers[CONTENT_TYPE]["x-event-schema"], "components": self.document["components"]}
         return jsonschema.Draft202012Validator(schema)
 
     def _ask_about_known(self, case: Case, pick: random.Random) -> None:

@@ -18,7 +18,7 @@ from bot.agent.toolbox import Toolbox
 from bot.agent.tools import read_call
 from tests.bot.agent.attacks import Attack, drawn, written
 from tests.bot.agent.workspaces import USER
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 SECRET = "what stands outside of the sandbox"
 BOUNDS = Bounds(seconds=5.0, processes=32)
@@ -110,7 +110,7 @@ async def test_it_has_no_effect_outside(sandbox: Sandbox, outside: Outside, atta
     assert outside.state() == before
     assert SECRET not in shown.output + result.output + result.feedback
     assert outside.reached == []
-    assert not left_behind()
+    await until(lambda: not left_behind())  # a killed process is gone in its own time
 
 
 def test_there_are_a_hundred() -> None:
