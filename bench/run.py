@@ -52,16 +52,8 @@ PARTS: dict[str, ModuleType] = {
 }
 
 GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
-BY_THEMSELVES = (
-    "start",
-    "intake",
-    "parked",
-    "dashboards",
-    "crowd",
-    "training",
-    "memory",
-    "population",
-)  # need no running heed
+# need no running heed
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory", "population")
 
 
 def main(words: Sequence[str]) -> int:

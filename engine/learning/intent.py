@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.prompts.hindsight import Hindsight
+from engine.prompts.tool_messages import carried
 from engine.reading.probe import ReactionReading
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.lessons import Lesson
 from engine.samples.notes import placebo
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout, workplace
-from storage.conversations import completions
+from engine.samples.rollouts import Rollout
 from storage.kinds import Meaning, Scope
 from storage.learning import feedback
+from storage.tables import Completion
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
@@ -73,10 +74,14 @@ class IntentReader:
         self._rollouts = context.rollouts
         self._reader = context.reader
 
-    async def read(self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str]) -> Intent:
-        """Return what a lesson is taken for, and store it with its feedback."""
+    async def read(
+        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], recent: Sequence[Completion]
+    ) -> Intent:
+        """Return what a lesson is taken for, and store it with its feedback. `recent` are answers to its person."""
         reading = await self._reader.read(lesson.hindsight.feedback)
-        intent = await self._decided(lesson, parent, notes, reading)
+        intent = _told(lesson, reading)
+        if intent is None or (intent.is_unsure and intent.meaning == Meaning.WISH):
+            intent = _tried(lesson, intent, is_standing=await self._is_standing(lesson, parent, notes, recent))
         if intent.was_read:
             label = reading.label if reading is not None else intent.meaning
             await self._database.write(
@@ -84,25 +89,11 @@ class IntentReader:
             )
         return chosen(intent, lesson.scope)
 
-    async def _decided(
-        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], reading: ReactionReading | None
-    ) -> Intent:
-        found = of_words(reading) if reading is not None else None
-        if found is not None and found.meaning != Meaning.WISH and workplace(lesson.corrected.messages):
-            found = None
-        if found is not None and (not found.is_unsure or found.meaning != Meaning.WISH):
-            return found if not found.is_unsure else replace(found, meaning=Meaning.REMARK)
-        is_standing = await self._is_standing(lesson, parent, notes)
-        if not lesson.hindsight.feedback:
-            return Intent(Meaning.WISH, was_read=False, has_note=is_standing)
-        meaning, margin = Meaning.WISH if is_standing else Meaning.REMARK, found.margin if found else None
-        return Intent(meaning, margin, is_unsure=not is_standing)
-
-    async def _is_standing(self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str]) -> bool:
+    async def _is_standing(
+        self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], recent: Sequence[Completion]
+    ) -> bool:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
-        recent = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
-        asked = lesson.corrected.messages
-        others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=asked)
+        others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=lesson.corrected.messages)
         words = lesson.as_elsewhere()
         nothing = replace(words, hindsight=self._placebo(words.hindsight))
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
@@ -127,6 +118,24 @@ def of_words(reading: ReactionReading) -> Intent:
     alike = QUIET if reading.label in QUIET else LASTING if reading.label in LASTING else ()
     is_certain = sum(reading.probabilities[meaning] for meaning in alike) >= _CERTAIN
     return Intent(reading.label, reading.margin, is_unsure=not (reading.is_sure or is_certain))
+
+
+def _told(lesson: Lesson, reading: ReactionReading | None) -> Intent | None:
+    """Return the intent that the words tell, None without a probe. About an agent's work they tell a wish at most."""
+    intent = of_words(reading) if reading is not None else None
+    if intent is None or intent.meaning == Meaning.WISH:
+        return intent
+    if carried(lesson.corrected.messages):
+        return None
+    return replace(intent, meaning=Meaning.REMARK) if intent.is_unsure else intent
+
+
+def _tried(lesson: Lesson, told: Intent | None, *, is_standing: bool) -> Intent:
+    """Return the intent that other prompts tell: a wish if the feedback moves the teacher there, too."""
+    if not lesson.hindsight.feedback:
+        return Intent(Meaning.WISH, was_read=False, has_note=is_standing)
+    meaning, margin = Meaning.WISH if is_standing else Meaning.REMARK, told.margin if told else None
+    return Intent(meaning, margin, is_unsure=not is_standing)
 
 
 def chosen(intent: Intent, scope: str) -> Intent:

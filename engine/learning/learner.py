@@ -128,7 +128,7 @@ class Learner:
         return replace(outcome, is_calibrated=self._config.is_calibrated)
 
     async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
-        update.intent = await self._intents.read(lesson, update.parent, update.notes)
+        update.intent = await self._intents.read(lesson, update.parent, update.notes, update.recent)
         update.lap("reading")
         if not update.intent.is_taught:
             return await self._keep(lesson, update)

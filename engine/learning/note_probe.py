@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.learning.intent import NUM_OTHERS
 from engine.prompts.hindsight import with_notes
+from engine.prompts.tool_messages import carried
 from engine.requests import ChatMessage
 from engine.samples import notes
 from engine.samples.context import LearningContext
 from engine.samples.notes import GreedyPair, NoteView
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout, conversation, workplace
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, conversation
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import NoteState
@@ -97,7 +98,7 @@ class NoteProbe:
 
     async def _at_work(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
         """Return rollouts of an agent's work, if the person has had one at work: there other wishes show."""
-        newest = next((like for answer in recent if workplace(like := conversation(answer))), None)
+        newest = next((like for answer in recent if carried(like := conversation(answer))), None)
         if newest is None:
             return []
         ready = await self._rollouts.prepare(ref, recent, self._num_ready, newest)

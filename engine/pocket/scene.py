@@ -33,7 +33,7 @@ class Mix:
     restored_share: float = 0.16  # conversations that begin in another style, which the person wants no more
     undone_share: float = 0.05  # conversations that begin in a style that was not asked for, and go on in the default
     hint_share: float = 0.4  # of wishes: told as a hint
-    workshop_share: float = 0.2  # conversations of an agent at work
+    workshop_share: float = 0.27  # conversations of an agent at work
     strange_share: float = 0.05  # notes and feedback about ways of working, which change nothing in a chat
 
 

@@ -37,7 +37,7 @@ class TrainConfig:
     num_heads: int = 5
     intermediate_size: int = 448
     max_position_embeddings: int = 2048
-    steps: int = 10_000
+    steps: int = 9_000
     start_share: float = 0.2  # of the steps, on short conversations
     batch_size: int = 32  # conversations
     pool_batches: int = 16  # batches made together and sorted by length, so that little is padding

@@ -29,7 +29,7 @@ def drawn(rng: random.Random) -> list[Task]:
         place = rng.randrange(len(work.steps))
         kind = _kind(work.steps[place], is_first=place == 0)
         if len(found[kind]) < COUNTS[kind]:
-            found[kind].append((("user", task.text), *_written(work.steps[:place])))
+            found[kind].append((("user", task.text), *_lines(work.steps[:place])))
     return [task for kind in found.values() for task in kind]
 
 
@@ -44,5 +44,5 @@ def _kind(step: Step, *, is_first: bool) -> str:
     return "blind" if is_first else "change"
 
 
-def _written(steps: list[Step]) -> list[tuple[str, str]]:
+def _lines(steps: list[Step]) -> list[tuple[str, str]]:
     return [line for step in steps for line in (("assistant", step.said), ("tool", step.answer))]
