@@ -16,6 +16,8 @@ from engine.sample import Context, Sample
 from engine.training.step_memory import CHUNK_ELEMENTS
 
 Samples = Sequence[Sample] | Mapping[int, Sample]  # by their numbers
+WORTH_SHARING = 64  # tokens: sequences that begin with as many in common are computed as one row
+_MOST_PADDED = 4  # times the budget: some models compute padded rows after all, and attention does in every one
 WIDTH_MULTIPLE = 8  # of a micro-batch's padded length: kernels are made for one shape each, and so shapes are kept few
 
 
@@ -55,15 +57,46 @@ def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
 def plan_batches(
     samples: Samples, indices: Iterable[int], context: Context, budget_tokens: int, device: torch.device
 ) -> list[Batch]:
-    """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits."""
-    lengths = {i: _padded(samples[i].length(context)) for i in indices}
+    """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits.
+
+    Samples that begin with WORTH_SHARING tokens in common or more are grouped by themselves, for these may be computed
+    once (`engine.training.packing`): that beginning counts once, within `_MOST_PADDED` budgets of padded tokens.
+    """
+    groups = []
+    for family in _families(samples, indices, context):
+        groups += _grouped(samples, family, context, budget_tokens)
+    return [_make_batch(samples, group, context, device) for group in groups]
+
+
+def _families(samples: Samples, indices: Iterable[int], context: Context) -> list[list[int]]:
+    """Return the samples that begin like others by that beginning, behind all the rest."""
+    beginnings: dict[tuple[int, ...], list[int]] = {}
+    for i in indices:
+        beginnings.setdefault(tuple(samples[i].prompt(context)[:WORTH_SHARING]), []).append(i)
+    shared = [found for start, found in beginnings.items() if len(found) > 1 and len(start) == WORTH_SHARING]
+    alone = [i for found in beginnings.values() if found not in shared for i in found]
+    return [alone, *shared]
+
+
+def _grouped(samples: Samples, family: list[int], context: Context, budget_tokens: int) -> list[list[int]]:
+    lengths = {i: _padded(samples[i].length(context)) for i in family}
+    shared = _num_common([samples[i].prompt(context) for i in family])
+    shared = shared if shared >= WORTH_SHARING else 0
     groups: list[list[int]] = []
     for i in sorted(lengths, key=lengths.__getitem__):
-        if groups and (len(groups[-1]) + 1) * lengths[i] <= budget_tokens:
+        size = len(groups[-1]) + 1 if groups else 1
+        packed, padded = size * (lengths[i] - shared) + shared, size * lengths[i]
+        if groups and packed <= budget_tokens and padded <= _MOST_PADDED * budget_tokens:
             groups[-1].append(i)
         else:
             groups.append([i])
-    return [_make_batch(samples, group, context, device) for group in groups]
+    return groups
+
+
+def _num_common(prompts: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all prompts begin with."""
+    first, last = min(prompts, default=[]), max(prompts, default=[])
+    return next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
 
 
 def row_chunks(num_rows: int, vocab_size: int, num_sides: int = 1) -> list[slice]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.training.batching import Batch
+from engine.training.batching import WORTH_SHARING, Batch
 from engine.training.fused_layers import ATTENTION, FusedLayer, tensor_name
 from engine.training.fused_model import FusedModel
 from engine.training.lean_ops import (
@@ -29,6 +29,7 @@ from engine.training.lean_ops import (
     swiglu,
 )
 from engine.training.lora_slot import LoraSlot
+from engine.training.packing import Unpacked, pack
 
 FUSED = ATTENTION | {"gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
 ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
@@ -69,6 +70,24 @@ class LayerProducts:
         return lora_linear(x, self.anchor, self.weights[name], self.loras[name])
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The tokens of a micro-batch as the linear layers see them, and their sequences as attention does."""
+
+    ids_P: Tensor
+    rows_N: Tensor  # of the position that predicts each response token
+    shape: torch.Size  # of the sequences, axes [B, L]
+    unpacked: Unpacked | None = None  # the places of the sequences' tokens; None if they stand one behind the other
+
+    def sequences(self, x: Tensor) -> Tensor:
+        """Return the tokens of all sequences, axes [B L, ...]."""
+        return x if self.unpacked is None else x.index_select(0, self.unpacked.rows_BW.flatten())
+
+    def row(self, x: Tensor) -> Tensor:
+        """Return tokens of all sequences as the linear layers see them, axes [P, ...]."""
+        return x if self.unpacked is None else x.index_select(0, self.unpacked.places_P)
+
+
 class LeanModel(FusedModel[Adapted]):
     """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
 
@@ -89,17 +108,19 @@ class LeanModel(FusedModel[Adapted]):
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
         """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
         products = self._products(slot)
-        rows = _filled(batch.rows_N)
-        x = self._embedding[batch.input_ids_BL].flatten(0, 1)
+        layout = laid_out(batch)
+        rows = _filled(layout.rows_N)
+        x = self._embedding[layout.ids_P]
         for i in range(self.num_layers):
             is_last = i == self.num_layers - 1
-            x = self._behind(i, x, batch.input_ids_BL.shape, products[i], rows if is_last else None)
+            x = self._behind(i, x, layout, products[i], rows if is_last else None)
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
-        products, shape = self._products(None), input_ids_BL.shape
-        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, shape, products[i], None))
+        products, flat = self._products(None), input_ids_BL.flatten()
+        layout = Layout(flat, flat, input_ids_BL.shape)
+        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, layout, products[i], None))
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, axes [N, V]."""
@@ -124,10 +145,11 @@ class LeanModel(FusedModel[Adapted]):
             for weights, loras in zip(adapted.weights, adapted.loras, strict=True)
         ]
 
-    def _behind(self, index: int, x: Tensor, shape: torch.Size, products: LayerProducts, rows: Tensor | None) -> Tensor:
+    def _behind(self, index: int, x: Tensor, layout: Layout, products: LayerProducts, rows: Tensor | None) -> Tensor:
         layer = self._layers[index]
         normed = rms_norm(x, layer.input_norm, self._eps)
-        attended = self._attention(products.linear("qkv", normed), self._head_norms[index], shape)
+        qkv = layout.sequences(products.linear("qkv", normed))
+        attended = layout.row(self._attention(qkv, self._head_norms[index], layout.shape))
         if rows is not None:
             attended, x = attended.index_select(0, rows), x.index_select(0, rows)
         x = x + products.linear("out", attended)
@@ -155,6 +177,19 @@ class LeanModel(FusedModel[Adapted]):
             bias = torch.full((min(length, SHORT),) * 2, -torch.inf, device=self.device).triu(1)
             self._tables[length] = PositionTables(angles.cos(), angles.sin(), bias)
         return self._tables[length]
+
+
+def laid_out(batch: Batch) -> Layout:
+    """Return a micro-batch as one row if its sequences begin with enough in common, else as it is, padded."""
+    ids_BL = batch.input_ids_BL
+    plain = Layout(ids_BL.flatten(), batch.rows_N, ids_BL.shape)
+    if len(ids_BL) == 1 or not bool((ids_BL[:, :WORTH_SHARING] == ids_BL[:1, :WORTH_SHARING]).all()):
+        return plain
+    packed = pack(batch)
+    if packed.unpacked.num_shared < WORTH_SHARING:
+        return plain
+    ids_P, shape = packed.input_ids_1P[0], packed.unpacked.rows_BW.shape
+    return Layout(ids_P, packed.rows_N, shape, packed.unpacked)
 
 
 def _filled(rows_N: Tensor) -> Tensor:

@@ -42,6 +42,27 @@ def test_every_sample_has_one_last_position() -> None:
     assert last == [[True], [False] * 2 + [True], [False] * 6 + [True]]
 
 
+def beginning_alike(count: int, own: int = 8) -> list[Sample]:
+    """Return samples that begin with the same WORTH_SHARING + 1 tokens and differ in `own` behind them."""
+    start = list(range(10, 10 + batching.WORTH_SHARING + 1))
+    return [Sample("anchor", prompt := [*start, *[1000 + i] * (own - 1)], prompt, [5]) for i in range(count)]
+
+
+def test_samples_that_begin_alike_stand_together_and_their_beginning_counts_once() -> None:
+    """Others, however close in length, are grouped apart from them; nobody else's prompt is in the way of sharing."""
+    alike, other = beginning_alike(4), sample(length=70)
+    batches = plan_batches([alike[0], other, *alike[1:]], range(5), "student", 128, CPU)
+    assert [sorted(batch.samples) for batch in batches] == [[1], [0, 2, 3, 4]]
+    (first, second) = plan_batches(beginning_alike(4, own=24), range(4), "student", 128, CPU)
+    assert (len(first.samples), len(second.samples)) == (2, 2)
+
+
+def test_shared_beginnings_do_not_make_padded_rows_without_bound() -> None:
+    """Some models compute each row as a whole: four budgets of padded tokens are the most."""
+    batches = plan_batches(beginning_alike(40, own=2), range(40), "student", 128, CPU)
+    assert max(batch.input_ids_BL.numel() for batch in batches) <= 4 * 128
+
+
 def test_padding_is_on_the_right_and_never_a_response_row() -> None:
     """Padding on the right changes nothing, because a causal model cannot see it."""
     short, long = Sample("anchor", [1], [1], [5]), Sample("anchor", [1, 2], [1, 2], [5, 6])

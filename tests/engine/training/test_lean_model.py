@@ -1,5 +1,6 @@
 """engine.training.lean_model: the values and gradients of Hugging Face with PEFT."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,8 @@ import torch
 
 from engine.config import LORA_TARGET_MODULES
 from engine.sample import Sample
-from engine.training.batching import Batch, plan_batches
-from engine.training.lean_model import LeanModel, can_compute
+from engine.training.batching import WORTH_SHARING, Batch, plan_batches
+from engine.training.lean_model import LeanModel, can_compute, laid_out
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base
 from engine.training.peft_model import PeftTrainingModel
@@ -83,6 +84,25 @@ def test_a_long_sequence_takes_the_flash_kernel_and_agrees(lean: LeanModel, refe
     slots = randomise(lean, reference)
     hidden = [model.hidden(slot, batch) for model, slot in zip((lean, reference), slots, strict=True)]
     assert torch.allclose(hidden[0], hidden[1], atol=1e-3)
+
+
+def test_a_common_beginning_is_computed_once_and_gives_the_values_and_gradients_of_each(lean: LeanModel) -> None:
+    """Sequences that begin alike become one row: states and gradients are those of the sequences by themselves."""
+    start = token_ids(WORTH_SHARING + 6, seed=3)
+    rows = [sample(seed=i, length=6 + 5 * i) for i in range(4)]
+    rows = [replace(row, student_ids=start + row.student_ids) for row in rows]
+    (slot,) = randomise(lean)
+    batch = batch_of(rows)
+    assert laid_out(batch).ids_P.numel() < batch.input_ids_BL.numel()
+    packed = lean.hidden(slot, batch)
+    packed.square().sum().backward()
+    gradient = slot.grad.clone()
+    slot.grad.zero_()
+    each = {i: lean.hidden(slot, batch_of([row])) for i, row in enumerate(rows)}
+    torch.stack([states.square().sum() for states in each.values()]).sum().backward()
+    for i, states in each.items():
+        assert torch.allclose(packed[batch.owners_N == i], states, atol=1e-4, rtol=1e-4)
+    assert torch.allclose(gradient, slot.grad, atol=1e-3, rtol=1e-3)
 
 
 def test_a_position_does_not_depend_on_its_batch(lean: LeanModel) -> None:
