@@ -4,6 +4,7 @@ Values marked [learning 0] come from the project's own measurements on models of
 what may move them.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -17,6 +18,7 @@ Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
 _COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
+_FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -87,6 +89,7 @@ class LearnConfig:
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     max_teacher_rollouts: int = 0  # up to as many if they are short, for as much work as max_rollout_tokens each
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
+    work_share: float = 0.45  # of steps and teacher's answers in a lesson about an agent's work: a call is few choices
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -112,6 +115,7 @@ class LearnConfig:
         require_range("learn.parent_rate", self.parent_rate, 0, 1)
         require_range("learn.parent_share", self.parent_share, 0, 1)
         require_range("learn.replacing_share", self.replacing_share, 0, 1)
+        require_range("learn.work_share", self.work_share, 0.01, 1)
         require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
         require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)
@@ -154,6 +158,11 @@ class LearnConfig:
     def gentler(self) -> "LearnConfig":
         """Return a copy with half the learning rate, for the second try after a refused candidate."""
         return replace(self, learning_rate=0.5 * self.learning_rate)
+
+    def at_work(self) -> "LearnConfig":
+        """Return a copy for a lesson about an agent's work: whose samples are several times as long."""
+        fewer = {name: math.ceil(self.work_share * getattr(self, name)) for name in _FEWER_AT_WORK}
+        return replace(self, **fewer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

@@ -24,6 +24,7 @@ from engine.learning.progress import ProgressEstimate
 from engine.learning.update_log import PhaseTimer, Status
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
+from engine.prompts.tool_messages import carried
 from engine.requests import LearnOutcome
 from engine.sample import Sample
 from engine.samples import lessons, notes, regression
@@ -34,7 +35,7 @@ from engine.samples.lessons import Lesson
 from engine.samples.rollouts import RECENT_ANSWERS, Rollout, of_kind
 from storage.conversations import completions
 from storage.database import Session
-from storage.kinds import FeedbackStatus, Meaning, NoteState
+from storage.kinds import Meaning, NoteState
 from storage.learning import feedback, updates
 from storage.learning import notes as note_rows
 from storage.people import people
@@ -227,7 +228,8 @@ class Learner:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
         parent = await self._active.active(row.user_id)
         user = await self._database.read(lambda s: people.get(s, row.user_id))
-        learn = self._config.learn.merged((user.lora_shape or {}) | (row.training or {}))
+        usual = self._config.learn.at_work() if carried(lesson.corrected.messages) else self._config.learn
+        learn = usual.merged((user.lora_shape or {}) | (row.training or {}))
         shown = self._read_besides(lesson, live, learn)
         run = UpdateRun(
             user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number, notes=shown
@@ -308,7 +310,7 @@ class Learner:
             update.trained,
             update.lap,
             examine=update.bystanders.examine if update.bystanders else None,
-            also=lambda s, v, made: _record(
+            also=lambda s, v, made: update_log.record(
                 s, update.outcome("learned", made.number, verdict=v), update.trained, made.number
             ),
         )
@@ -347,7 +349,7 @@ class Learner:
         update.is_last_try = True
 
     async def _end(self, update: _Update, outcome: LearnOutcome) -> LearnOutcome:
-        await self._database.write(lambda s: _record(s, outcome, update.trained))
+        await self._database.write(lambda s: update_log.record(s, outcome, update.trained))
         return outcome
 
     # -- after a lesson ----------------------------------------------------------------------------------------------
@@ -363,36 +365,6 @@ def _refused(update: _Update, verdict: Verdict) -> str:
     """Return why nothing was learned, for the person to read."""
     kept = " It stays as a note in the prompt." if update.note else ""
     return f"{verdict.reason} A gentler second try did no better.{kept}"
-
-
-_FEEDBACK_STATUS = {
-    "learned": FeedbackStatus.LEARNED,
-    "kept": FeedbackStatus.KEPT,
-    "rejected": FeedbackStatus.REJECTED,
-}
-
-
-def _record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | None = None) -> None:
-    """Write how the update ended into its row, its feedback and its note, in one transaction."""
-    assert outcome.update_id is not None
-    assert outcome.status != "queued"
-    assert outcome.status != "cancelled"  # nothing is recorded here but what ended by itself
-    update_log.finish(
-        s,
-        outcome.update_id,
-        outcome.status,
-        trained,
-        duration_ms=outcome.duration_ms,
-        phases_ms=outcome.phases_ms,
-        gate=outcome.gate or None,
-        heat=outcome.heat,
-        version=version,
-        error=outcome.reason,
-    )
-    feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
-    if outcome.note_id is not None and outcome.status != "learned":
-        waits = outcome.status == "kept" and outcome.reading == Meaning.FACT  # until it is asked about
-        note_rows.set_state(s, outcome.note_id, NoteState.WHEN_ASKED if waits else NoteState.IN_PROMPT)
 
 
 def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:

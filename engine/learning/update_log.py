@@ -12,15 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine.host.trainer_client import Trained, finite_or_none
+from engine.requests import LearnOutcome
 from storage.database import Database, Session
-from storage.kinds import VersionState
-from storage.learning import updates, versions
+from storage.kinds import FeedbackStatus, Meaning, NoteState, VersionState
+from storage.learning import feedback, notes, updates, versions
 from storage.tables import UpdateRun
 
 Status = Literal["learned", "kept", "rejected"]
 RecordFailure = Callable[[Session, str, str], None]  # in a session: the row's status and the reason
 ROW_STATUS: dict[str, str] = {"learned": "accepted", "kept": "skipped", "rejected": "rejected"}
 POSTPONED = "postponed"
+_FEEDBACK_STATUS: dict[str, FeedbackStatus] = {
+    "learned": FeedbackStatus.LEARNED,
+    "kept": FeedbackStatus.KEPT,
+    "rejected": FeedbackStatus.REJECTED,
+}
 
 
 @dataclass(kw_only=True)
@@ -56,6 +62,29 @@ def finish(s: Session, run_id: str, status: Status, trained: Trained, **fields: 
         curves=trained.curves or None,
         **fields,
     )
+
+
+def record(s: Session, outcome: LearnOutcome, trained: Trained, version: int | None = None) -> None:
+    """Write how a lesson ended into its row, its feedback and its note, in one transaction."""
+    assert outcome.update_id is not None
+    assert outcome.status != "queued"
+    assert outcome.status != "cancelled"  # nothing is recorded here but what ended by itself
+    finish(
+        s,
+        outcome.update_id,
+        outcome.status,
+        trained,
+        duration_ms=outcome.duration_ms,
+        phases_ms=outcome.phases_ms,
+        gate=outcome.gate or None,
+        heat=outcome.heat,
+        version=version,
+        error=outcome.reason,
+    )
+    feedback.set_status(s, outcome.feedback_id, _FEEDBACK_STATUS[outcome.status], outcome.reason)
+    if outcome.note_id is not None and outcome.status != "learned":
+        waits = outcome.status == "kept" and outcome.reading == Meaning.FACT  # until it is asked about
+        notes.set_state(s, outcome.note_id, NoteState.WHEN_ASKED if waits else NoteState.IN_PROMPT)
 
 
 def fail(s: Session, run: UpdateRun, status: str, reason: str, duration_ms: float) -> bool:

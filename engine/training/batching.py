@@ -60,7 +60,7 @@ def plan_batches(
     """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits.
 
     Samples that begin with WORTH_SHARING tokens in common or more are grouped by themselves, for these may be computed
-    once (`engine.training.packing`): that beginning counts once, within `_MOST_PADDED` budgets of padded tokens.
+    once (`engine.training.packing`): that beginning does not count, within `_MOST_PADDED` budgets of padded tokens.
     """
     groups = []
     for family in _families(samples, indices, context):
@@ -85,15 +85,15 @@ def _grouped(samples: Samples, family: list[int], context: Context, budget_token
     groups: list[list[int]] = []
     for i in sorted(lengths, key=lengths.__getitem__):
         size = len(groups[-1]) + 1 if groups else 1
-        packed, padded = size * (lengths[i] - shared) + shared, size * lengths[i]
-        if groups and packed <= budget_tokens and padded <= _MOST_PADDED * budget_tokens:
+        own, padded = size * (lengths[i] - shared), size * lengths[i]
+        if groups and own <= budget_tokens and padded <= _MOST_PADDED * budget_tokens:
             groups[-1].append(i)
         else:
             groups.append([i])
     return groups
 
 
-def _num_common(prompts: Sequence[Sequence[int]]) -> int:
+def _num_common(prompts: Sequence[list[int]]) -> int:
     """Return how many tokens all prompts begin with."""
     first, last = min(prompts, default=[]), max(prompts, default=[])
     return next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

@@ -1,5 +1,6 @@
 """engine.config.learning: overrides of a request, learning rates, and refusals that name the setting."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,14 @@ def test_an_update_with_a_parent_takes_a_smaller_rate() -> None:
     learn = LearnConfig(learning_rate=0.1, parent_rate=0.5, steps=2)
     assert [learn.learning_rate_at(step, has_parent=False) for step in (0, 1)] == [0.1, 0.05]
     assert [learn.learning_rate_at(step, has_parent=True) for step in (0, 1)] == [0.05, 0.025]
+
+
+def test_a_lesson_about_an_agents_work_takes_fewer_steps_and_answers_than_one_about_a_chat() -> None:
+    """Never none of what a chat has, and never any of what it has not."""
+    chat = LearnConfig(steps=20, num_teacher_rollouts=12, max_teacher_rollouts=0, work_share=0.45)
+    work = chat.at_work()
+    assert (work.steps, work.num_teacher_rollouts, work.max_teacher_rollouts) == (9, 6, 0)
+    assert replace(chat, steps=1, work_share=0.1).at_work().steps == 1
 
 
 def test_no_override_changes_nothing() -> None:
