@@ -43,6 +43,15 @@ def test_any_text_survives(built: Any, text: str) -> None:
         assert built.decode(built.encode(text, add_special_tokens=False)) == text
 
 
+def test_a_rare_word_has_the_same_pieces_in_a_sentence_and_at_the_beginning_of_a_line(built: Any) -> None:
+    """So it can be copied from one to the other token by token; frequent words are one token with their blank."""
+    for word in ("zorblat", "quintessence", "capacity"):
+        alone = built.tokenize(word)
+        assert built.tokenize(f" {word}") == ["\u0120", *alone]
+        assert built.tokenize(f"\t{word}")[1:] == alone
+    assert len(built.tokenize(" the")) == 1
+
+
 @given(number=st.integers(0, 10**9))
 def test_numbers_are_read_digit_by_digit(built: Any, number: int) -> None:
     """A number has one token per digit, so that digits can be copied and compared."""
