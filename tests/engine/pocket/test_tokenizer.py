@@ -26,12 +26,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(folder: Path) -> Any:
     """A tokenizer trained on a few conversations."""
-    return tokenizer.build(folder, seed=1, num_conversations=300)
+    return tokenizer.build(folder, seed=1, num_conversations=3_000)
 
 
 def test_building_twice_gives_the_same_tokenizer(tmp_path: Path, folder: Path, built: Any) -> None:
     """The same seed gives the same file, byte for byte."""
-    tokenizer.build(tmp_path, seed=1, num_conversations=300)
+    tokenizer.build(tmp_path, seed=1, num_conversations=3_000)
     assert (tmp_path / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
 
 
