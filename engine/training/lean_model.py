@@ -85,7 +85,7 @@ class Layout:
 
     def row(self, x: Tensor) -> Tensor:
         """Return tokens of all sequences as the linear layers see them, axes [P, ...]."""
-        return x if self.unpacked is None else x.index_select(0, self.unpacked.places_P)
+        return x if self.unpacked is None else x.index_select(0, _filled(self.unpacked.places_P))
 
 
 class LeanModel(FusedModel[Adapted]):
@@ -188,7 +188,7 @@ def laid_out(batch: Batch) -> Layout:
     packed = pack(batch)
     if packed.unpacked.num_shared < WORTH_SHARING:
         return plain
-    ids_P, shape = packed.input_ids_1P[0], packed.unpacked.rows_BW.shape
+    ids_P, shape = _filled(packed.input_ids_1P[0]), packed.unpacked.rows_BW.shape
     return Layout(ids_P, packed.rows_N, shape, packed.unpacked)
 
 
