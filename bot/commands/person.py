@@ -298,11 +298,7 @@ async def _last_answer(context: CommandContext) -> Completion:
     return turns[-1]
 
 
-async def _work(_: CommandContext) -> CommandReply:
-    return CommandReply(texts.WORK_ELSEWHERE)
-
-
-async def _stop(_: CommandContext) -> CommandReply:
+async def _in_chats_alone(_: CommandContext) -> CommandReply:
     return CommandReply(texts.WORK_ELSEWHERE)
 
 
@@ -343,9 +339,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "justthis": CommandSpec("/justthis", "what you said last was about one answer only", _just_this),
     "fromnowon": CommandSpec("/fromnowon", "what you said last holds for every answer", _from_now_on),
     "work": CommandSpec(
-        "/work [folder|scratch|off]", "have things done in a folder, each after your yes", _work, is_private=True
+        "/work [folder|scratch|off]", "have things done in a folder, each after your yes", _in_chats_alone, is_private=True
     ),
-    "stop": CommandSpec("/stop", "break off what is being done in a folder", _stop, is_private=True),
+    "stop": CommandSpec("/stop", "break off what is being done in a folder", _in_chats_alone, is_private=True),
     "cancel": CommandSpec("/cancel", "stop the lesson that is being learned", _cancel),
     "versions": CommandSpec(
         "/versions",
