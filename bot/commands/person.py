@@ -339,7 +339,10 @@ COMMANDS: dict[str, CommandSpec] = {
     "justthis": CommandSpec("/justthis", "what you said last was about one answer only", _just_this),
     "fromnowon": CommandSpec("/fromnowon", "what you said last holds for every answer", _from_now_on),
     "work": CommandSpec(
-        "/work [folder|scratch|off]", "have things done in a folder, each after your yes", _in_chats_alone, is_private=True
+        "/work [folder|scratch|off]",
+        "have things done in a folder, each after your yes",
+        _in_chats_alone,
+        is_private=True,
     ),
     "stop": CommandSpec("/stop", "break off what is being done in a folder", _in_chats_alone, is_private=True),
     "cancel": CommandSpec("/cancel", "stop the lesson that is being learned", _cancel),

@@ -18,6 +18,9 @@ Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
 _COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
+_SHARES = (
+    "stop_quantile", "ema_rate", "parent_rate", "parent_share", "replacing_share", "trust_region_mix", "rollout_quantile",
+)  # fmt: skip
 _FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
@@ -110,13 +113,9 @@ class LearnConfig:
         require(0 < self.jsd_alpha < 1, f"learn.jsd_alpha is {self.jsd_alpha}: use forward_kl or reverse_kl for 0, 1")
         require(self.top_k is None or self.top_k >= 2, "learn.top_k must be at least 2, or left out")
         require_range("learn.is_clip", self.is_clip, 1, 20)
-        require_range("learn.stop_quantile", self.stop_quantile, 0, 1)
-        require_range("learn.ema_rate", self.ema_rate, 0, 1)
-        require_range("learn.parent_rate", self.parent_rate, 0, 1)
-        require_range("learn.parent_share", self.parent_share, 0, 1)
-        require_range("learn.replacing_share", self.replacing_share, 0, 1)
+        for name in _SHARES:
+            require_range(f"learn.{name}", getattr(self, name), 0, 1)
         require_range("learn.work_share", self.work_share, 0.01, 1)
-        require_range("learn.trust_region_mix", self.trust_region_mix, 0, 1)
         require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)
         require_range("learn.closing_weight", self.closing_weight, 1, 100)
@@ -127,7 +126,6 @@ class LearnConfig:
         require_range("learn.micro_batch_tokens", self.micro_batch_tokens, 16, 1 << 20)
         require_range("learn.max_sequence_tokens", self.max_sequence_tokens, 16, 1 << 20)
         require_range("learn.max_rollout_tokens", self.max_rollout_tokens, 1, 1 << 14)
-        require_range("learn.rollout_quantile", self.rollout_quantile, 0, 1)
         for name in ("longest_rollout_tokens", "lesson_rollout_tokens"):
             require_range(f"learn.{name}", getattr(self, name), 1, 1 << 20)
         require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
@@ -285,7 +283,7 @@ class VersionConfig:
     """How many versions of a person's adapter are kept, what comes in, and how long the newest is on probation."""
 
     keep: int = 5  # accepted versions of one person whose files stay; the active one and the one below it among them
-    max_import_bytes: int = 256 << 20  # of an adapter that comes as a file, unpacked; 87 MB for an 8B model at rank 16
+    max_import_bytes: int = 256 << 20  # of an adapter that comes as a file, unpacked; 175 MB for an 8B model at rank 16
     keeps_batches: bool = True  # each version's training batch, beside its files (`engine.adapters.training_batch`)
     probation_answers: int = 10  # first answers of a version whose feedback may take its lesson back; 0: none
     probation_complaints: int = 2  # of those answers disliked without a reason, that take the lesson back
