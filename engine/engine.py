@@ -21,7 +21,6 @@ from engine.calibration.idle import IdleCalibration
 from engine.calibration.overview import overview
 from engine.calibration.trials import Trials
 from engine.config import EngineConfig
-from engine.consolidation.consolidator import LEARNING_IS_OFF
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
 from engine.consolidation.waiters import Waiters, awaited
 from engine.errors import EngineError
@@ -170,7 +169,7 @@ class Engine:
         if row.kind not in TAUGHT_AT_ONCE or row.completion_id is None:
             return await endings.keep(self._database, row, user.active_version, "")
         if not user.is_learning:
-            return await endings.keep(self._database, row, user.active_version, LEARNING_IS_OFF)
+            return await endings.keep(self._database, row, user.active_version, endings.LEARNING_IS_OFF)
         if untrained := self._host.trainability.reason:
             reason = f"{untrained} The note is in the prompt."
             return await keep_note(await wording.of_note(context, row), reason=reason)
@@ -236,7 +235,7 @@ class Engine:
     def _why_not(self, user: User) -> str:
         """Return why nothing of a person can be trained now; empty if it can."""
         if not user.is_learning:
-            return LEARNING_IS_OFF
+            return endings.LEARNING_IS_OFF
         return self._host.trainability.reason or (PAUSED if self._schedule.is_paused else "")
 
     async def _rebuild(self, user_id: str) -> None:

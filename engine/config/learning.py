@@ -19,9 +19,11 @@ Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 OPENING_TOKENS = 4
 _COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
 _SHARES = (
-    "stop_quantile", "ema_rate", "parent_rate", "parent_share", "replacing_share", "trust_region_mix", "rollout_quantile",
+    "stop_quantile", "ema_rate", "parent_rate", "parent_share", "replacing_share", "trust_region_mix",
+    "rollout_quantile",
 )  # fmt: skip
-_FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts")
+MAX_STEPS = 1000  # of one update
+_FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -77,7 +79,7 @@ class LearnConfig:
     lora_alpha: int = 32
     target_modules: tuple[str, ...] = LORA_TARGET_MODULES
     seed: int = 0  # of the fresh adapter's A matrices
-    micro_batch_tokens: int = 256  # padded tokens of one forward and backward: bounds the stall other chats see
+    micro_batch_tokens: int = 256  # of one forward and backward, a shared beginning left out: bounds others' stall
     max_sequence_tokens: int = 4096  # of prompt and answer; longer conversations lose their oldest turns
     min_divergence: float = 0.005  # nats per token; feedback that moves the teacher less teaches nothing
     rollout_temperature: float = 1.0  # on-policy means as the adapter itself would say it [learning 0]
@@ -92,12 +94,12 @@ class LearnConfig:
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     max_teacher_rollouts: int = 0  # up to as many if they are short, for as much work as max_rollout_tokens each
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
-    work_share: float = 0.45  # of steps and teacher's answers in a lesson about an agent's work: a call is few choices
+    work_share: float = 0.45  # of steps and teacher's answers in a lesson about an agent's work, whose samples are long
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
         """Refuse values that would train nothing, everything, or the wrong way."""
-        require_range("learn.steps", self.steps, 1, 1000)
+        require_range("learn.steps", self.steps, 1, MAX_STEPS)
         require_range("learn.mini_batch_samples", self.mini_batch_samples, 1, 1000)
         require(0 < self.learning_rate <= 1, f"learn.learning_rate is {self.learning_rate}: set it in (0, 1]")
         require(len(self.adam_betas) == 2, "learn.adam_betas needs two numbers")

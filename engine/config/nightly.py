@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from engine.config.checks import ConfigError, require, require_range
+from engine.config.learning import MAX_STEPS
 from engine.config.window import Window
 
 
@@ -55,7 +56,7 @@ class ConsolidationConfig:
         require_range("sleep.look_every_s", self.look_every_s, 0.05, 3600)
         require(self.max_drift > 0, "sleep.max_drift must be above 0")
         require_range("sleep.passes", self.passes, 0.1, 100)
-        require_range("sleep.max_steps", self.max_steps, 1, 10_000)
+        require_range("sleep.max_steps", self.max_steps, 1, MAX_STEPS)
         require(self.full_gap > self.min_gap, "sleep.full_gap must be above sleep.min_gap")
 
 

@@ -4,6 +4,7 @@ Owns the approved answers of one consolidation. Invariant: an answer that the ac
 because the person has asked for something else since, says nothing about the candidate and is left out.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,12 +66,12 @@ class ApprovedAnswers:
         return with_texts(verdict, judge_texts(await self._written(gold, ref), self._config.gate))
 
     async def _written(self, gold: Sequence[Gold], ref: AdapterRef) -> list[Written]:
-        longest = max((round(ROOM * g.num_tokens) for g in gold), default=0) + 1
-        answers = await self._rollouts.greedy_answers(ref, [g.messages for g in gold], longest)
-        return [
-            Written(g.text, self._prompts.text(answer), is_ended=len(answer) < longest)
-            for g, answer in zip(gold, answers, strict=True)
-        ]
+        return await asyncio.gather(*(self._written_again(g, ref) for g in gold))
+
+    async def _written_again(self, gold: Gold, ref: AdapterRef) -> Written:
+        longest = round(ROOM * gold.num_tokens) + 1
+        (answer,) = await self._rollouts.greedy_answers(ref, [gold.messages], longest)
+        return Written(gold.text, self._prompts.text(answer), is_ended=len(answer) < longest)
 
 
 def approved(s: Session, user_id: str, count: int, gate: GateConfig) -> list[Completion]:

@@ -9,7 +9,7 @@ transaction, the last one, so that anything that breaks off before it leaves the
 """
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,6 +27,7 @@ from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained
 from engine.learning import update_log
 from engine.learning.candidates import Candidates
+from engine.learning.endings import LEARNING_IS_OFF
 from engine.learning.update_log import PhaseTimer, Status
 from engine.requests import ConsolidationOutcome
 from engine.sample import Sample
@@ -35,12 +36,12 @@ from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from storage.conversations import completions
 from storage.database import Session
+from storage.errors import CompletionNotFound
 from storage.learning import better_answers, signals, updates
 from storage.learning import notes as note_rows
 from storage.tables import Note, UpdateRun
 
 REBUILD = "rebuild"  # the kind of such an UpdateRun
-LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
 _NOTHING = "There is nothing new to consolidate."
 _AGREED = "Your adapter follows all of it already."
 _STAY_NOTES = "What you told stays in your notes, beside its questions: in the weights it led to made-up answers."
@@ -231,8 +232,8 @@ class Consolidator:
 
         A rebuild that trains nothing returns the person to the base model.
         """
-        agreed = _STAY_NOTES if consolidation.has_made_up else _AGREED
-        reason = _NOTHING_STANDS if consolidation.is_rebuild else agreed
+        nothing = _NOTHING_STANDS if consolidation.is_rebuild else _AGREED
+        reason = _STAY_NOTES if consolidation.has_made_up else nothing
         outcome = consolidation.outcome("kept", consolidation.start.number, reason)
         await self._database.write(lambda s: _record_kept(s, consolidation, outcome))
         return outcome
@@ -269,7 +270,8 @@ def _record(
     signals.take_in(s, user_id, consolidation.run.id, material.feedback_ids, material.completion_ids)
     better_answers.take_in(s, user_id, consolidation.run.id, material.better_ids)
     for completion_id in material.kept_ids:
-        completions.mark_gold(s, user_id, completion_id)
+        with suppress(CompletionNotFound):  # deleted meanwhile
+            completions.mark_gold(s, user_id, completion_id)
 
 
 def _record_kept(s: Session, consolidation: _Consolidation, outcome: ConsolidationOutcome) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from engine.adapter_ref import AdapterRef
 from engine.config import LearnConfig
-from engine.errors import LearningImpossible, TrainerError
+from engine.errors import EngineRestarting, LearningImpossible, TrainerError
 from engine.host.vllm_host import VllmHost
 from engine.sample import Passage, Sample, Score
 
@@ -78,7 +78,7 @@ class TrainerClient:
 
     def __init__(self, host: VllmHost) -> None:
         self._host = host
-        self.trained_share = 0.0  # of the steps of the update that was opened last
+        self.trained_share = 0.0  # of the steps of the update that is trained now
 
     async def train(
         self,
@@ -98,10 +98,13 @@ class TrainerClient:
         self.trained_share = 0.0
         await self._compute("heed_open_update", spec)
         record: Record = {"done": False}
-        while not record["done"]:
-            record = await self._compute("heed_advance", update_id, budget_ms())
-            self.trained_share = record["steps"] / max(learn.steps, 1)
-            await asyncio.sleep(0)  # a decode step goes between
+        try:
+            while not record["done"]:
+                record = await self._compute("heed_advance", update_id, budget_ms())
+                self.trained_share = record["steps"] / max(learn.steps, 1)
+                await asyncio.sleep(0)  # a decode step goes between
+        finally:
+            self.trained_share = 0.0
         return Trained.of(record)
 
     async def publish(self, update_id: str, ref: AdapterRef) -> Published:
@@ -174,7 +177,7 @@ class TrainerClient:
             raise LearningImpossible(self._host.trainability.reason)
         record = await self._host.rpc(method, *args)
         if not record["ok"]:
-            raise TrainerError(record["error"])
+            raise EngineRestarting(record["error"]) if record.get("is_lost") else TrainerError(record["error"])
         return record
 
 

@@ -17,6 +17,7 @@ from storage.learning import feedback, notes, updates
 from storage.people import people
 from storage.tables import Feedback, Note
 
+LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
 OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 _ENDED: dict[str, Literal["learned", "kept", "rejected", "cancelled"]] = {
     FeedbackStatus.LEARNED: "learned",
@@ -37,23 +38,39 @@ def of_row(row: Feedback, version: int) -> LearnOutcome:
 
 async def keep(database: Database, row: Feedback, version: int, reason: str) -> LearnOutcome:
     """End feedback that needs no update; `reason` is a sentence for the person, or empty."""
-    await database.write(lambda s: feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason))
-    return LearnOutcome(row.id, "kept", version, reason=reason)
+    return of_row(await database.write(lambda s: _kept(s, row, reason)), version)
 
 
 async def keep_note(
     database: Database, row: Feedback, version: int, text: str, count: Callable[[str], int], reason: str = ""
 ) -> LearnOutcome:
-    """Put a note of what a person wrote, in these words, into their prompts; `count` returns a text's tokens."""
-    note = Note(
+    """Put a note of what a person wrote, in these words, into their prompts; `count` returns a text's tokens.
+
+    Done again after a crash, it is the same note.
+    """
+    new = Note(
         user_id=row.user_id,
         feedback_id=row.id,
         text=text,
         state=NoteState.IN_PROMPT,
         num_tokens=num_tokens(text, count),
     )
-    kept = await database.write(lambda s: superseding.add(s, note))
-    return replace(await keep(database, row, version, reason), note=kept.text, note_id=kept.id)
+
+    def noted(s: Session) -> tuple[Feedback, Note | None]:
+        is_open = feedback.get(s, row.id).status in OPEN
+        known = next(iter(notes.by_feedback(s, row.user_id, row.id)), None)
+        note = superseding.add(s, new) if is_open and known is None else known
+        return _kept(s, row, reason), note
+
+    ended, note = await database.write(noted)
+    outcome = of_row(ended, version)
+    return outcome if note is None else replace(outcome, note=note.text, note_id=note.id)
+
+
+def _kept(s: Session, row: Feedback, reason: str) -> Feedback:
+    """End feedback that is still open. Return the stored row."""
+    stored = feedback.get(s, row.id)
+    return feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason) if stored.status in OPEN else stored
 
 
 def interrupted(s: Session, max_attempts: int) -> list[Feedback]:

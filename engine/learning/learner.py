@@ -14,9 +14,10 @@ from functools import partial
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import superseding
 from engine.config import LearnConfig
+from engine.config.learning import MAX_STEPS
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained, finite_or_none
-from engine.learning import bystanders, update_log
+from engine.learning import bystanders, endings, update_log
 from engine.learning.bystanders import Bystanders
 from engine.learning.candidates import Candidates
 from engine.learning.intent import NUM_OTHERS, REASONS, Intent, IntentReader
@@ -120,6 +121,8 @@ class Learner:
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Train on one correction or ideal. Raise EngineRestarting or TrainerError if the update cannot finish."""
         self.progress.begin(feedback_id)
+        if (ended := await self._ended(feedback_id)) is not None:
+            return ended
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
         lesson = await self._lesson(row)
         update = await self._begin(row, lesson)
@@ -127,6 +130,16 @@ class Learner:
         async with update_log.failures_recorded(self._database, record):
             outcome = await self._teach(lesson, update)
         return replace(outcome, is_calibrated=self._config.is_calibrated)
+
+    async def _ended(self, feedback_id: str) -> LearnOutcome | None:
+        """Return how feedback has ended while it waited, None if its lesson is to begin."""
+        row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        user = await self._database.read(lambda s: people.get(s, row.user_id))
+        if row.status not in endings.OPEN:
+            return endings.of_row(row, user.active_version)
+        if user.is_learning:
+            return None
+        return await endings.keep(self._database, row, user.active_version, endings.LEARNING_IS_OFF)
 
     async def _teach(self, lesson: Lesson, update: _Update) -> LearnOutcome:
         update.intent = await self._intents.read(lesson, update.parent, update.notes, update.recent)
@@ -146,7 +159,9 @@ class Learner:
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
         held_out = await self._held_out(lesson, update)
-        rehearsed = [*await self._rehearsed(update), *await teacher.chats(update.parent)]
+        others_held = await teacher.chats(update.parent)
+        num_samples = len(taught) + len(whole) + len(begun) + len(others_held) + update.learn.num_anchors
+        rehearsed = [*await self._rehearsed(update, num_samples), *others_held]
         return await self._finish(lesson, update, [*taught, *rehearsed, *whole, *begun, *held_out])
 
     async def _teach_alone(self, lesson: Lesson, update: _Update) -> LearnOutcome:
@@ -185,16 +200,16 @@ class Learner:
             return await self._end(update, update.outcome("kept", update.parent.number, _NOTHING))
         return await self._activate(update, samples)
 
-    async def _rehearsed(self, update: _Update) -> list[Sample]:
+    async def _rehearsed(self, update: _Update, num_samples: int) -> list[Sample]:
         """Return questions for facts that the weights hold: a lesson fades everything that no teacher speaks of.
 
-        The steps grow with the samples, so that the lesson itself is gone through as often as without.
+        The steps grow with the samples, so that the lesson's own are gone through as often as without.
         """
         limit = self._config.fact.num_rehearsed
         samples = await self._facts.samples(update.parent, update.facts, update.notes, limit)
         update.lap("facts")
-        share = len(samples) / (update.learn.num_counterfactuals + update.learn.num_teacher_rollouts + 1)
-        update.learn = replace(update.learn, steps=round(update.learn.steps * (1 + share)))
+        steps = round(update.learn.steps * (1 + len(samples) / num_samples))
+        update.learn = replace(update.learn, steps=min(MAX_STEPS, steps))
         return [sample for sample in samples if sample.response_ids]
 
     async def _held_out(self, lesson: Lesson, update: _Update) -> list[Sample]:
@@ -234,13 +249,14 @@ class Learner:
         run = UpdateRun(
             user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number, notes=shown
         )
+        recent = await self._recent(lesson)
         update = _Update(
             run=await self._database.write(lambda s: updates.start(s, run)),
             parent=parent,
             learn=learn,
             notes=shown,
             facts=[n for n in live if n.questions and n.state == NoteState.IN_WEIGHTS],
-            recent=await self._recent(lesson),
+            recent=recent,
             on_lap=self.progress.lap,
         )
         update.note = next((n for n in live if n.feedback_id == lesson.feedback_id), None)  # of an earlier attempt

@@ -25,6 +25,7 @@ from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import NoteState
 from storage.learning import notes as note_rows
+from storage.people import people
 from storage.tables import Completion, Note
 
 _ROUNDS = 3  # after which what has not passed beside the notes that stay goes back to them
@@ -84,6 +85,7 @@ class NoteProbe:
 
     async def settle(self, user_id: str) -> None:
         """Prepare the next update's rollouts and move each note to where it belongs. May be cancelled at any time."""
+        version = await self._version(user_id)
         ref = await self._active.active(user_id)
         recent = await self._recent(user_id)
         fresh = await self._rollouts.prepare(ref, recent, self._num_ready)
@@ -94,7 +96,7 @@ class NoteProbe:
         probed = [*fresh[: self._config.note.probe_prompts], *await self._at_work(ref, recent)]
         probing = _Probing(ref, everything, wishes, [rollout.messages for rollout in probed])
         placed = await self._in_view(probing, await self._placed(probing) if ref.number else _unheld(everything))
-        await self._database.write(lambda s: _move(s, everything, placed, ref.number))
+        await self._database.write(lambda s: _move(s, everything, placed, version))
 
     async def _at_work(self, ref: AdapterRef, recent: Sequence[Completion]) -> list[Rollout]:
         """Return rollouts of an agent's work, if the person has had one at work: there other wishes show."""
@@ -209,6 +211,9 @@ class NoteProbe:
     def _fitting(self, live: Sequence[Note]) -> list[Note]:
         return notes.fitting(live, self._config.note, self._host.max_model_len)
 
+    async def _version(self, user_id: str) -> int:
+        return await self._database.read(lambda s: people.get(s, user_id).active_version)
+
     async def _recent(self, user_id: str) -> list[Completion]:
         return await self._database.read(lambda s: completions.recent(s, user_id, RECENT_ANSWERS))
 
@@ -223,7 +228,9 @@ def _stays(note: Note, placed: dict[str, Placement]) -> bool:
 
 
 def _move(s: Session, probed: Sequence[Note], placed: dict[str, Placement], version: int) -> None:
-    """Move probed notes, unless they were undone meanwhile. A note that shows nowhere is held by nothing."""
+    """Move probed notes, unless they or the version were undone meanwhile. A note that shows nowhere is not held."""
+    if probed and people.get(s, probed[0].user_id).active_version != version:
+        return  # what was read of one version says nothing about another
     for note in probed:
         place = placed.get(note.id)
         if place is None or note_rows.get(s, note.user_id, note.id).state not in note_rows.LIVE:

@@ -15,7 +15,6 @@ TRAIN, REJECTED = "train", "rejected"
 EXPECTED_MS = {  # in the order of a lesson: a small model on two CPU cores
     "reading": 1500.0,
     "rollouts": 4000.0,
-    "standing": 1000.0,
     "teacher rollouts": 6000.0,
     "facts": 10.0,
     TRAIN: 15000.0,

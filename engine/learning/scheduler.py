@@ -69,7 +69,8 @@ class UpdateScheduler:
         self._lessons: deque[_Lesson] = deque()
         self._waiting: dict[str, _Lesson] = {}  # and the one that runs
         self._lesson: tuple[str, asyncio.Task[LearnOutcome | Exception]] | None = None  # the one that runs
-        self._tasks: dict[tuple[str, TaskKind], None] = {}  # in order of submission
+        self._tasks: dict[tuple[str, TaskKind], object] = {}  # in order; each submission has a token of its own
+        self._endings: set[asyncio.Task[None]] = set()  # of lessons that were cancelled before they began
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -89,6 +90,7 @@ class UpdateScheduler:
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
+        await asyncio.gather(*self._endings)
         for lesson in self._waiting.values():
             lesson.outcome.cancel()
 
@@ -124,7 +126,9 @@ class UpdateScheduler:
             return None
         if lesson in self._lessons:
             self._lessons.remove(lesson)
-            self._end(lesson, await self._given_up(feedback_id))
+            ending = asyncio.create_task(self._end_unbegun(lesson), name="heed-cancelled-lesson")
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
         elif self._lesson is not None and self._lesson[0] == feedback_id:
             self._lesson[1].cancel()
         return await asyncio.shield(lesson.outcome)
@@ -134,11 +138,11 @@ class UpdateScheduler:
         if task not in self._kinds:
             return
         if task in LAST:
-            self._tasks.setdefault((user_id, task))
+            self._tasks[user_id, task] = object()  # one that waits keeps its place
             self._rouse()
             return
         self._tasks.pop((user_id, "settle"), None)
-        self._tasks |= {(user_id, task): None, (user_id, "settle"): None}
+        self._tasks |= {(user_id, task): object(), (user_id, "settle"): object()}
         self._rouse()
 
     def hold(self, is_held: bool) -> None:
@@ -154,7 +158,7 @@ class UpdateScheduler:
 
     def drop(self, user_id: str) -> None:
         """Drop everything that is queued for a person."""
-        self._tasks = {key: None for key in self._tasks if key[0] != user_id}
+        self._tasks = {key: token for key, token in self._tasks.items() if key[0] != user_id}
         self._give_way()
         for lesson in [lesson for lesson in self._lessons if lesson.user_id == user_id]:
             self._lessons.remove(lesson)
@@ -219,6 +223,10 @@ class UpdateScheduler:
         _resolve(lesson.outcome, result)
         self.submit_task(lesson.user_id)
 
+    async def _end_unbegun(self, lesson: _Lesson) -> None:
+        """End a lesson that was cancelled while it waited, even if the one who asked for that has gone."""
+        self._end(lesson, await self._given_up(lesson.feedback_id))
+
     async def _given_up(self, feedback_id: str) -> LearnOutcome | Exception:
         try:
             return await self._give_up(feedback_id)
@@ -261,17 +269,20 @@ class UpdateScheduler:
             await asyncio.sleep(self._retry_after_s)
 
     async def _one_task(self, user_id: str, kind: TaskKind) -> None:
+        token = self._tasks[user_id, kind]
         self._running = asyncio.create_task(self._do(user_id, kind), name=_name(kind))
         try:
             await asyncio.wait({self._running})
         except asyncio.CancelledError:
             self._running.cancel()
+            await asyncio.wait({self._running})  # until its failure is in storage
             raise
         finally:
             task, self._running = self._running, None
         if task.cancelled():
             return  # a lesson came first; the task stays queued
-        self._tasks.pop((user_id, kind), None)
+        if self._tasks.get((user_id, kind)) is token:  # else it was submitted again meanwhile
+            del self._tasks[user_id, kind]
         if kind == "consolidate":
             self.submit_task(user_id)
         if task.exception() is not None:

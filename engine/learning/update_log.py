@@ -7,13 +7,14 @@ under way keeps what that transaction said.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine.host.trainer_client import Trained, finite_or_none
 from engine.requests import LearnOutcome
 from storage.database import Database, Session
+from storage.errors import StorageError
 from storage.kinds import FeedbackStatus, Meaning, NoteState, VersionState
 from storage.learning import feedback, notes, updates, versions
 from storage.tables import UpdateRun
@@ -108,5 +109,6 @@ async def failures_recorded(
     except (Exception, asyncio.CancelledError) as error:
         status = cancelled_as if isinstance(error, asyncio.CancelledError) else "failed"
         reason = str(error) or ("it gave way" if status == POSTPONED else type(error).__name__)
-        await database.write(lambda s: record(s, status, reason))
+        with suppress(StorageError):  # it would hide the error, or the cancellation; the next start ends the row
+            await database.write(lambda s: record(s, status, reason))
         raise

@@ -261,7 +261,8 @@ class RolloutStore:
         whole = replace(rest, token_ids=[*begun, *rest.token_ids], logprobs=[*unread, *rest.logprobs])
         if whole.finish_reason == "length" and self._is_all_thoughts(prompt, whole.token_ids):
             whole = await self._closed(prompt, whole, sampling, ref, priority)
-        return Rollout(messages, prompt, whole.token_ids, whole.logprobs)
+        is_plain = temperature in (0.0, 1.0)  # vLLM reports the log-probabilities of other temperatures as sampled
+        return Rollout(messages, prompt, whole.token_ids, whole.logprobs, is_plain=is_plain)
 
     async def _begun(
         self, asked: Sequence[list[ChatMessage]], seen: Sequence[list[ChatMessage]], learn: LearnConfig, longest: int

@@ -134,12 +134,19 @@ class TrainingUpdate:
     def _behaviour_pass(self) -> Iterator[Phase]:
         wanted = (i for i, s in enumerate(self.samples) if s.has_own_behaviour_prompt)
         for batch in self._plan(wanted, "behaviour"):
-            logprobs = self.model.logits(self._hidden(batch, self.slot)).log_softmax(-1)
-            temperature_S = torch.tensor([s.temperature for s in self.samples], device=self.model.device)
-            tempered = sdpo.at_temperature(logprobs, temperature_S[batch.owners_N])
-            chosen = sdpo.token_logprobs(tempered, batch.token_ids_N)
+            hidden = self._hidden(batch, self.slot)
+            chunks = row_chunks(len(hidden), self.model.vocab_size)
+            chosen = torch.cat([self._sampled_logprobs(batch, hidden, chunk) for chunk in chunks])
             self._own_behaviour |= {i: chosen[batch.owners_N == i] for i in batch.samples}
             yield "teacher"
+
+    def _sampled_logprobs(self, batch: Batch, hidden: Tensor, chunk: slice) -> Tensor:
+        """Return the log-probabilities of a chunk's tokens at the temperature that each was sampled at."""
+        temperature_S = torch.tensor([s.temperature for s in self.samples], device=self.model.device)
+        with torch.no_grad():
+            logprobs = self.model.logits(hidden[chunk]).log_softmax(-1)
+            tempered = sdpo.at_temperature(logprobs, temperature_S[batch.owners_N[chunk]])
+            return sdpo.token_logprobs(tempered, batch.token_ids_N[chunk])
 
     def _measure_held_out(self) -> Iterator[Phase]:
         """Measure the version before on samples that are not trained."""
@@ -356,5 +363,5 @@ def _optimizer(slot: LoraSlot, learn: LearnConfig, state: OptimizerState | None)
         foreach=False,  # the fused and foreach kernels change values without telling the slot's revision
     )
     if state is not None:
-        made.load_state_dict(state)
+        made.load_state_dict(copy.deepcopy(state))  # torch would go on in the very tensors that are kept
     return made

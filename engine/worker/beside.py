@@ -8,6 +8,7 @@ for any more still ends before the next begins; small models and GPUs, whose pie
 
 import itertools
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,6 +22,10 @@ NICENESS = 5  # a third of a core against a thread that decodes on it
 Record = dict[str, Any]
 
 
+class WorkLost(LookupError):
+    """The worker knows nothing of this work: it has been started again since."""
+
+
 class Beside:
     """The thread, and the work that waits for it, runs, or has ended and was not asked after yet.
 
@@ -31,7 +36,7 @@ class Beside:
         """Start the thread; it has no work yet."""
         self.cores = cores
         self._pool = ThreadPoolExecutor(1, "heed-trainer", initializer=_give_way)
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(secrets.randbelow(1 << 40))  # no job of a worker that died has one of these
         self._work: OrderedDict[int, Future[Record]] = OrderedDict()
 
     def begin(self, work: Callable[[], Record]) -> int:
@@ -43,9 +48,9 @@ class Beside:
         return job
 
     def result(self, job: int) -> Record | None:
-        """Return what the work has made, once, or None as long as it lasts. Raises LookupError if it is not known."""
+        """Return what the work has made, once, or None as long as it lasts. Raises WorkLost if it is not known."""
         if job not in self._work:
-            raise LookupError(f"no work {job} is under way")
+            raise WorkLost(f"no work {job} is under way")
         return self._work.pop(job).result() if self._work[job].done() else None
 
 

@@ -72,8 +72,9 @@ class LoraRegistry:
 
     def drop(self, lora_int_id: int) -> None:
         """Forget a version and its failure."""
-        self._adapters.pop(lora_int_id, None)
-        self.failed.pop(lora_int_id, None)
+        with self._lock:  # the trainer's thread may be putting another one in
+            self._adapters.pop(lora_int_id, None)
+            self.failed.pop(lora_int_id, None)
 
     def __contains__(self, lora_int_id: int) -> bool:
         """Return True if the version is in memory."""

@@ -36,7 +36,7 @@ from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import kept_memory, punica, queue_wait
-from engine.worker.beside import Beside
+from engine.worker.beside import Beside, WorkLost
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
 from engine.worker.spare_cores import SpareCores
 from engine.worker.watchdog import ProcessId, family, watch
@@ -60,7 +60,8 @@ def _guarded(method: Method) -> Method:
                 return {"ok": True, "error": ""} | method(self, *args)
         except Exception as error:
             logger.warning("%s failed", method.__name__, exc_info=True)
-            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+            is_lost = isinstance(error, WorkLost)
+            return {"ok": False, "is_lost": is_lost, "error": f"{type(error).__name__}: {error}"}
 
     return call
 
@@ -79,7 +80,6 @@ class Trainer:
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
-    started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Begin with what belongs to the model alone."""
@@ -110,9 +110,9 @@ class Trainer:
             self.beside.begin(lambda: {"gave_back": kept_memory.give_back()})
 
     def current(self, update_id: str) -> TrainingUpdate:
-        """Return the open update. Raises LookupError if it is not `update_id`."""
+        """Return the open update. Raises WorkLost if it is not `update_id`."""
         if self.run is None or self.update_id != update_id:
-            raise LookupError(f"update {update_id} is not open")
+            raise WorkLost(f"update {update_id} is not open")
         return self.run
 
     def adapter(self, reference: Record | None) -> AdapterTensors | None:

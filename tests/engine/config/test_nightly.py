@@ -24,6 +24,7 @@ from engine.config import AuditConfig, BetterAnswersConfig, ConfigError, Consoli
         {"look_every_s": 0.0},
         {"passes": 0.0},
         {"max_steps": 0},
+        {"max_steps": 1001},
         {"min_gap": 0.3},
         {"num_gold": -1},
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.config import LearnConfig
-from engine.errors import LearningImpossible, TrainerError
+from engine.errors import EngineRestarting, LearningImpossible, TrainerError
 from engine.host.architectures import Trainability
 from engine.host.trainer_client import LONGEST_POLL_S, POLL_S, Trained, TrainerClient, finite_or_none
 from engine.sample import Passage, Sample
@@ -50,6 +50,12 @@ async def test_a_failure_of_the_worker_is_raised_with_its_message() -> None:
     """The worker never raises: its record becomes a TrainerError here."""
     with pytest.raises(TrainerError, match="no room"):
         await client(Host({"ok": False, "error": "no room"})).score([SAMPLE], ZERO_ADAPTER)
+
+
+async def test_work_that_a_new_worker_does_not_know_is_tried_again() -> None:
+    """The worker died between two looks at its work: the lesson is repeated, not given up."""
+    with pytest.raises(EngineRestarting, match="no work"):
+        await client(Host({"ok": False, "is_lost": True, "error": "no work 7"})).score([SAMPLE], ZERO_ADAPTER)
 
 
 async def test_an_update_is_advanced_until_it_is_done() -> None:

@@ -92,3 +92,22 @@ async def test_a_note_is_in_the_prompt_at_once(database: Database) -> None:
     (note,) = await database.read(lambda s: notes.live(s, user.id))
     assert (note.text, note.state, note.num_tokens) == ("call me Ana", NoteState.IN_PROMPT, len("- call me Ana\n"))
     assert (outcome.status, outcome.note, outcome.note_id) == ("kept", "call me Ana", note.id)
+
+
+async def test_a_note_that_is_kept_again_after_a_crash_is_the_same_note(database: Database) -> None:
+    """The feedback was still open when heed died: no second note, and it ends as it would have."""
+    row = await given(database)
+    note = Note(user_id=row.user_id, feedback_id=row.id, text="too long", state=NoteState.IN_PROMPT, num_tokens=2)
+    await database.write(lambda s: notes.add(s, note))
+    outcome = await endings.keep_note(database, row, 0, "too long", len)
+    assert (outcome.status, outcome.note) == ("kept", "too long")
+    assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["too long"]
+
+
+async def test_what_was_cancelled_meanwhile_is_neither_kept_nor_noted(database: Database) -> None:
+    """Feedback that has ended keeps its status."""
+    row = await given(database)
+    await endings.cancel(database, row.id)
+    assert (await endings.keep(database, row, 0, "reason")).status == "cancelled"
+    assert (await endings.keep_note(database, row, 0, "too long", len)).note is None
+    assert await database.read(lambda s: notes.live(s, row.user_id)) == []

@@ -70,7 +70,7 @@ async def test_a_correction_at_work_is_shown_on_tasks(live: Live, monkeypatch: p
     system: ChatMessage = {"role": "system", "content": SYSTEM}
     answer = await live.ask(user_id, "Change host from low to high in app.cfg.", prior=(system,), tools=tools)
     await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
-    assert len(asked) >= LearnConfig().num_teacher_rollouts
+    assert len(asked) == LearnConfig().at_work().num_teacher_rollouts
     assert all(messages[0] == system and carried(messages) == list(tools) for messages in asked)
     text = live.host.tokenizer.decode
     shown = [text(sample.student_ids) for sample in trained[-1] if sample.kind == "counterfactual"]

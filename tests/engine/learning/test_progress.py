@@ -48,7 +48,7 @@ def test_the_share_grows_with_the_phases_and_never_falls(lesson: Situation) -> N
 
 def test_training_counts_steps(lesson: Situation) -> None:
     """Half of the steps is half of that phase, however long it takes."""
-    for phase in ("reading", "rollouts", "standing", "teacher rollouts", "facts"):
+    for phase in ("reading", "rollouts", "teacher rollouts", "facts"):
         lesson.progress.lap(phase)
     before = lesson.share()
     lesson.trained, lesson.now_s = 0.5, 1000.0
@@ -58,7 +58,7 @@ def test_training_counts_steps(lesson: Situation) -> None:
 
 def test_a_refused_attempt_trains_once_more(lesson: Situation) -> None:
     """The phase is training again, and the share stays where it was."""
-    for phase in ("reading", "rollouts", "standing", "teacher rollouts", "facts", "train"):
+    for phase in ("reading", "rollouts", "teacher rollouts", "facts", "train"):
         lesson.progress.lap(phase)
     share = lesson.share()
     lesson.progress.lap("rejected")
@@ -78,7 +78,7 @@ def test_the_next_lesson_is_expected_to_be_like_the_last(lesson: Situation) -> N
 
 def test_an_unknown_phase_changes_nothing(lesson: Situation) -> None:
     """A phase that no lesson has had yet is not in the estimate."""
-    lesson.progress.lap("standing")
+    lesson.progress.lap("reading")
     before = lesson.progress.of("f1", 0.0)
     lesson.progress.lap("a new phase")
     assert lesson.progress.of("f1", 0.0) == before

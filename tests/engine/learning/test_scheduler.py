@@ -518,3 +518,56 @@ async def test_calibrating_comes_last_gives_way_and_is_held(work: Work, schedule
     scheduler.hold(False)
     await scheduler.idle()
     assert work.done[-1] == "calibrate "
+
+
+@pytest.mark.parametrize("kind", ["settle", "consolidate"])
+async def test_a_task_that_is_asked_for_while_it_runs_runs_again(
+    work: Work, scheduler: UpdateScheduler, kind: TaskKind
+) -> None:
+    """What changed meanwhile, an undo say, the running one has not seen."""
+    gate = work.gate(f"{kind} ana")
+    scheduler.submit_task("ana", kind)
+    await work.has_begun(f"{kind} ana")
+    scheduler.submit_task("ana", kind)
+    gate.set()
+    await scheduler.idle()
+    assert work.done.count(f"{kind} ana") == 2
+
+
+async def test_a_waiting_lesson_is_given_up_even_if_the_one_who_cancels_it_leaves(
+    work: Work, scheduler: UpdateScheduler
+) -> None:
+    """A connection that closes cancels its handler; the lesson ends, and nothing waits for it for ever."""
+    running, giving_up = work.gate("f1"), work.gate("give up f2")
+    scheduler.submit("ana", "f1")
+    await work.has_begun("f1")
+    outcome = scheduler.submit("ana", "f2")
+    leaving = asyncio.create_task(scheduler.cancel("f2"))
+    await work.has_begun("give up f2")
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    giving_up.set()
+    assert (await outcome).status == "cancelled"
+    assert scheduler.place("f2") is None
+    running.set()
+
+
+async def test_stopping_waits_until_a_running_task_has_recorded_its_end(work: Work) -> None:
+    """The engine below goes on existing until the task has cleaned up."""
+    begun, ended = asyncio.Event(), []
+
+    async def slow_to_end(_: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("settle")
+
+    work.settle = slow_to_end  # type: ignore[method-assign]
+    scheduler = scheduler_of(work)
+    scheduler.start()
+    scheduler.submit_task("ana")
+    await begun.wait()
+    await scheduler.stop()
+    assert ended == ["settle"]

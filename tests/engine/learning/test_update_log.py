@@ -10,6 +10,7 @@ from engine.host.trainer_client import Trained
 from engine.learning import update_log
 from engine.learning.update_log import PhaseTimer
 from storage.database import Database, Session
+from storage.errors import StorageFull
 from storage.kinds import VersionState
 from storage.learning import updates, versions
 from storage.tables import UpdateRun
@@ -52,6 +53,18 @@ async def test_what_breaks_off_is_recorded_and_raised(
         row = await database.read(lambda s: updates.get(s, run.user_id, run.id))
         (version,) = await database.read(lambda s: versions.history(s, run.user_id))
     assert (row.status, row.error, version.state) == (status, reason, VersionState.REJECTED)
+
+
+async def test_a_write_that_fails_hides_no_cancellation(tmp_path: Path) -> None:
+    """Whoever cancelled the update must see it end; its row is ended by the next start."""
+
+    def record(_: Session, _status: str, _reason: str) -> None:
+        raise StorageFull("no room")
+
+    async with opened(tmp_path) as database:
+        with pytest.raises(asyncio.CancelledError):
+            async with update_log.failures_recorded(database, record):
+                raise asyncio.CancelledError
 
 
 async def test_a_row_that_has_ended_stays_as_it_is(tmp_path: Path) -> None:

@@ -188,6 +188,18 @@ def test_an_update_can_go_on_with_the_optimizer_of_its_parent(model: LeanModel) 
     assert not torch.allclose(ends[0], ends[2])
 
 
+def test_a_kept_optimizer_state_stays_as_it_is(model: LeanModel) -> None:
+    """A second update that goes on with it begins where the first one did."""
+    first = run_update(model, correction_with_company(), steps=4)
+    parent, state = first.slot.export(), first.optimizer_state
+    ends = []
+    for _ in range(2):
+        run = TrainingUpdate(model, LearnConfig(steps=2, parent_share=1.0), correction_with_company(), parent, state)
+        run.advance(1e9)
+        ends.append(run.slot.flat.detach().clone())
+    assert torch.equal(*ends)
+
+
 def test_the_end_of_sequence_token_gets_a_gradient(model: LeanModel) -> None:
     """A response of EOS alone is trained towards the teacher's opinion of ending."""
     only_eos = sample(response_ids=[2])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.worker.beside import NICENESS, Beside
+from engine.worker.beside import NICENESS, Beside, WorkLost
 from engine.worker.spare_cores import SpareCores
 from tests.patience import PATIENCE_S
 
@@ -70,5 +70,5 @@ def test_results_that_no_one_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPa
 
 def test_nothing_is_known_of_work_that_never_began() -> None:
     """A worker that was restarted has none."""
-    with pytest.raises(LookupError, match="no work"):
+    with pytest.raises(WorkLost, match="no work"):
         Beside(SpareCores(os.sched_getaffinity(0))).result(1)
