@@ -31,6 +31,7 @@ BotError
     ├── AnswerUnderWay                     409: the first call with this key is still being answered
     ├── SessionBusy                        409: wait for what an agent's session does, or stop it
     ├── CallNotThere                       409: no call of an agent waits for the person
+    ├── CallChanged                        409: another call waits than the one that was shown: look at it first
     ├── TooLarge                           413: more bytes than are taken
     ├── Overloaded                         429: too many answers at once
     ├── QuotaUsed                          429: the API key's day is spent
@@ -208,6 +209,13 @@ class CallNotThere(RequestError):
 
     status = 409
     code = "nothing_waits"
+
+
+class CallChanged(RequestError):
+    """Another call of an agent waits than the one that a decision is about: look at it, and decide again."""
+
+    status = 409
+    code = "call_changed"
 
 
 class TooLarge(RequestError):

@@ -6,7 +6,8 @@ off; what happens is in the events, in order.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -14,21 +15,24 @@ from bot.agent.inside.result import ToolResult
 from bot.agent.session import AgentSession, AgentWords, Also, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
-from bot.errors import CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
+from bot.agent.visible import visible
+from bot.errors import CallChanged, CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
 
 Status = Literal["idle", "working", "waiting", "failed"]
 BUSY = "The agent is at work in this session. Wait for it, or stop it."
 NOTHING = "No call waits for an answer of yours."
 DECIDE = "A call waits for your yes or no."
+ANOTHER = "Another call waits by now. Look at it first."
+ABOUT = ("path", "command", "pattern")  # arguments that say in a line what a call is about
 MOST_UNASKED = 25  # calls in a row, before the person is asked although the tool is allowed
 MOST_UNREAD = 1000  # events that one who looks may lag behind
 
 
 @dataclass(frozen=True)
 class AgentEvent:
-    """Something that happened in a session."""
+    """Something that happened in a session; `opened` comes first: nothing that happens after it is left out."""
 
-    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
+    kind: Literal["opened", "asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
     data: dict[str, Any]
 
 
@@ -74,23 +78,27 @@ class LiveSession:
         """Say something to the agent; `also` is stored together with it. Raises SessionBusy."""
         return await self._done(self._asked(text, also))
 
-    async def approve(self, *, from_now_on: bool = False) -> AgentTurn:
+    async def approve(self, *, from_now_on: bool = False, mark: str | None = None) -> AgentTurn:
         """Run the call that waits and go on; `from_now_on`: its tool needs no question in this session any more.
 
-        Raises SessionBusy, CallNotThere.
+        `mark`, here and below, is that of the call the person was shown; None if the caller has compared it.
+        Raises SessionBusy, CallNotThere, CallChanged.
         """
-        return await self._done(self._approved(from_now_on=from_now_on))
+        return await self._done(self._approved(mark, from_now_on=from_now_on))
 
-    async def deny(self, correction: str = "") -> AgentTurn:
-        """Drop the call that waits; with words learn from them and try again. Raises SessionBusy, CallNotThere."""
-        return await self._done(self._denied(correction))
+    async def deny(self, correction: str = "", *, mark: str | None = None) -> AgentTurn:
+        """Drop the call that waits; with words learn from them and try again.
 
-    async def edit(self, arguments: dict[str, Any]) -> AgentTurn:
+        Raises SessionBusy, CallNotThere, CallChanged.
+        """
+        return await self._done(self._denied(mark, correction))
+
+    async def edit(self, arguments: dict[str, Any], *, mark: str | None = None) -> AgentTurn:
         """Put other arguments in place of the waiting call's, which goes on waiting; what differs is taught.
 
-        Raises SessionBusy, CallNotThere, InvalidField.
+        Raises SessionBusy, CallNotThere, CallChanged, InvalidField.
         """
-        return await self._done(self._edited(arguments))
+        return await self._done(self._edited(mark, arguments))
 
     async def go_on(self, correction: str = "") -> AgentTurn:
         """Let the agent go on; after a call that failed, with what was wrong with it.
@@ -122,13 +130,14 @@ class LiveSession:
         """Tell those who look how far a lesson is."""
         self._tell("progress", {"text": text})
 
-    async def events(self) -> AsyncIterator[AgentEvent]:
-        """Yield what happens from now on, until the session is closed."""
+    @contextmanager
+    def events(self) -> Iterator[AsyncIterator[AgentEvent]]:
+        """Collect what happens from now on, until the session is closed or the block ends."""
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue(MOST_UNREAD)
+        queue.put_nowait(AgentEvent("opened", {"status": self.status}))
         self._watchers.add(queue)
         try:
-            while (event := await queue.get()) is not None:
-                yield event
+            yield _read(queue)
         finally:
             self._watchers.discard(queue)
 
@@ -172,21 +181,30 @@ class LiveSession:
         self._tell("asked", {"text": text})
         return await self._until_asked(await self._session.ask(text, also), AgentTurn())
 
-    async def _approved(self, *, from_now_on: bool) -> AgentTurn:
-        turn, call = AgentTurn(), self._session.waiting.call
+    def _shown(self, mark: str | None) -> Proposal:
+        """Return the call that waits, if it is the one that the person was shown. Raises NothingWaits, CallChanged."""
+        waiting = self._session.waiting
+        if mark is not None and mark != waiting.mark:
+            raise CallChanged(ANOTHER)
+        return waiting
+
+    async def _approved(self, mark: str | None, *, from_now_on: bool) -> AgentTurn:
+        turn, call = AgentTurn(), self._shown(mark).call
         if from_now_on:
             await self._session.allow(call.tool)
         result = await self._session.approve()
         self._show(turn, call, result)
         return await self._until_asked(await self._session.go_on(), turn) if result.success else turn
 
-    async def _denied(self, correction: str) -> AgentTurn:
+    async def _denied(self, mark: str | None, correction: str) -> AgentTurn:
         turn = AgentTurn()
+        self._shown(mark)
         self._teach(turn, await self._session.deny(correction))
         return await self._until_asked(await self._session.go_on(), turn) if correction else turn
 
-    async def _edited(self, arguments: dict[str, Any]) -> AgentTurn:
+    async def _edited(self, mark: str | None, arguments: dict[str, Any]) -> AgentTurn:
         turn = AgentTurn()
+        self._shown(mark)
         try:
             self._teach(turn, await self._session.edit(json.dumps(arguments, ensure_ascii=False)))
         except CallUnreadable as error:
@@ -241,12 +259,25 @@ class LiveSession:
 
 def call_view(proposal: Proposal) -> dict[str, Any]:
     """Return a call as the person is shown it."""
+    arguments = proposal.call.arguments
     return {
+        "mark": proposal.mark,
         "tool": proposal.call.tool,
-        "arguments": proposal.call.arguments,
-        "preview": proposal.preview.output,
+        "arguments": arguments,
+        "about": about(arguments),
+        "preview": proposal.preview.output or visible(json.dumps(arguments, ensure_ascii=False)),
         "is_edited": proposal.is_edited,
     }
+
+
+def about(arguments: dict[str, Any]) -> str:
+    """Return what a call is about: its file, command or pattern, with nothing hidden in it."""
+    return visible(next((str(arguments[name]) for name in ABOUT if arguments.get(name)), ""))
+
+
+async def _read(queue: "asyncio.Queue[AgentEvent | None]") -> AsyncIterator[AgentEvent]:
+    while (event := await queue.get()) is not None:
+        yield event
 
 
 def _put(queue: "asyncio.Queue[AgentEvent | None]", event: AgentEvent | None) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,7 @@ from bot.errors import SandboxUnavailable
 PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")  # that a sandbox may have: any will do
 SHOWN_AT = "/heed.zip"  # where it sees the program
 NO_PYTHON = "there is no /usr/bin/python3: apt install python3"
+ANSWER_CHARS = 2_000_000  # that are kept of an answer: a preview of MOST_PREVIEW_CHARS, each an escape of 12 characters
 _START = f"from pathlib import Path\nfrom bot.agent.inside.main import main\nmain(Path({WORK!r}))\n"
 
 
@@ -28,7 +30,9 @@ async def ask(
 ) -> Finished:
     """Return what the program has answered about a call. Raises SandboxUnavailable."""
     asked = {"tool": tool, "arguments": arguments, "is_preview": is_preview}
-    return await sandbox.run([python(), "-I", SHOWN_AT], json.dumps(asked).encode(), {SHOWN_AT: program()}, guard)
+    roomy = sandbox.within(replace(sandbox.bounds, output_chars=ANSWER_CHARS))
+    command = [python(), "-I", "-W", "ignore", SHOWN_AT]  # a warning would stand in the answer
+    return await roomy.run(command, json.dumps(asked).encode(), {SHOWN_AT: program()}, guard)
 
 
 @cache

@@ -4,7 +4,6 @@ Invariants: a session is open once; a person's sessions and their scratch folder
 """
 
 import asyncio
-import shutil
 from functools import partial
 
 from bot.agent.core_mind import CoreMind
@@ -13,7 +12,7 @@ from bot.agent.repository import told
 from bot.agent.session import AgentSession, Also
 from bot.agent.state import SessionState
 from bot.agent.workspace_notes import KeepTold, WorkspaceNotes, WorkspaceTold
-from bot.agent.workspaces import Workspaces
+from bot.agent.workspaces import Workspaces, erase
 from bot.core.core import Core
 from bot.errors import AgentNotAllowed
 from bot.events import Author
@@ -33,10 +32,9 @@ class AgentService:
         self._core = core
         self._settings = core.settings.agent
         self._scratch = self._settings.scratch or core.settings.data_dir / SCRATCH_FOLDER
-        self.workspaces = Workspaces(self._settings, self._scratch)
+        self.workspaces = Workspaces(self._settings, self._scratch, core.settings.data_dir)
         self._notes = WorkspaceNotes(core.database)
         self._open: dict[str, LiveSession] = {}
-        self._places: dict[tuple[str, str], str] | None = None  # the sessions in chats, once they were read
         core.gateway.when_forgotten = self._forget
 
     def require_allowed(self, author: Author) -> None:
@@ -57,9 +55,7 @@ class AgentService:
             await self.leave(user_id, place)
         state = SessionState.new(told(await toolbox.repository.state()))
         row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=state.stored())
-        added = await self._core.database.write(lambda s: agent_work.add(s, row))
-        self._places = None
-        return added
+        return await self._core.database.write(lambda s: agent_work.add(s, row))
 
     async def of_person(self, user_id: str) -> list[AgentWork]:
         """Return a person's sessions, the newest first."""
@@ -68,11 +64,7 @@ class AgentService:
     async def find(self, user_id: str, work_id: str) -> tuple[AgentWork, LiveSession]:
         """Return a person's session, opened if it is not. Raises AgentWorkNotFound, AgentNotAllowed."""
         row = await self._core.database.read(lambda s: agent_work.get(s, user_id, work_id))
-        if work_id not in self._open:
-            here = await self._notes.of(user_id, row.workspace)
-            if work_id not in self._open:  # by another who looked meanwhile
-                self._open[work_id] = self._opened(row, here)
-        return row, self._open[work_id]
+        return row, await self._live(row)
 
     async def hear_of(self, user_id: str, workspace: str, said: str, keep: KeepTold | None = None) -> WorkspaceTold:
         """Do what a person says about the notes of a workspace; their open sessions there know at once.
@@ -86,32 +78,36 @@ class AgentService:
         return answer
 
     async def at(self, user_id: str, place: str) -> LiveSession | None:
-        """Return the session that a person works on in a chat, None if there is none."""
-        if self._places is None:
-            self._places = await self._core.database.read(agent_work.in_chats)
-        work_id = self._places.get((user_id, place))
-        return None if work_id is None else (await self.find(user_id, work_id))[1]
+        """Return the session that a person works on in a chat, None if there is none. Raises AgentNotAllowed."""
+        row = await self._core.database.read(lambda s: agent_work.in_chat(s, user_id, place))
+        return None if row is None else await self._live(row)
 
     async def leave(self, user_id: str, place: str) -> None:
         """Let a person's chat be an ordinary one again; what is done there is stopped, the session stays."""
-        live = await self.at(user_id, place)
-        if live is not None:
-            await live.stop()
+        row = await self._core.database.read(lambda s: agent_work.in_chat(s, user_id, place))
+        if row is not None and row.id in self._open:
+            await self._open[row.id].stop()
         await self._core.database.write(lambda s: agent_work.leave(s, user_id, place))
-        self._places = None
 
     async def remove(self, user_id: str, work_id: str) -> None:
         """Stop what a session does, and remove it. What was learned and written stays. Raises AgentWorkNotFound."""
-        _, live = await self.find(user_id, work_id)
-        await live.close()
+        await self._core.database.read(lambda s: agent_work.get(s, user_id, work_id))
+        if work_id in self._open:
+            await self._open[work_id].close()
         await self._core.database.write(lambda s: agent_work.remove(s, user_id, work_id))
         self._open.pop(work_id, None)
-        self._places = None
 
     async def close(self) -> None:
         """Stop all that is done: a later heed goes on from what is stored."""
         await asyncio.gather(*(live.close() for live in self._open.values()))
         self._open.clear()
+
+    async def _live(self, row: AgentWork) -> LiveSession:
+        if row.id not in self._open:
+            here = await self._notes.of(row.user_id, row.workspace)
+            if row.id not in self._open:  # by another who looked meanwhile
+                self._open[row.id] = self._opened(row, here)
+        return self._open[row.id]
 
     def _opened(self, row: AgentWork, here: list[str]) -> LiveSession:
         live: LiveSession
@@ -138,5 +134,4 @@ class AgentService:
         gone = [work_id for work_id, live in self._open.items() if live.user_id == user_id]
         for work_id in gone:
             await self._open.pop(work_id).close()
-        self._places = None
-        await asyncio.to_thread(shutil.rmtree, self._scratch / user_id, ignore_errors=True)
+        await asyncio.to_thread(erase, self._scratch / user_id)

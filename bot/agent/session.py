@@ -7,7 +7,6 @@ from where it was, with what it has learned; what files and programs say is told
 taken for the person's feedback.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.agent.inside.result import ToolResult
+from bot.agent.inside.result import TOO_LARGE, ToolResult
 from bot.agent.repository import Repository
 from bot.agent.state import CallCorrection, MindAnswer, Proposal, SessionState
 from bot.agent.toolbox import Toolbox
@@ -190,7 +189,7 @@ class AgentSession:
         said = difference(proposal.call, call)
         if not said:
             return None
-        preview = await self._toolbox.preview(call)
+        preview = await self._shown(call)
         self.state.waiting = replace(proposal, call=call, preview=preview, is_edited=True)
         return await self._teach(proposal.answer, said)
 
@@ -226,7 +225,7 @@ class AgentSession:
         try:
             await self._keep(self.state, None)
             result = await self._toolbox.run(proposal.call)
-        except asyncio.CancelledError:
+        except BaseException:  # also an error of heed's own: an approved call is never forgotten
             await self._ran(proposal, BROKEN_OFF)
             raise
         self.state.failed = None if result.success else proposal.answer
@@ -236,9 +235,16 @@ class AgentSession:
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
         call = read_call(piece["function"]["name"], piece["function"]["arguments"])
-        self.state.waiting = Proposal(answer, call, await self._toolbox.preview(call))
+        self.state.waiting = Proposal(answer, call, await self._shown(call))
         await self._keep(self.state, None)
         return self.state.waiting
+
+    async def _shown(self, call: Call) -> ToolResult:
+        """Return what the person sees of a call. Raises CallUnreadable if they are asked and cannot see all of it."""
+        preview = await self._toolbox.preview(call)
+        if preview == TOO_LARGE and call.tool not in self.state.allowed:
+            raise CallUnreadable(TOO_LARGE.output)
+        return preview
 
     async def _said(self, text: str) -> AgentWords:
         self.state.messages.append({"role": "assistant", "content": text})

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.agent import program
 from bot.agent.guard import Guard
 from bot.agent.inside.paths import GIT
-from bot.agent.inside.result import ToolResult, cut
+from bot.agent.inside.result import MOST_CHARS, ToolResult, cut, whole
 from bot.agent.repository import Repository
 from bot.agent.sandbox import UNGUARDED, Finished, Sandbox
 from bot.agent.tools import CHANGING, LOOKING, Call
@@ -18,6 +18,8 @@ from bot.agent.visible import printed, visible
 
 ENDED = "The tool was ended: {}."
 BROKEN = "The tool answered nothing that can be read."
+MOST_VISIBLE_CHARS = MOST_CHARS + 100  # of an output: one that was cut is not cut again for the line in its middle
+MOST_FEEDBACK_CHARS = 1000
 TRY_LESS = "Ask for less at a time."
 OF_GIT = "Hooks and settings of git are read-only here: they name programs that run outside of the sandbox later."
 
@@ -55,8 +57,14 @@ class Toolbox:
         found = await program.ask(self.sandbox, call.tool, call.arguments, guard, is_preview=is_preview)
         if found.status != 0:
             return ended(found)
-        answered = ToolResult(**json.loads(found.output))
-        return replace(answered, output=visible(answered.output), feedback=visible(answered.feedback))
+        try:
+            answered = ToolResult(**json.loads(found.output))
+        except (ValueError, TypeError):
+            return ended(found)
+        output, feedback = visible(answered.output), cut(visible(answered.feedback), MOST_FEEDBACK_CHARS)
+        if is_preview:
+            return whole(replace(answered, output=output, feedback=feedback))
+        return replace(answered, output=cut(output, MOST_VISIBLE_CHARS), feedback=feedback)
 
 
 def told(found: Finished) -> ToolResult:

@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from bot.errors import CallUnreadable
 from engine.requests import Tool
@@ -81,6 +82,13 @@ class RunCommand(Arguments):
 
     tool = "bash"
     command: str = Field(min_length=1, description="the command line")
+
+    @field_validator("command")
+    @classmethod
+    def _check_command(cls, command: str) -> str:
+        if "\0" in command:
+            raise PydanticCustomError("no_command", "A command cannot contain the character NUL")
+        return command
 
 
 KINDS: dict[str, type[Arguments]] = {

@@ -5,6 +5,8 @@ Invariant: a name of a workspace is looked up and never part of a path.
 
 import asyncio
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from bot.account_settings import AgentSettings
@@ -15,21 +17,26 @@ from bot.agent.tools import CHANGING, Call
 from bot.errors import AgentNotAllowed
 
 SCRATCH = ""  # the name of a person's own folder
-NO_SUCH = "There is no workspace {} here. There are: {}."
+NO_SUCH = "There is no workspace {}. You can work in{} your own scratch folder."
 GONE = "The folder of this workspace is gone."
 BRING_BACK = "Bring the folder back, or begin a session in another workspace."
 FULL = "The scratch folder holds {} of {} MB."
-DELETE_SOME = "Delete something first: bash can, and reading works."
+DELETE_SOME = "Delete files with bash first; reading still works."
+HEEDS_OWN = (
+    "{} holds heed's own data, which tools must not see: choose another folder, or move the data (HEED_DATA_DIR)."
+)
 _MB = 1_000_000
+_ENTRY_BYTES = 4096  # that a file, a folder or a link takes at least
 
 
 class Workspaces:
     """The folders of one heed."""
 
-    def __init__(self, settings: AgentSettings, scratch: Path) -> None:
-        """`scratch` is where the people's own folders are made."""
+    def __init__(self, settings: AgentSettings, scratch: Path, data_dir: Path) -> None:
+        """`scratch` is where the people's own folders are made, `data_dir` where heed keeps its data."""
         self._settings = settings
         self._scratch = scratch
+        self._data_dir = data_dir
         self._folders = {folder.name: folder for folder in settings.folders}
 
     @property
@@ -42,8 +49,10 @@ class Workspaces:
         if name == SCRATCH:
             return ScratchToolbox(self._own(user_id), self._settings)
         if name not in self._folders:
-            there = ", ".join([*self._folders, "none but your own, which has no name"])
+            there = f": {', '.join(self._folders)}, or" if self._folders else ""
             raise AgentNotAllowed(NO_SUCH.format(name[:64], there), "workspace")
+        if shows_data(self._folders[name], self._data_dir):
+            raise AgentNotAllowed(HEEDS_OWN.format(name), "workspace")
         return FolderToolbox(Sandbox(self._folders[name], self._settings.account))
 
     def _own(self, user_id: str) -> Path:
@@ -78,7 +87,7 @@ class ScratchToolbox(FolderToolbox):
 
     async def run(self, call: Call) -> ToolResult:
         """Do what a call asks, in the room that is left. Raises SandboxUnavailable."""
-        used_bytes = await asyncio.to_thread(size_of, self.folder)
+        used_bytes = await asyncio.to_thread(size_of, self.folder, self._quota_bytes)
         left_bytes = self._quota_bytes - used_bytes
         if left_bytes <= 0 and call.tool in CHANGING:
             return ToolResult(FULL.format(used_bytes // _MB, self._quota_bytes // _MB), False, DELETE_SOME)
@@ -91,13 +100,38 @@ def gone() -> ToolResult:
     return ToolResult(GONE, success=False, feedback=BRING_BACK)
 
 
-def size_of(folder: Path) -> int:
-    """Return the bytes of a folder's files, links not followed."""
-    total = 0
-    for top, _, names in os.walk(folder):
-        for name in names:
+def shows_data(folder: Path, data_dir: Path) -> bool:
+    """Return True if a program that sees a folder sees heed's data: one of the two lies in the other."""
+    one, other = folder.resolve(), data_dir.resolve()
+    return other.is_dir() and (one.is_relative_to(other) or other.is_relative_to(one))
+
+
+def size_of(folder: Path, hidden_bytes: int) -> int:
+    """Return the bytes that a folder takes, links not followed.
+
+    `hidden_bytes` are counted for what cannot be looked into: else its account could hide files by their modes.
+    """
+    total, hidden = 0, list[OSError]()
+    for top, folders, names in os.walk(folder, onerror=hidden.append):
+        for name in (*folders, *names):
             try:
-                total += os.lstat(os.path.join(top, name)).st_size  # noqa: PTH118  thousands of them
-            except OSError:
-                continue
-    return total
+                total += max(_ENTRY_BYTES, os.lstat(os.path.join(top, name)).st_size)  # noqa: PTH118  thousands
+            except OSError as error:
+                hidden.append(error)
+    return total + hidden_bytes * sum(not isinstance(error, FileNotFoundError) for error in hidden)
+
+
+def erase(folder: Path) -> None:
+    """Remove a folder with all that is in it, also where modes forbid to look. Blocking: nothing runs in it."""
+    _open(folder)
+    for top, names, _ in os.walk(folder):
+        for name in names:
+            _open(Path(top, name))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open(folder: Path) -> None:
+    """Let heed look into a folder, and change it; a link is left as it is."""
+    with suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(0o700)

@@ -58,7 +58,6 @@ SCOPE_KEPT = "Noted. That is how it was learned."
 PHASES = {  # of a lesson, as `engine.requests.LessonProgress` names them
     "reading": "reading what you mean",
     "rollouts": "answering other questions",
-    "standing": "finding out how far it reaches",
     "teacher rollouts": "writing examples",
     "facts": "going over what you told",
     "train": "training",

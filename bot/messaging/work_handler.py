@@ -20,11 +20,10 @@ from bot.errors import BotError, SandboxUnavailable, SessionTooLong
 from bot.messaging import work_texts
 from bot.messaging.markdown import literal
 from bot.messaging.outbox import OutboxSender
-from bot.messaging.request import NOT_YOURS, ChatRequest
+from bot.messaging.request import ChatRequest
 from engine.errors import EngineError
 from storage.conversations.message_roles import Role
 from storage.database import Session
-from storage.errors import AgentWorkNotFound
 
 ANSWERED_FOR_S = 86_400.0  # how long a question can be answered: then it is a no without a word
 TOO_LONG = "This has grown too long for the model. /work begins anew."
@@ -44,8 +43,9 @@ class WorkHandler:
 
     async def command(self, request: ChatRequest, argument: str) -> None:
         """Begin work in a folder, end it, or say how it stands. Raises AgentNotAllowed."""
-        self._agents.require_allowed(request.author)
         word = argument.strip() if request.place.is_private else work_texts.NOWHERE
+        if word != work_texts.OFF:  # who may not any more can still end it
+            self._agents.require_allowed(request.author)
         match word:
             case work_texts.NOWHERE:
                 await self._say(request, literal(work_texts.IN_PRIVATE), request.token)
@@ -68,26 +68,33 @@ class WorkHandler:
         await self._say(request, said, request.token)
 
     async def hear(self, request: ChatRequest, live: LiveSession, text: str) -> None:
-        """Say a message to the agent."""
-        if notice := await self._core.access.spend(request.author, "messages"):
-            await self._say(request, literal(notice))
-        else:
-            await self._do(request, live, live.ask(text, request.done))
+        """Say a message to the agent. Raises AgentNotAllowed."""
+        self._agents.require_allowed(request.author)
+        await self._do(request, live, live.ask(text, request.done))
 
     async def press(self, request: ChatRequest, word: str, about: str) -> None:
         """Do what a button of a card says, if its call still waits."""
         live = await self._of_card(request, about)
         if live is not None and word == work_texts.WORDS:
             await self._ask_for_words(request, about)
-        elif live is not None:
+        elif live is not None and await self._may_teach(request, is_lesson=word in work_texts.LESSONS):
             await self._do(request, live, decided(live, word))
             await self._outbox.take_buttons(request.place, request.message_id)
 
     async def reply(self, request: ChatRequest, text: str, about: str) -> None:
         """Take words about a card: other arguments if they are such, else what was wrong with the call."""
         live = await self._of_card(request, about)
-        if live is not None:
+        if live is not None and await self._may_teach(request, is_lesson=True):
             await self._do(request, live, said_of(live, text.strip()))
+
+    async def _may_teach(self, request: ChatRequest, *, is_lesson: bool) -> bool:
+        """Count a lesson, or say why there is none now; an update that is handled again was counted when it came."""
+        if not is_lesson or request.item.attempts:
+            return True
+        notice = await self._core.access.spend(request.author, "updates")
+        if notice:
+            await self._say(request, literal(notice))
+        return not notice
 
     async def _ask_for_words(self, request: ChatRequest, about: str) -> None:
         said = request.post(work_texts.WHAT_WAS_WRONG)
@@ -96,15 +103,10 @@ class WorkHandler:
         await self._outbox.say(asked, request.user_id, key, done=request.undone, role=Role.WORK, about=about)
 
     async def _of_card(self, request: ChatRequest, about: str) -> LiveSession | None:
-        """Return the work a card belongs to, or say why nothing can be decided there any more."""
+        """Return the work in this chat if a card is its open question, or say why nothing can be decided any more."""
         self._agents.require_allowed(request.author)
-        work_id, _, mark = about.partition(" ")
-        try:
-            _, live = await self._agents.find(request.user_id, work_id)
-        except AgentWorkNotFound:
-            await self._say(request, literal(NOT_YOURS))
-            return None
-        if mark_of(live) != mark:
+        live = await self.at(request)
+        if live is None or f"{live.work_id} {mark_of(live)}" != about:
             await self._say(request, work_texts.NOT_WAITING)
             return None
         waiting = live.session.state.waiting
@@ -205,8 +207,10 @@ def place_of(request: ChatRequest) -> str:
 
 
 def mark_of(live: LiveSession) -> str:
-    """Return what tells the question that waits from every other; "failed" for that about a call that failed."""
-    waiting = live.session.state.waiting
+    """Return what tells the question that is open from every other: for a call that failed, its answer's id."""
+    waiting, failed = live.session.state.waiting, live.session.state.failed
+    if failed is not None and live.status == "failed":
+        return failed.id
     return waiting.mark if waiting else live.status
 
 

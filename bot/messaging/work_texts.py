@@ -1,6 +1,7 @@
 """The words, cards and buttons of an agent's work in a chat."""
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.live_session import about
 from bot.agent.repository import GitState, placed
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
@@ -12,13 +13,13 @@ TELL, HERE = "tell", "here"  # behind /work: a note for lessons, a note for the 
 NOWHERE = "/"  # no folder can be called that
 BEGUN = "Say what is to be done in {}. Nothing runs before you have said yes. /work off ends it, /stop breaks it off."
 LEFT = "This is an ordinary conversation again. What was written and learned stays."
-NOT_BEGUN = "Nothing is worked on here. /work scratch begins in a folder of your own{}."
-NO_WORK = "Nothing is worked on here. /work says how to begin."
+NOT_BEGUN = "You are not working in a folder. Start with /work scratch (your own folder){}."
+NO_WORK = "You are not working in a folder. /work says how to begin."
 TELL_WHAT = "Say what lessons are to know: /work tell this project uses Poetry"
 TOLD = "Lessons in this work know that now. The agent is not told."
 IN_PRIVATE = "Work in a folder is for you alone: write to me in private."
 STOPPED, NOTHING_TO_STOP = "Stopped.", "Nothing of yours is being done."
-NOT_WAITING = "That call does not wait any more."
+NOT_WAITING = "That question is no longer open. /work shows what is waiting now."
 TOO_OLD = "I asked that more than a day ago, so nothing was run. Say it again if it is still wanted."
 WHAT_WAS_WRONG = 'What was wrong? Say it in a few words, or send other arguments: {"path": ...}'
 FAILED = "It failed. What was wrong?"
@@ -28,6 +29,7 @@ REASONS = {
     "2": ("use edit_lines", "Use edit_lines to change a part of a file."),
 }
 SEES, CANNOT, WORDS = "sees", "cannot", "words"
+LESSONS = frozenset({*REASONS, CANNOT})  # buttons that teach
 CANNOT_WORK = "That call of the tool cannot work."
 MOST_CARD_CHARS = 2500  # of a diff in a message; a longer one comes as a file
 MOST_RESULT_CHARS = 600
@@ -44,7 +46,7 @@ def begun(workspace: str, git: GitState | None = None) -> str:
 
 def not_begun(folders: list[str]) -> str:
     """Say how to begin."""
-    others = f", /work and one of these in that: {', '.join(folders)}" if folders else ""
+    others = f", or /work and a name: {', '.join(folders)}" if folders else ""
     return NOT_BEGUN.format(others)
 
 
@@ -62,7 +64,6 @@ def card(proposal: Proposal) -> tuple[str, tuple[File, ...], Rows]:
 
 def result(call: Call, found: ToolResult) -> str:
     """Return a call that ran, with what came of it, as Markdown."""
-    about = next((str(call.arguments[name]) for name in ("path", "command", "pattern") if name in call.arguments), "")
-    head = literal(f"{'✓' if found.success else '✗'} {call.tool} {about}".rstrip())
+    head = literal(f"{'✓' if found.success else '✗'} {call.tool} {about(call.arguments)}".rstrip())
     said = found.output[:MOST_RESULT_CHARS] + ("\n..." if len(found.output) > MOST_RESULT_CHARS else "")
     return f"{head}\n{table(said)}" if said else head

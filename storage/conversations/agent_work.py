@@ -29,10 +29,10 @@ def of_person(s: Session, user_id: str) -> list[AgentWork]:
     return list(s.exec(select(AgentWork).where(AgentWork.user_id == user_id).order_by(col(AgentWork.seq).desc())))
 
 
-def in_chats(s: Session) -> dict[tuple[str, str], str]:
-    """Return the sessions that are worked on in chats, by person and chat; of two in one chat the newer."""
-    query = select(AgentWork).where(AgentWork.place != "").order_by(col(AgentWork.seq))
-    return {(row.user_id, row.place): row.id for row in s.exec(query)}
+def in_chat(s: Session, user_id: str, place: str) -> AgentWork | None:
+    """Return the session that a person works on in a chat, None if there is none; of two the newer."""
+    query = select(AgentWork).where(AgentWork.user_id == user_id, AgentWork.place == place)
+    return s.exec(query.order_by(col(AgentWork.seq).desc()).limit(1)).first()
 
 
 def leave(s: Session, user_id: str, place: str) -> None:

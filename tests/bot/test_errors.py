@@ -18,7 +18,7 @@ def test_every_error_is_in_the_drawing() -> None:
 @pytest.mark.parametrize(
     ("name", "status"),
     [("MalformedRequest", 400), ("NotAuthorised", 401), ("OriginRefused", 403), ("NotFound", 404),
-     ("InvalidField", 400), ("Overloaded", 429), ("NotReady", 503), ("AnswerTimeout", 504)],
+     ("InvalidField", 400), ("CallChanged", 409), ("Overloaded", 429), ("NotReady", 503), ("AnswerTimeout", 504)],
 )  # fmt: skip
 def test_refusals_have_their_status(name: str, status: int) -> None:
     """Each refused request has the HTTP status the drawing says."""

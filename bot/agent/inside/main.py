@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.agent.inside import changes, git, search
 from bot.agent.inside.changes import FileChange
-from bot.agent.inside.result import ToolFailed, ToolResult, cut
+from bot.agent.inside.result import ToolFailed, ToolResult, cut, whole
 
 Arguments = dict[str, Any]
 LOOKING: dict[str, Callable[[Path, Arguments], ToolResult]] = {
@@ -31,7 +31,8 @@ def main(root: Path) -> None:
     """Answer the call."""
     call = json.load(sys.stdin)
     result = run(root.resolve(), call["tool"], call["arguments"], is_preview=call["is_preview"])
-    json.dump(asdict(replace(result, output=cut(result.output))), sys.stdout)
+    bounded = whole(result) if call["is_preview"] else replace(result, output=cut(result.output))
+    json.dump(asdict(bounded), sys.stdout)
 
 
 def run(root: Path, tool: str, arguments: Arguments, *, is_preview: bool) -> ToolResult:

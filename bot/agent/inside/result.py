@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 MOST_CHARS = 7_000  # of an output: what a model can read beside a conversation, and one text of it as JSON can hold
 
+MOST_PREVIEW_CHARS = 150_000  # of a change that a person is asked about: they see all of it
+
 
 @dataclass(frozen=True)
 class ToolResult:
@@ -20,11 +22,19 @@ class ToolResult:
         return "\n".join(filter(None, [said.rstrip("\n"), self.feedback]))
 
 
+TOO_LARGE = ToolResult("This change is too large to be shown. Make it in smaller steps.", success=False)
+
+
 def cut(text: str, most_chars: int = MOST_CHARS) -> str:
     """Return a text without its middle, if it is longer than that."""
     half = most_chars // 2
     left_out = len(text) - 2 * half
     return text if left_out <= 0 else f"{text[:half]}\n... {left_out} characters ...\n{text[-half:]}"
+
+
+def whole(preview: ToolResult) -> ToolResult:
+    """Return a preview as it is, or that it is too large: what is cut out of it would be agreed to unseen."""
+    return preview if len(preview.output) <= MOST_PREVIEW_CHARS else TOO_LARGE
 
 
 class ToolFailed(Exception):

@@ -13,7 +13,8 @@ import typer
 from bot.cli import waiting
 from bot.cli.client import HeedClient
 from bot.cli.connection import client_of
-from bot.cli.console import console, guarded
+from bot.cli.console import console, guarded, settings
+from bot.errors import SandboxUnavailable
 
 commands = typer.Typer()
 
@@ -34,6 +35,16 @@ def agent(
     guarded(_agent(client_of(user, url), folder.resolve(), account, may_read=may_read, is_json=is_json))
 
 
+def _require_apart(folder: Path) -> None:
+    """Raise SandboxUnavailable if tools would see heed's data; a folder called so that is not heed's has no lock."""
+    from bot.agent.workspaces import HEEDS_OWN, shows_data
+    from storage.files.lock import LOCK_NAME
+
+    data_dir = settings().data_dir
+    if (data_dir / LOCK_NAME).exists() and shows_data(folder, data_dir):
+        raise SandboxUnavailable(HEEDS_OWN.format(folder))
+
+
 async def _agent(
     connect: Callable[[], HeedClient], folder: Path, account: str, *, may_read: bool, is_json: bool
 ) -> None:
@@ -47,6 +58,7 @@ async def _agent(
     from bot.cli.agent.views import JsonView, TerminalView
     from bot.cli.terminal import LineSource, PipedLines, PromptLines
 
+    _require_apart(folder)
     sandbox = Sandbox(folder, account)
     await sandbox.try_out()
     is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not is_json

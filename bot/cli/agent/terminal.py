@@ -36,6 +36,7 @@ CHIPS = {
     "t": "That call of the tool cannot work.",
 }
 TOO_LONG = "The conversation is too long for this model: /c begins anew."
+NOT_EDITED = "{}. The call waits as it was."
 NOT_OF_THEM = "Please answer 1, 2, 3 or 4."
 CLEARED = "Begun anew. What was learned and written stays."
 STOPPED = "stopped"
@@ -189,10 +190,13 @@ class TerminalAgent:
             self._view.teach(found)
 
     async def _edited(self, proposal: Proposal) -> Proposal:
-        """Let the person write other arguments; the same call waits if they are none."""
-        written = await asyncio.to_thread(edited, json.dumps(proposal.call.arguments, indent=2, ensure_ascii=False))
+        """Let the person write other arguments; the same call waits if they are none, or the editor fails."""
+        arguments = json.dumps(proposal.call.arguments, indent=2, ensure_ascii=False)
         try:
-            await self._taught(self._session.edit(written))
+            await self._taught(self._session.edit(await asyncio.to_thread(edited, arguments)))
+        except click.ClickException as error:
+            self._view.tell("error", NOT_EDITED.format(error.message.rstrip(".")))
+            return proposal
         except CallUnreadable as error:
             self._view.tell("error", str(error))
             return proposal
@@ -201,5 +205,5 @@ class TerminalAgent:
 
 
 def edited(text: str) -> str:
-    """Return a text as the person leaves it in their editor. Blocking."""
+    """Return a text as the person leaves it in their editor. Blocking. Raises click.ClickException if that fails."""
     return click.edit(text, extension=".json") or text

@@ -61,7 +61,8 @@ class TerminalView:
 
     def propose(self, proposal: Proposal) -> None:
         """Print a call: its diff in colour, or its words."""
-        self._console.print(Text(f"{proposal.call.tool} {proposal.call.arguments.get('path', '')}".rstrip(), "bold"))
+        call = proposal.call
+        self._console.print(Text(visible(f"{call.tool} {call.arguments.get('path', '')}".rstrip()), "bold"))
         for line in proposal.preview.output.splitlines():
             self._console.print(Text(line, style=DIFF.get(line[:1], "")), soft_wrap=True)
         if proposal.preview.feedback:

@@ -17,6 +17,10 @@ from bot.cli.terminal import lesson_line
 from bot.errors import NoSuchTraining
 
 NO_SUCH_TRAINING = "There is no training {} here: ids hold while this server runs."
+RUNS_LONGER = (
+    "It takes longer than one call waits and goes on in heed; this id does not learn how it ends. If it makes a "
+    "version, later answers have a higher adapter_version, in chat and history; `heed adapters` lists all versions."
+)
 KEPT_TRAININGS = 100
 
 
@@ -38,7 +42,7 @@ class LessonReport(BaseModel):
 
 
 class Training(BaseModel):
-    """A consolidation that was asked for: `running`, or how it ended."""
+    """A consolidation that was asked for: `running`, or how it ended. `text` says so in words."""
 
     request_id: str
     status: str
@@ -109,13 +113,18 @@ class HeedTools:
         return Training(request_id=request_id, status="training_requested")
 
     async def training(self, request_id: Annotated[str, Field(description="The id that train gave.")]) -> Training:
-        """Say what became of a training that was asked for."""
+        """Say how a training ended, or that it runs.
+
+        One that takes minutes stays `running` here also once it has ended; its text says how to find the end.
+        """
         task = self._trainings.get(request_id)
         if task is None:
             raise NoSuchTraining(NO_SUCH_TRAINING.format(request_id))
         if not task.done():
             return Training(request_id=request_id, status="running")
         done = task.result()
+        if done["status"] == "queued":
+            return Training(request_id=request_id, status="running", text=RUNS_LONGER)
         return Training(request_id=request_id, status=done["status"], text=done["text"])
 
     async def history(

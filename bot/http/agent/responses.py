@@ -8,10 +8,15 @@ AgentStatus = Literal["idle", "working", "waiting", "failed"]
 
 
 class AgentCall(JsonResponse):
-    """A call that waits for the person; `preview` is a diff, or what the call is about if it changes no file."""
+    """A call that waits for the person; `preview` is a diff, or what the call is about if it changes no file.
 
+    A decision names the call by its `mark`. `about` is its file, command or pattern, safe to show.
+    """
+
+    mark: str
     tool: str
     arguments: dict[str, Any]
+    about: str
     preview: str
     is_edited: bool
 
@@ -57,7 +62,7 @@ class AgentSummary(JsonResponse):
 
 
 class AgentDetails(AgentSummary):
-    """The session's messages, in OpenAI's form, and the call that waits.
+    """The session's messages, in OpenAI's form, and the call that waits. A message with a call has its `about`, too.
 
     `failed` means that the last call did, and may be corrected before the agent goes on. `git` is null where the
     workspace is no work tree of git's.
@@ -106,7 +111,7 @@ class WorkspaceNotesTold(JsonResponse):
 
 
 class AgentEventResponse(JsonResponse):
-    """One event of a session; `data` has the fields of the same thing in other answers."""
+    """One event of a session; `data` has the fields of the same thing in other answers. The first is `opened`."""
 
-    kind: Literal["asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
+    kind: Literal["opened", "asked", "words", "call", "result", "progress", "lesson", "stopped", "ended"]
     data: NotRequired[dict[str, Any]]

@@ -5,6 +5,7 @@ left, and `GET /api/sessions/{id}/events` tells everyone who looks.
 """
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, cast
@@ -12,7 +13,7 @@ from typing import Annotated, Any, cast
 from aiohttp import web
 from pydantic import StringConstraints
 
-from bot.agent.live_session import AgentEvent, AgentTurn, LiveSession, call_view
+from bot.agent.live_session import AgentEvent, AgentTurn, LiveSession, about, call_view
 from bot.agent.service import AgentService
 from bot.agent.workspace_notes import is_note
 from bot.core.gateway import check_text
@@ -24,8 +25,10 @@ from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.auth import author, spend
 from bot.http.protocol.event_streams import CONTENT_TYPE, EventStreams
 from bot.http.protocol.openapi import gives
+from engine.requests import ChatMessage
 from storage.tables import AgentWork
 
+Mark = Annotated[str, StringConstraints(min_length=1, max_length=64)]  # of the call that the person was shown
 AGENTS = web.AppKey("agents", AgentService)
 OF_AGENTS = "agent-"  # how the ids of these sessions begin
 WATCHERS = web.AppKey("agent_watchers", EventStreams)
@@ -34,18 +37,26 @@ WATCHERS = web.AppKey("agent_watchers", EventStreams)
 class ApprovalBody(bodies.Body):
     """`POST /api/sessions/{id}/approve`; `always`: this tool needs no question in this session any more."""
 
+    mark: Mark
     always: bool = False
 
 
 class CorrectionBody(bodies.Body):
-    """`POST /api/sessions/{id}/deny` and `/continue`; without a text nothing is learned."""
+    """`POST /api/sessions/{id}/continue`; without a text nothing is learned."""
 
     text: str = ""
+
+
+class DenialBody(CorrectionBody):
+    """`POST /api/sessions/{id}/deny`; without a text nothing is learned."""
+
+    mark: Mark
 
 
 class EditBody(bodies.Body):
     """`POST /api/sessions/{id}/edit`."""
 
+    mark: Mark
     arguments: dict[str, Any]
 
 
@@ -138,20 +149,21 @@ async def prompt(request: web.Request) -> web.Response:
     return _answered(request, live, await live.ask(body.text))
 
 
-@gives(responses.AgentStep, takes=ApprovalBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
+@gives(responses.AgentStep, takes=ApprovalBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
 async def approve(request: web.Request) -> web.Response:
     """Run the call that waits, and let the agent go on (`POST /api/sessions/{id}/approve`)."""
     _, live = await _found(request)
-    body = await bodies.read(request, ApprovalBody) if request.can_read_body else ApprovalBody()
+    body = await bodies.read(request, ApprovalBody)
     await _spend(request, "messages")
-    return _answered(request, live, await live.approve(from_now_on=body.always))
+    return _answered(request, live, await live.approve(from_now_on=body.always, mark=body.mark))
 
 
-@gives(responses.AgentStep, takes=CorrectionBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
+@gives(responses.AgentStep, takes=DenialBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
 async def deny(request: web.Request) -> web.Response:
     """Drop the call that waits; with a text, learn from it and try again (`POST /api/sessions/{id}/deny`)."""
     _, live = await _found(request)
-    return _answered(request, live, await live.deny(await _correction(request)))
+    body = await bodies.read(request, DenialBody)
+    return _answered(request, live, await live.deny(await _correction(request, body), mark=body.mark))
 
 
 @gives(responses.AgentStep, takes=EditBody, asks=bodies.UserQuery, refuses=(404, 409, 504))
@@ -160,14 +172,15 @@ async def edit(request: web.Request) -> web.Response:
     _, live = await _found(request)
     body = await bodies.read(request, EditBody)
     await _spend(request, "updates")
-    return _answered(request, live, await live.edit(body.arguments))
+    return _answered(request, live, await live.edit(body.arguments, mark=body.mark))
 
 
 @gives(responses.AgentStep, takes=CorrectionBody, needs_body=False, asks=bodies.UserQuery, refuses=(404, 409, 504))
 async def go_on(request: web.Request) -> web.Response:
     """Let the agent see that its call failed; with a text, learn that first (`POST /api/sessions/{id}/continue`)."""
     _, live = await _found(request)
-    return _answered(request, live, await live.go_on(await _correction(request)))
+    body = await bodies.read(request, CorrectionBody) if request.can_read_body else CorrectionBody()
+    return _answered(request, live, await live.go_on(await _correction(request, body)))
 
 
 @gives(responses.AgentDetails, takes=ToldBody, asks=bodies.UserQuery, refuses=(404, 409))
@@ -192,7 +205,8 @@ async def stop(request: web.Request) -> web.Response:
 async def events(request: web.Request) -> web.StreamResponse:
     """Stream what happens in a session from now on (`GET /api/sessions/{id}/events`)."""
     _, live = await _found(request)
-    return await request.app[WATCHERS].serve(request, partial(_told, live), {"Cache-Control": "no-store"})
+    with live.events() as happening:  # from before the stream opens
+        return await request.app[WATCHERS].serve(request, partial(_told, happening), {"Cache-Control": "no-store"})
 
 
 def prepare(app: web.Application, agents: AgentService) -> None:
@@ -206,8 +220,8 @@ async def end(app: web.Application) -> None:
     app[WATCHERS].end()
 
 
-async def _told(live: LiveSession, response: web.StreamResponse) -> None:
-    async for event in live.events():
+async def _told(happening: AsyncIterator[AgentEvent], response: web.StreamResponse) -> None:
+    async for event in happening:
         await response.write(_written(event))
 
 
@@ -216,8 +230,7 @@ def _written(event: AgentEvent) -> bytes:
     return f"data: {json.dumps(told, ensure_ascii=False)}\n\n".encode()
 
 
-async def _correction(request: web.Request) -> str:
-    body = await bodies.read(request, CorrectionBody) if request.can_read_body else CorrectionBody()
+async def _correction(request: web.Request, body: CorrectionBody) -> str:
     text = check_text(body.text.strip(), request.app[CORE].settings.chat.text_limit_chars, "text")
     await _spend(request, "updates" if text else "messages")
     return text
@@ -244,7 +257,7 @@ async def _details(row: AgentWork, live: LiveSession) -> web.Response:
     state, git = live.session.state, await live.session.repository.state()
     given: responses.AgentDetails = {
         **_head(row),
-        "messages": state.messages[1:],
+        "messages": [_shown(message) for message in state.messages[1:]],
         "status": live.status,
         "call": _waiting(live),
         "allowed": state.allowed,
@@ -252,6 +265,12 @@ async def _details(row: AgentWork, live: LiveSession) -> web.Response:
         "git": responses.AgentGit(branch=git.branch, changed=git.changed, conflicts=git.conflicts) if git else None,
     }
     return web.json_response(given)
+
+
+def _shown(message: ChatMessage) -> dict[str, Any]:
+    """Return a message with what its call is about, if it has one."""
+    calls = message.get("tool_calls")
+    return {**message, "about": about(json.loads(calls[0]["function"]["arguments"]))} if calls else message
 
 
 def _answered(request: web.Request, live: LiveSession, turn: AgentTurn) -> web.Response:

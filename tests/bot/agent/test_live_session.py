@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bot.agent.live_session import AgentEvent, LiveSession
-from bot.errors import CallNotThere, InvalidField, SessionBusy
+from bot.agent.live_session import AgentEvent, LiveSession, call_view
+from bot.errors import CallChanged, CallNotThere, InvalidField, SessionBusy
 from tests.bot.agent.rig import AgentRig
-from tests.bot.agent.workspaces import names
+from tests.bot.agent.workspaces import names, put
 from tests.patience import until
 
 
@@ -17,8 +17,9 @@ def watched(live: LiveSession) -> tuple[list[AgentEvent], "asyncio.Task[None]"]:
     seen: list[AgentEvent] = []
 
     async def watch() -> None:
-        async for event in live.events():
-            seen.append(event)  # noqa: PERF401  each as it comes
+        with live.events() as happening:
+            async for event in happening:
+                seen.append(event)  # noqa: PERF401  each as it comes
 
     return seen, asyncio.create_task(watch())
 
@@ -38,8 +39,8 @@ async def test_a_task_is_asked_about_done_and_told(rigged: AgentRig) -> None:
     assert (names(rigged.folder), live.status) == ({"a.txt"}, "idle")
     await live.close()
     await watch
-    assert [event.kind for event in seen] == ["asked", "call", "ended", "result", "words", "ended"]
-    assert "+one" in seen[1].data["preview"]
+    assert [event.kind for event in seen] == ["opened", "asked", "call", "ended", "result", "words", "ended"]
+    assert "+one" in seen[2].data["preview"]
     assert [event.data["status"] for event in seen if event.kind == "ended"] == ["waiting", "idle"]
 
 
@@ -164,10 +165,61 @@ async def test_one_who_does_not_read_is_let_go(rigged: AgentRig, monkeypatch: py
     """Their events end; they hold up no one and fill no memory."""
     monkeypatch.setattr("bot.agent.live_session.MOST_UNREAD", 2)
     live = await rigged.begun()
-    events = live.events()
-    first = asyncio.create_task(anext(events))
+    with live.events() as happening:
+        for number in range(9):
+            live.tell_progress(str(number))
+        assert [event async for event in happening] == []
+
+
+async def test_what_happens_before_the_first_look_is_told(rigged: AgentRig) -> None:
+    """Nothing falls between the beginning and the reading; no one is told after the block."""
+    live = await rigged.begun()
+    with live.events() as happening:
+        live.tell_progress("early")
+        assert [(await anext(happening)).data for _ in range(2)] == [{"status": "idle"}, {"text": "early"}]
+    live.tell_progress("late")
+    late = asyncio.create_task(anext(aiter(happening), None))
     await asyncio.sleep(0)
-    for number in range(9):
-        live.tell_progress(str(number))
-    with pytest.raises(StopAsyncIteration):
-        await first
+    assert not late.done()
+    late.cancel()
+
+
+async def test_a_decision_is_about_the_call_that_was_shown(rigged: AgentRig) -> None:
+    """For another one nothing happens: no tool is allowed, nothing runs, nothing is learned."""
+    live = await rigged.begun()
+    rigged.will_call("write", path="a.txt", content="one\n")
+    await live.ask("write")
+    seen = live.session.waiting.mark
+    await live.edit({"path": "b.txt", "content": "one\n"}, mark=seen)
+    num_learned = rigged.engine.num_learned
+    stale: list[Any] = [
+        lambda: live.approve(from_now_on=True, mark=seen),
+        lambda: live.deny("It was wrong.", mark=seen),
+        lambda: live.edit({"path": "c.txt", "content": ""}, mark=seen),
+    ]
+    for decide in stale:
+        with pytest.raises(CallChanged, match="Look at it first"):
+            await decide()
+    assert (live.status, live.session.waiting.call.arguments["path"]) == ("waiting", "b.txt")
+    assert (live.session.state.allowed, names(rigged.folder), rigged.engine.num_learned) == ([], set(), num_learned)
+    rigged.will_say()
+    await live.approve(mark=live.session.waiting.mark)
+    with pytest.raises(CallNotThere):
+        await live.approve(mark=seen)
+    assert names(rigged.folder) == {"b.txt"}
+
+
+async def test_nothing_in_a_call_hides(rigged: AgentRig) -> None:
+    """What it is about and what it shows have numbers for what cannot be seen, also where it changes nothing."""
+    live = await rigged.begun()
+    put(rigged.folder, "a.txt", "\u202e\n")
+    for tool, arguments, about in (
+        ("bash", {"command": "rm \u202e\x1b[2J"}, "rm <U+202E><U+001B>[2J"),
+        ("glob", {"pattern": "*\u200b"}, "*<U+200B>"),
+        ("write", {"path": "a.txt", "content": "\u202e\n"}, "a.txt"),
+    ):
+        rigged.will_call(tool, **arguments)
+        await live.ask("do it")
+        view = call_view(live.session.waiting)
+        assert (view["about"], bool(view["preview"])) == (about, True)
+        assert not {"\u202e", "\u200b", "\x1b"} & set(view["preview"])

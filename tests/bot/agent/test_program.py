@@ -9,6 +9,7 @@ import pytest
 
 from bot.agent import program
 from bot.agent.guard import Guard
+from bot.agent.inside.result import MOST_PREVIEW_CHARS
 from bot.agent.program import NO_PYTHON
 from bot.agent.sandbox import Sandbox
 from bot.errors import SandboxUnavailable
@@ -20,6 +21,25 @@ async def test_a_call_is_asked_and_answered(sandbox: Sandbox, folder: Path) -> N
     put(folder, "a.txt", "one\n")
     found = await program.ask(sandbox, "glob", {"pattern": "*"}, Guard())
     assert (found.status, json.loads(found.output)["output"]) == (0, "a.txt")
+
+
+async def test_a_warning_does_not_stand_in_the_answer(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as that of Python about a regular expression: standard error is read together with the answer."""
+    warned = f"import warnings\nwarnings.warn('odd', FutureWarning)\n{program._START}"
+    monkeypatch.setattr(program, "_START", warned)
+    program.program.cache_clear()
+    try:
+        found = await program.ask(sandbox, "glob", {"pattern": "*"}, Guard())
+    finally:
+        program.program.cache_clear()
+    assert json.loads(found.output)["success"]
+
+
+async def test_an_answer_has_room_for_the_largest_preview(sandbox: Sandbox) -> None:
+    """Also where every character takes its longest form in JSON."""
+    text = "\U0001f41d" * (MOST_PREVIEW_CHARS - 1000)
+    found = await program.ask(sandbox, "write", {"path": "a", "content": text}, Guard(), is_preview=True)
+    assert text in json.loads(found.output)["output"]
 
 
 def test_it_holds_what_runs_inside_and_nothing_else() -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from bot.agent.session import BROKEN_OFF
+from bot.agent.state import SessionState
 from bot.errors import AgentNotAllowed, SandboxUnavailable
 from bot.events import Author
 from storage.conversations import agent_work
 from storage.errors import AgentWorkNotFound
+from storage.tables import AgentWork
 from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.rig import BEN, LOCAL, AgentRig, agents_of
 from tests.bot.agent.workspaces import names, put
@@ -81,6 +83,35 @@ async def test_a_session_is_one_persons(rigged: AgentRig) -> None:
         await rigged.agents.find(ben, row.id)
     await rigged.agents.remove(live.user_id, row.id)
     assert await rigged.agents.of_person(live.user_id) == []
+
+
+async def test_work_in_a_folder_that_is_not_allowed_any_more_is_left_and_removed(
+    rigged: AgentRig, tmp_path: Path
+) -> None:
+    """Neither needs the folder; to go on there is refused."""
+    user_id = await rigged.person()
+    row = await rigged.agents.begin(user_id, "work", "telegram/11")
+    await rigged.agents.close()
+    async with agents_of(tmp_path / "data", rigged.folder, folders=()) as later:
+        with pytest.raises(AgentNotAllowed, match="There is no workspace work"):
+            await later.agents.at(user_id, "telegram/11")
+        await later.agents.leave(user_id, "telegram/11")
+        assert await later.agents.at(user_id, "telegram/11") is None
+        await later.agents.remove(user_id, row.id)
+        assert await later.agents.of_person(user_id) == []
+        with pytest.raises(AgentWorkNotFound):
+            await later.agents.remove(user_id, row.id)
+
+
+async def test_the_work_in_a_chat_is_as_storage_has_it(rigged: AgentRig) -> None:
+    """What was read earlier is not remembered: it may be older than what another has begun meanwhile."""
+    user_id = await rigged.person()
+    assert await rigged.agents.at(user_id, "telegram/11") is None
+    begun = AgentWork(user_id=user_id, workspace="work", place="telegram/11", state=SessionState.new().stored())
+    row = await rigged.core.database.write(lambda s: agent_work.add(s, begun))
+    live = await rigged.agents.at(user_id, "telegram/11")
+    assert live is not None
+    assert live.work_id == row.id
 
 
 async def test_an_erased_persons_sessions_and_scratch_folder_are_gone(rigged: AgentRig) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent.inside.result import TOO_LARGE, ToolResult
 from bot.agent.sandbox import Sandbox
 from bot.agent.session import (
     BROKEN_OFF,
@@ -252,6 +253,41 @@ async def test_a_call_that_is_broken_off_before_it_runs_is_told_as_well(sandbox:
     with pytest.raises(asyncio.CancelledError):
         await agent.approve()
     assert (results(agent.state.messages), agent.state.running, names(folder)) == ([BROKEN_OFF], None, set())
+
+
+async def test_a_call_that_ends_with_an_error_of_heeds_is_not_forgotten(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told as broken off, in the stored state, too, and the error is raised."""
+    stored, mind = Stored(), ScriptedMind([WRITE, saying("I see.")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    await agent.ask("write")
+
+    async def broken(_call: Call) -> ToolResult:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(agent._toolbox, "run", broken)
+    with pytest.raises(ValueError, match="broken"):
+        await agent.approve()
+    assert stored.taken_up(mind, sandbox).state.running is None
+    assert await agent.go_on() == AgentWords("I see.")
+    assert results(mind.asked[-1]) == [BROKEN_OFF]
+
+
+async def test_a_change_that_cannot_be_shown_is_not_asked_about(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is told to make smaller ones; a tool that needs no question goes on."""
+    agent, mind = session(sandbox, WRITE, saying("Smaller, then."), WRITE)
+
+    async def too_large(_call: Call) -> ToolResult:
+        return TOO_LARGE
+
+    monkeypatch.setattr(agent._toolbox, "preview", too_large)
+    assert await agent.ask("write") == AgentWords("Smaller, then.")
+    assert TOO_LARGE.output in results(mind.asked[-1])[0]
+    await agent.allow("write")
+    assert isinstance(await agent.ask("write"), Proposal)
 
 
 async def test_a_tool_that_failed_can_be_corrected(sandbox: Sandbox) -> None:

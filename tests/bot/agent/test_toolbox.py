@@ -1,13 +1,16 @@
 """bot.agent.toolbox: calls of tools, in the sandbox, and what a person is shown before they run."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from bot.agent import toolbox
+from bot.agent.inside.result import TOO_LARGE, ToolResult, cut
 from bot.agent.sandbox import Bounds, Finished, Sandbox
 from bot.agent.toolbox import Toolbox
-from bot.agent.tools import read_call
+from bot.agent.tools import Call, read_call
 from tests.bot.agent.workspaces import USER, put
 
 
@@ -105,3 +108,44 @@ def test_a_failure_that_is_about_gits_own_files_says_why() -> None:
     assert toolbox.with_reason(failed).feedback == f"It ended with status 1. {toolbox.OF_GIT}"
     for other in (Finished("bash: a: Read-only file system", 1), Finished(".git", 0)):
         assert toolbox.with_reason(toolbox.told(other)) == toolbox.told(other)
+
+
+@pytest.mark.parametrize("printed", ["/heed.zip: FutureWarning: set\n{}", "[]", "3", '{"output": "a", "more": 1}'])
+async def test_an_answer_that_cannot_be_read_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    """No exception: the call is told as one that failed."""
+    answered_by(monkeypatch, printed)
+    result = await Toolbox(Sandbox(folder, USER)).run(Call("glob", {"pattern": "*"}))
+    assert (result.success, result.output) == (False, toolbox.BROKEN)
+
+
+async def test_what_is_made_visible_is_no_longer_than_other_output(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark of direction takes eight characters; what was cut already has one line in its middle."""
+    answered_by(monkeypatch, json.dumps(asdict(ToolResult("\u202e" * 7000, feedback="\u202e" * 4000))))
+    result = await Toolbox(Sandbox(folder, USER)).run(Call("glob", {"pattern": "*"}))
+    assert len(result.output) < 7200
+    assert len(result.feedback) < 1100
+    answered_by(monkeypatch, json.dumps(asdict(ToolResult(cut("x" * 20_000)))))
+    again = await Toolbox(Sandbox(folder, USER)).run(Call("glob", {"pattern": "*"}))
+    assert again.output == cut("x" * 20_000)
+
+
+async def test_a_preview_has_no_middle_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is too large once all of it is visible is a failure that says so."""
+    call = Call("write", {"path": "a", "content": "x"})
+    answered_by(monkeypatch, json.dumps(asdict(ToolResult("x" * 100_000))))
+    assert (await Toolbox(Sandbox(folder, USER)).preview(call)).output == "x" * 100_000
+    answered_by(monkeypatch, json.dumps(asdict(ToolResult("\u202e" * 100_000))))
+    assert await Toolbox(Sandbox(folder, USER)).preview(call) == TOO_LARGE
+
+
+def answered_by(monkeypatch: pytest.MonkeyPatch, printed: str) -> None:
+    """Let the program in the sandbox print this."""
+
+    async def ask(*_arguments: object, **_options: object) -> Finished:
+        return Finished(printed, 0)
+
+    monkeypatch.setattr("bot.agent.program.ask", ask)

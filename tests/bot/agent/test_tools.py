@@ -40,6 +40,7 @@ def test_a_call_is_read_with_what_it_leaves_out() -> None:
         ("read", '{"path": "a", "offset": 0}', "offset: Input should be greater than or equal to 1"),
         ("read", '{"path": "a", "mode": "w"}', "mode: Extra inputs are not permitted"),
         ("bash", '{"command": ""}', "command: String should have at least 1 character"),
+        ("bash", '{"command": "ls\\u0000"}', "command: A command cannot contain the character NUL"),
     ],
 )
 def test_the_model_is_told_what_is_wrong(name: str, arguments: str, said: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.account_settings import AccessSettings
 from bot.agent.live_session import LiveSession
 from bot.agent.service import AgentService
 from bot.agent.workspace_notes import NOTED
@@ -241,8 +242,79 @@ async def test_only_whom_the_operator_allows_and_whom_it_belongs_to(chat: Worker
     shown = await chat.command("work work", ANA, GROUP)
     assert shown[-1].text == work_texts.IN_PRIVATE
     (unknown,) = await chat.command("work etc")
-    assert "There are: work" in unknown.text
+    assert "You can work in: work, or" in unknown.text
     assert (await chat.live()).status == "waiting"  # a slip of the pen ends nothing
+
+
+async def test_an_account_that_is_not_allowed_any_more_can_only_end_its_work(
+    chat: Worker, tmp_path: Path, folder: Path
+) -> None:
+    """What it says reaches no agent until then, and is an ordinary conversation after that."""
+    chat.will_call("bash", command="ls")
+    await chat.agents.close()
+    changed = settings(folder)
+    changed["agent"]["allow"] = ("telegram:12",)
+    async with rig(tmp_path / "data", chat.heed.channel, **changed) as heed:
+        later = Worker(heed)
+        later.will_call("bash", command="ls")
+        (refused,) = await later.say("Look.")
+        assert "HEED_AGENT_ALLOW" in refused.text.replace("\\", "")
+        assert (await later.live()).status == "idle"
+        (left,) = await later.command("work off")
+        assert left.text == work_texts.LEFT
+        heed.engine.calls = []
+        (answer,) = await later.say("bees")
+        assert answer.rows
+        await later.agents.close()
+
+
+async def test_a_message_is_counted_once(chat: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one in an ordinary conversation is: the first was said before the work."""
+    monkeypatch.setattr(chat.heed.core.access, "_settings", AccessSettings(mode="open", messages_per_hour=3))
+    for text in ("one", "two"):
+        assert "limit" not in (await chat.say(text))[-1].text
+    assert "which is the limit here" in (await chat.say("three"))[-1].text
+
+
+async def test_lessons_about_calls_are_counted(chat: Worker, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By button and in words alike; a yes and a no without a word are none."""
+    monkeypatch.setattr(chat.heed.core.access, "_settings", AccessSettings(mode="open", updates_per_hour=1))
+    chat.will_call("bash", command="touch a")
+    (card,) = await chat.say("Touch it.")
+    _, again = await chat.press(card, "read first")
+    (by_button,) = await chat.press(again, "wrong file")
+    (in_words,) = await chat.say("Never.", again.message_id)
+    assert all("1 lesson in an hour" in shown.text for shown in (by_button, in_words))
+    assert chat.heed.engine.num_learned == 1
+    chat.heed.engine.calls = []
+    await chat.press(again, "Yes")
+    assert names(folder) == {"a"}
+
+
+@pytest.mark.parametrize("command", ["work off", "work scratch"])
+async def test_a_card_of_work_that_was_left_runs_nothing(chat: Worker, folder: Path, command: str) -> None:
+    """Its question is no longer open, though the session still has it."""
+    chat.will_call("bash", command="touch a")
+    (card,) = await chat.say("Touch it.")
+    await chat.command(command)
+    (late,) = await chat.press(card, "Yes")
+    (words,) = await chat.say("Never.", card.message_id)
+    assert (late.text, words.text, names(folder)) == (work_texts.NOT_WAITING, work_texts.NOT_WAITING, set())
+    assert chat.heed.engine.num_learned == 0
+
+
+async def test_a_card_about_a_failure_is_about_that_one(chat: Worker) -> None:
+    """Not about the next call that fails."""
+    chat.will_call("read", path="none")
+    old = ""
+    for _ in range(2):
+        (card,) = await chat.say("Read it.")
+        _, failed = await chat.press(card, "Yes")
+        old = old or failed.message_id
+    (late,) = await chat.press(Shown(HOME, old, [work_texts.FAILED], work_texts.FAILED_ROWS), "it cannot work")
+    assert (late.text, chat.heed.engine.num_learned) == (work_texts.NOT_WAITING, 0)
+    learned, _ = await chat.press(failed, "it cannot work")
+    assert learned.text.startswith("Learned: v1")
 
 
 async def test_where_nothing_can_run_the_remedy_is_said(chat: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,5 +46,5 @@ def test_a_beginning_names_the_place() -> None:
 
 def test_how_to_begin_names_the_folders() -> None:
     """Where there are some."""
-    assert "site" in work_texts.not_begun(["site"])
-    assert work_texts.not_begun([]).endswith("of your own.")
+    assert work_texts.not_begun(["a", "b"]).endswith("/work scratch (your own folder), or /work and a name: a, b.")
+    assert work_texts.not_begun([]).endswith("/work scratch (your own folder).")

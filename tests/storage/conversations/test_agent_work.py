@@ -33,9 +33,15 @@ def test_a_chat_has_one_session_at_a_time(store: Store, ana: str, ben: str) -> N
     store.write(lambda s: agent_work.add(s, rows.agent_work(ana)))
     work = [store.write(lambda s: agent_work.add(s, rows.agent_work(ana, place="telegram/1"))) for _ in range(2)]
     bens = store.write(lambda s: agent_work.add(s, rows.agent_work(ben, place="telegram/2")))
-    assert store.read(agent_work.in_chats) == {(ana, "telegram/1"): work[1].id, (ben, "telegram/2"): bens.id}
+
+    def found(user_id: str, place: str) -> str | None:
+        row = store.read(lambda s: agent_work.in_chat(s, user_id, place))
+        return None if row is None else row.id
+
+    assert (found(ana, "telegram/1"), found(ben, "telegram/2")) == (work[1].id, bens.id)
+    assert (found(ana, "telegram/2"), found(ben, "telegram/1")) == (None, None)
     store.write(lambda s: agent_work.leave(s, ana, "telegram/1"))
-    assert store.read(agent_work.in_chats) == {(ben, "telegram/2"): bens.id}
+    assert (found(ana, "telegram/1"), found(ben, "telegram/2")) == (None, bens.id)
     assert len(store.read(lambda s: agent_work.of_person(s, ana))) == 3
 
 

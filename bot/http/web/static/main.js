@@ -127,18 +127,23 @@ async function sendMessage(text) {
   hideBanner();
   if (text === "/reset") return openChat(api.newChat());
   const [, word, note] = /^\/(tell|here)(?:\s+(.*))?$/s.exec(text) ?? [];
-  if (api.isWork() && word) return (word === "tell" ? tellLessons : noteHere)(note ?? "");
+  if (api.isWork() && word) return unlessRefused((word === "tell" ? tellLessons : noteHere)(note ?? ""), text);
   if (text.startsWith("/")) return runCommand(text);
-  if (api.isWork()) return sayToAgent(text);
+  if (api.isWork()) return unlessRefused(sayToAgent(text), text);
   const turn = addTurn(text);
   page.follow();
   const hasBegun = await write(new Answer(page, turn), (...how) => api.ask(text, ...how));
   if (!hasBegun) giveBack(turn, text);
 }
 
+/** Wait for what a message to an agent leads to; one that was refused is given back. */
+async function unlessRefused(said, text) {
+  if (!await said) giveBack(null, text);
+}
+
 /** Put a message that was refused back into the message box. */
 function giveBack(turn, text) {
-  turn.remove();
+  turn?.remove();
   if (!say.value) say.value = text;
   fitComposer();
 }

@@ -7,6 +7,7 @@ import { showText } from "/static/text.js";
 import { WORK } from "/static/texts.js";
 import { undoButton } from "/static/undo.js";
 
+const AGAIN_MS = 2000; // after a stream of events has ended
 let open = null; // the work that this tab shows
 
 /** Draw the list of works, and the folders that one can begin in; nothing where the operator allows none. */
@@ -31,9 +32,10 @@ export function listenToWorks(page) {
 /** Show the work that the tab's address names. */
 export async function showWork(page, log) {
   leaveWork();
-  open = new Work(api.chat(), page, log);
-  await open.draw();
-  open.follow();
+  log.replaceChildren();
+  const work = open = new Work(api.chat(), page, log);
+  await work.draw();
+  if (open === work) work.follow();
 }
 
 /** Stop following the work that is shown. */
@@ -42,19 +44,23 @@ export function leaveWork() {
   open = null;
 }
 
-/** Say something to the agent whose work is shown. */
+/** Say something to the agent whose work is shown. Returns false if it was refused. */
 export const sayToAgent = (text) => open.decide("prompt", { text });
 
-/** Do what the person says about the notes of the workspace that is shown: a note, "delete 2", or nothing. */
+/** Do what the person says about the notes of the workspace that is shown: a note, "delete 2", or nothing. Returns false
+ *  if it was refused. */
 export async function noteHere(text) {
   const told = await open.act(() => api.workspaceNotes(open.state.workspace, text));
   if (told) open.show(told.text);
+  return Boolean(told);
 }
 
-/** Tell the teacher of the lessons to come something about the work that is shown; the agent is not told. */
+/** Tell the teacher of the lessons to come something about the work that is shown; the agent is not told. Returns false
+ *  if it was refused. */
 export async function tellLessons(text) {
-  if (text) await open.decide("notes", { text });
-  else open.page.report(new Error(WORK.tellWhat));
+  if (text) return open.decide("notes", { text });
+  open.page.report(new Error(WORK.tellWhat));
+  return true;
 }
 
 function workRow(row, page) {
@@ -75,12 +81,24 @@ class Work {
     this.controller.abort();
   }
 
-  /** Show what happens here, also what another tab does, until the tab shows something else. */
+  /** Show what happens here, also what another tab does, until the tab shows something else. A stream that ends is opened
+   *  again; its first event draws what was missed. The person is told of a second failure in a row. */
   async follow() {
-    try {
-      for await (const event of api.workEvents(this.id, this.controller.signal)) await this.take(event);
-    } catch (error) {
-      if (error.name !== "AbortError") this.page.report(error);
+    const { signal } = this.controller;
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        for await (const event of api.workEvents(this.id, signal)) {
+          await this.take(event);
+          failures = 0;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        const isRefused = error.status >= 400 && error.status < 500;
+        if (isRefused || failures === 1) this.page.report(error);
+        if (isRefused) return;
+        failures += 1;
+      }
+      await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
     }
   }
 
@@ -141,8 +159,9 @@ class Work {
     return el("p", { class: "learning" }, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", { class: "what" }, this.progress || WORK.working), stop);
   }
 
-  /** Tell heed what the person has decided, and show what that leads to. */
+  /** Tell heed what the person has decided, and show what that leads to. Returns false if it was refused. */
   async decide(path, body) {
+    let isDone = true;
     this.log.querySelector(".decision .teach")?.remove();
     this.answered = "";
     const done = api.decide(this.id, path, body);
@@ -152,11 +171,13 @@ class Work {
       this.page.follow();
       await done;
     } catch (error) {
+      isDone = false;
       this.page.report(error);
     }
     await this.draw();
     this.page.follow();
     await this.page.changed();
+    return isDone;
   }
 
   /** Do something, and return what came of it; nothing if it was refused, which the person is told. */
@@ -181,11 +202,11 @@ class Work {
     const button = (label, onclick, isMain = false) => el("button", { type: "button", class: isMain ? "go" : "chip", onclick }, label);
     return el("section", { class: "card decision", "aria-label": WORK.asks(call.tool) },
       el("p", { class: "tool-name" }, WORK.asks(call.tool), call.is_edited ? el("span", { class: "badge" }, WORK.edited) : null),
-      pathOf(call.arguments), diff(call.preview || JSON.stringify(call.arguments)),
+      aboutCall(call.about), diff(call.preview),
       el("div", { class: "chips" },
-        button(WORK.yes, () => this.decide("approve", {}), true),
-        button(WORK.always(call.tool), () => this.decide("approve", { always: true })),
-        button(WORK.no, () => this.openNo(box)),
+        button(WORK.yes, () => this.decide("approve", { mark: call.mark }), true),
+        button(WORK.always(call.tool), () => this.decide("approve", { mark: call.mark, always: true })),
+        button(WORK.no, () => this.openNo(box, call)),
         button(WORK.edit, () => this.openEdit(box, call))),
       box);
   }
@@ -197,18 +218,19 @@ class Work {
       el("p", { class: "tool-name" }, WORK.failed),
       el("div", { class: "chips" },
         el("button", { type: "button", class: "go", onclick: () => this.decide("continue", {}) }, WORK.letItSee),
-        el("button", { type: "button", class: "chip", onclick: () => this.openWords(box, "continue", [WORK.cannotWork]) }, WORK.teach)),
+        el("button", { type: "button", class: "chip", onclick: () => this.openWords(box, "continue", {}, [WORK.cannotWork]) }, WORK.teach)),
       box);
   }
 
-  openNo(box) {
-    this.openWords(box, "deny", WORK.reasons, el("button", { type: "button", class: "chip", onclick: () => this.decide("deny", {}) }, WORK.onlyNo));
+  openNo(box, { mark }) {
+    const onlyNo = el("button", { type: "button", class: "chip", onclick: () => this.decide("deny", { mark }) }, WORK.onlyNo);
+    this.openWords(box, "deny", { mark }, WORK.reasons, onlyNo);
   }
 
-  openWords(box, path, reasons, extra = null) {
+  openWords(box, path, about, reasons, extra = null) {
     const input = el("input", { type: "text", maxlength: 4000, "aria-label": WORK.whatWasWrong, placeholder: WORK.whatWasWrong, autocomplete: "off", enterkeyhint: "send" });
-    const chips = reasons.map((text) => el("button", { type: "button", class: "chip", onclick: () => this.decide(path, { text }) }, text));
-    this.openBox(box, input, WORK.learnIt, () => input.value.trim() && { path, body: { text: input.value.trim() } }, el("div", { class: "chips" }, ...chips, extra));
+    const chips = reasons.map((text) => el("button", { type: "button", class: "chip", onclick: () => this.decide(path, { ...about, text }) }, text));
+    this.openBox(box, input, WORK.learnIt, () => input.value.trim() && { path, body: { ...about, text: input.value.trim() } }, el("div", { class: "chips" }, ...chips, extra));
   }
 
   openEdit(box, call) {
@@ -216,7 +238,7 @@ class Work {
     input.value = JSON.stringify(call.arguments, null, 2);
     const read = () => {
       try {
-        return { path: "edit", body: { arguments: JSON.parse(input.value) } };
+        return { path: "edit", body: { mark: call.mark, arguments: JSON.parse(input.value) } };
       } catch {
         this.page.report(new Error(WORK.notJson));
         return null;
@@ -249,11 +271,11 @@ function words(text, page) {
 
 /** A call that ran or was denied, with what came of it. */
 function doneCard(message, told) {
-  const { name, arguments: given } = message.tool_calls[0].function;
+  const { name } = message.tool_calls[0].function;
   const result = resultOf(told?.content ?? "");
   const state = result.success ? "done" : "not-done";
   return el("section", { class: `card ${state}`, "aria-label": WORK.called(name) },
-    el("p", { class: "tool-name" }, icon(result.success ? "check" : "close"), name, pathOf(JSON.parse(given))),
+    el("p", { class: "tool-name" }, icon(result.success ? "check" : "close"), name, aboutCall(message.about)),
     el("details", {}, el("summary", {}, result.success ? WORK.output : WORK.notDone), diff(result.output)),
     result.feedback ? el("p", { class: "small" }, result.feedback) : null);
 }
@@ -267,8 +289,7 @@ function resultOf(content) {
   }
 }
 
-function pathOf(given) {
-  const said = given.path || given.command || given.pattern;
+function aboutCall(said) {
   return said ? el("code", { class: "about" }, said) : null;
 }
 

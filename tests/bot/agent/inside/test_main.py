@@ -27,6 +27,18 @@ def test_a_call_is_answered(
     assert (tmp_path / "a").stat().st_size == 40_000
 
 
+def test_a_long_preview_is_answered_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line in its middle is what the person has to see."""
+    content = "x\n" * 10_000 + "rm -rf /\n" + "x\n" * 10_000
+    asked = WHOLE | {"arguments": {"path": "a", "content": content}, "is_preview": True}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(asked)))
+    main(tmp_path)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["success"], "+rm -rf /" in found["output"]) == (True, True)
+
+
 def test_a_preview_changes_nothing(tmp_path: Path) -> None:
     """It answers with the diff."""
     found = run(tmp_path, "write", {"path": "a", "content": "x\n"}, is_preview=True)

@@ -1,6 +1,6 @@
 """bot.agent.inside.result: what a tool answers."""
 
-from bot.agent.inside.result import ToolFailed, ToolResult, cut
+from bot.agent.inside.result import MOST_PREVIEW_CHARS, TOO_LARGE, ToolFailed, ToolResult, cut, whole
 
 
 def test_a_failure_has_its_remedy() -> None:
@@ -21,3 +21,10 @@ def test_the_middle_of_a_long_text_is_cut() -> None:
     """A short one is left."""
     assert cut("0123456789", 10) == "0123456789"
     assert cut("0123456789ab", 4) == "01\n... 8 characters ...\nab"
+
+
+def test_a_preview_is_shown_whole_or_not_at_all() -> None:
+    """Nothing is cut out of what a person agrees to."""
+    largest = ToolResult("x" * MOST_PREVIEW_CHARS)
+    assert whole(largest) is largest
+    assert whole(ToolResult(largest.output + "x")) == TOO_LARGE

@@ -6,8 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.agent.sandbox import AS_ROOT
+from bot.cli.agent.command import _require_apart
 from bot.cli.client import HeedClient
+from bot.errors import SandboxUnavailable
+from storage.files.lock import LOCK_NAME
 from tests.bot.agent.minds import piece
 from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.workspaces import USER
@@ -58,3 +63,18 @@ async def test_without_an_account_of_its_own_nothing_is_started(folder: Path, ca
         assert (code, AS_ROOT in " ".join(output.split())) == (2, True)
     code, output = await heed_agent(str(folder / "none"))
     assert (code, "does not exist" in output) == (2, True)
+
+
+def test_a_folder_with_heeds_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one within it, with the remedy; one whose `data` is not heed's is not."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEED_DATA_DIR", "data")
+    data = tmp_path / "data"
+    (data / "workspaces").mkdir(parents=True)
+    _require_apart(tmp_path)
+    (data / LOCK_NAME).touch()
+    for folder in (tmp_path, data, data / "workspaces"):
+        with pytest.raises(SandboxUnavailable, match="HEED_DATA_DIR"):
+            _require_apart(folder)
+    (tmp_path / "site").mkdir()
+    _require_apart(tmp_path / "site")

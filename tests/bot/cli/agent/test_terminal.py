@@ -138,6 +138,18 @@ async def test_other_arguments(
     assert (folder / "b.txt").read_text() == "two\n"
 
 
+@pytest.mark.parametrize("editor", ["false", "/no-such-editor"])
+async def test_an_editor_that_fails_leaves_the_call(
+    sandbox: Sandbox, client: HeedClient, folder: Path, monkeypatch: pytest.MonkeyPatch, editor: str
+) -> None:
+    """Such as vi after :cq, or none at all: the person is told and asked again."""
+    monkeypatch.setenv("VISUAL", editor)
+    events = await Desk(sandbox, client, WRITE, saying("Done.")).type("write", "4", "1")
+    assert told(events, "error")[0].endswith(". The call waits as it was.")
+    assert (folder / "a.txt").read_text() == "one\n"
+    assert told(events, "words") == ["Done."]
+
+
 async def test_a_failure_can_be_taught_with_the_tools_own_words(sandbox: Sandbox, client: HeedClient) -> None:
     """Or passed over: then the model sees it, and nothing is learned."""
     for said, taught in (("t", 1), ("", 0), ("look in b", 1)):

@@ -39,6 +39,14 @@ def test_a_person_sees_everything_as_it_is() -> None:
     assert "\x1b[32m+y" in shown(TerminalView, has_colour=True)
 
 
+def test_a_path_hides_nothing() -> None:
+    """In the line above the preview, too."""
+    file = io.StringIO()
+    call = Call("edit", {"path": "a\x1b[2J\u202eyp.b"})
+    TerminalView(Console(file=file, width=100)).propose(Proposal(saying(""), call, ToolResult("")))
+    assert file.getvalue() == "edit a<U+001B>[2J<U+202E>yp.b\n"
+
+
 def test_a_remark_about_a_success_is_shown() -> None:
     """Such as that a file has conflicts."""
     file = io.StringIO()

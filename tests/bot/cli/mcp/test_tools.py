@@ -6,9 +6,9 @@ import pytest
 
 from bot.cli.client import HeedClient
 from bot.cli.mcp import tools as offered
-from bot.cli.mcp.tools import HeedTools
+from bot.cli.mcp.tools import HeedTools, Training
 from bot.errors import NoSuchTraining, ServerRefused
-from tests.bot.conftest import Heed
+from tests.bot.conftest import Heed, StartHeed
 from tests.patience import PATIENCE_S
 
 
@@ -64,6 +64,25 @@ async def test_a_training_has_an_id_to_ask_by(tools: HeedTools, monkeypatch: pyt
         await tools.train()
     with pytest.raises(NoSuchTraining):
         await tools.training(asked.request_id)
+
+
+async def test_a_training_that_takes_longer_runs(start_heed: StartHeed) -> None:
+    """What heed did not wait for has not ended; the words say where its end can be seen."""
+    heed = await start_heed(chat={"learn_timeout_s": 0.000_001})
+    await heed.client.start_server()
+    async with HeedClient(str(heed.client.make_url("/")), "ana") as client:
+        found = await ended(HeedTools(client))
+    assert (found.status, "adapter_version" in found.text, "`heed adapters`" in found.text) == ("running", True, True)
+
+
+async def ended(tools: HeedTools) -> Training:
+    """What is said in the end of a training."""
+    await tools.chat("bees")
+    asked = await tools.train()
+    async with asyncio.timeout(PATIENCE_S):
+        while not (found := await tools.training(asked.request_id)).text:  # noqa: ASYNC110  heed's to say
+            await asyncio.sleep(0.01)
+    return found
 
 
 async def test_a_refusal_is_heeds_own(tools: HeedTools) -> None:

@@ -36,6 +36,15 @@ def test_a_session_has_its_repository_or_null() -> None:
             read(wrong)
 
 
+def test_a_call_has_its_mark() -> None:
+    """A decision cannot name it otherwise."""
+    read = TypeAdapter(AgentStep).validate_python
+    call = {"mark": "a", "tool": "read", "arguments": {}, "about": "", "preview": "", "is_edited": False}
+    assert read(STEP | {"call": call})["call"] == call
+    with pytest.raises(ValidationError):
+        read(STEP | {"call": {name: value for name, value in call.items() if name != "mark"}})
+
+
 def test_an_event_says_its_kind() -> None:
     """Of the kinds there are."""
     read = TypeAdapter(AgentEventResponse).validate_python

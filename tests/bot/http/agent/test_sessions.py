@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientResponse, web
 from sqlmodel import select
 
 from bot.agent.workspaces import BRING_BACK
 from bot.events import Author
+from bot.http.agent.sessions import AGENTS
 from storage.tables import Feedback
 from tests.bot.agent.minds import piece
 from tests.bot.agent.repositories import make_conflict, make_repository
 from tests.bot.agent.workspaces import names
 from tests.bot.conftest import Heed, StartHeed
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 PATH = "/api/sessions"
 
@@ -42,6 +44,12 @@ async def said(heed: Heed, path: str, **body: Any) -> dict[str, Any]:
     return step
 
 
+async def decided(heed: Heed, session: str, what: str, **body: Any) -> dict[str, Any]:
+    """What a decision about the call that waits leads to."""
+    _, shown = await heed.get(session)
+    return await said(heed, f"{session}/{what}", mark=shown["call"]["mark"], **body)
+
+
 async def test_from_a_message_to_a_file(allowed: Heed, folder: Path) -> None:
     """The call is shown, waits, runs, and can be read again."""
     session = await opened(allowed)
@@ -53,12 +61,41 @@ async def test_from_a_message_to_a_file(allowed: Heed, folder: Path) -> None:
     assert (await allowed.get(session))[1]["call"] == asked["call"]
     assert names(folder) == set()
     allowed.engine.calls = []
-    done = await said(allowed, f"{session}/approve")
+    done = await decided(allowed, session, "approve")
     assert (done["status"], done["call"], done["results"][0]["success"]) == ("idle", None, True)
     assert done["response"]
     _, shown = await allowed.get(session)
     assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [message.get("about") for message in shown["messages"]] == [None, "a.txt", None, None]
     assert names(folder) == {"a.txt"}
+
+
+async def test_a_decision_names_its_call(allowed: Heed, folder: Path) -> None:
+    """One about another call, or sent again, is refused and does nothing; one about none is not read."""
+    session = await opened(allowed)
+    will_call(allowed, "write", path="a.txt", content="one\n")
+    first = (await said(allowed, f"{session}/prompt", text="write"))["call"]["mark"]
+    will_call(allowed, "bash", command="rm a.txt")
+    second = (await said(allowed, f"{session}/approve", mark=first))["call"]
+    for path, more in (("approve", {}), ("deny", {"text": "no"}), ("edit", {"arguments": {"command": "ls"}})):
+        status, refusal = await allowed.post(f"{session}/{path}", {"mark": first, **more})
+        assert (status, refusal["error"]["code"]) == (409, "call_changed")
+        assert refusal["error"]["message"] == "Another call waits by now. Look at it first."
+        status, refusal = await allowed.post(f"{session}/{path}", more)
+        assert (status, refusal["error"]["param"]) == (400, "mark")
+    assert (await allowed.get(session))[1]["call"] == second
+    assert (names(folder), allowed.engine.num_learned) == ({"a.txt"}, 0)
+
+
+async def test_what_a_call_hides_is_seen(allowed: Heed) -> None:
+    """While it waits and once it is done."""
+    session = await opened(allowed)
+    will_call(allowed, "bash", command="echo \u202e")
+    asked = await said(allowed, f"{session}/prompt", text="say it")
+    assert asked["call"]["about"] == "echo <U+202E>"
+    allowed.engine.calls = []
+    await decided(allowed, session, "approve")
+    assert (await allowed.get(session))[1]["messages"][1]["about"] == "echo <U+202E>"
 
 
 async def test_lessons_are_told_of_the_work(allowed: Heed) -> None:
@@ -67,7 +104,7 @@ async def test_lessons_are_told_of_the_work(allowed: Heed) -> None:
     assert (await said(allowed, f"{session}/notes", text="It uses Poetry."))["notes"] == ["It uses Poetry."]
     will_call(allowed, "read", path="none")
     await said(allowed, f"{session}/prompt", text="read")
-    await said(allowed, f"{session}/deny", text="The file is called some.")
+    await decided(allowed, session, "deny", text="The file is called some.")
     assert (await allowed.get(session))[1]["notes"] == ["It uses Poetry."]
     assert all("Poetry" not in str(request.messages) for request in allowed.engine.requests)
     rows = await allowed.core.database.read(lambda s: s.exec(select(Feedback)).all())
@@ -86,7 +123,7 @@ async def test_the_repository_is_shown(allowed: Heed, folder: Path) -> None:
     session = f"{PATH}/{begun['id']}"
     await said(allowed, f"{session}/prompt", text="write b.txt")
     allowed.engine.calls = []
-    await said(allowed, f"{session}/approve")
+    await decided(allowed, session, "approve")
     assert (await allowed.get(session))[1]["git"]["changed"] == 1
     make_conflict(folder)
     assert (await allowed.get(await opened(allowed)))[1]["git"]["conflicts"] == ["a.txt"]
@@ -120,24 +157,24 @@ async def test_a_no_is_learned(allowed: Heed, folder: Path) -> None:
     session = await opened(allowed)
     will_call(allowed, "read", path="none")
     await said(allowed, f"{session}/prompt", text="read")
-    denied = await said(allowed, f"{session}/deny", text="The file is called some.")
+    denied = await decided(allowed, session, "deny", text="The file is called some.")
     assert denied["lesson"]["line"].startswith("Learned: v1")
     assert (bool(denied["lesson"]["heat"]), denied["lesson"]["version"]) == (True, 1)
-    edited = await said(allowed, f"{session}/edit", arguments={"path": "some"})
+    edited = await decided(allowed, session, "edit", arguments={"path": "some"})
     assert (edited["call"]["is_edited"], edited["call"]["arguments"]["path"]) == (True, "some")
-    failed = await said(allowed, f"{session}/approve")
+    failed = await decided(allowed, session, "approve")
     assert (failed["status"], failed["results"][0]["success"]) == ("failed", False)
     again = await said(allowed, f"{session}/continue", text=failed["results"][0]["feedback"])
     assert (again["status"], allowed.engine.num_learned) == ("waiting", 3)
-    assert (await said(allowed, f"{session}/deny"))["status"] == "idle"
+    assert (await decided(allowed, session, "deny"))["status"] == "idle"
 
 
 async def test_a_tool_can_be_allowed_and_a_running_one_stopped(allowed: Heed, folder: Path) -> None:
     """Also from another client of the person's."""
     session = await opened(allowed)
     will_call(allowed, "bash", command="touch begun; sleep 4725")
-    await said(allowed, f"{session}/prompt", text="wait")
-    running = asyncio.create_task(allowed.post(f"{session}/approve", {"always": True}))
+    mark = (await said(allowed, f"{session}/prompt", text="wait"))["call"]["mark"]
+    running = asyncio.create_task(allowed.post(f"{session}/approve", {"mark": mark, "always": True}))
     await until((folder / "begun").exists)
     assert (await allowed.get(session))[1]["status"] == "working"
     assert (await allowed.post(f"{session}/prompt", {"text": "more"}))[0] == 409
@@ -154,10 +191,32 @@ async def test_everyone_who_looks_is_told(allowed: Heed) -> None:
     async with allowed.client.get(f"{session}/events") as stream:
         assert stream.headers["Content-Type"] == "text/event-stream"
         await said(allowed, f"{session}/prompt", text="look")
-        lines = [await stream.content.readline() for _ in range(4)]
-    told = [json.loads(line.removeprefix(b"data: ")) for line in lines if line.strip()]
-    assert [event["kind"] for event in told] == ["asked", "call"]
-    assert told[1]["data"]["tool"] == "glob"
+        told = await events_of(stream, 3)
+    assert [event["kind"] for event in told] == ["opened", "asked", "call"]
+    assert told[2]["data"]["tool"] == "glob"
+
+
+async def test_what_happens_while_a_stream_opens_is_in_it(allowed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at the session and the first event nothing is lost."""
+    session = await opened(allowed)
+    user_id = (await allowed.core.gateway.known(Author("http", "local"))).id
+    _, live = await allowed.client.server.app[AGENTS].find(user_id, session.removeprefix(f"{PATH}/"))  # type: ignore[union-attr]
+    prepare = web.StreamResponse.prepare
+
+    async def slowly(response: web.StreamResponse, request: web.BaseRequest) -> Any:
+        live.tell_progress("early")
+        return await prepare(response, request)
+
+    monkeypatch.setattr(web.StreamResponse, "prepare", slowly)
+    async with allowed.client.get(f"{session}/events") as stream:
+        told = await asyncio.wait_for(events_of(stream, 2), PATIENCE_S)
+    assert [event["data"] for event in told] == [{"status": "idle"}, {"text": "early"}]
+
+
+async def events_of(stream: ClientResponse, number: int) -> list[dict[str, Any]]:
+    """The first events of a stream."""
+    lines = [await stream.content.readline() for _ in range(2 * number)]
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.strip()]
 
 
 async def test_sessions_of_both_kinds_are_listed(allowed: Heed) -> None:
@@ -178,14 +237,15 @@ async def test_sessions_of_both_kinds_are_listed(allowed: Heed) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("approve", {}, 409),
-        ("deny", {"text": "no"}, 409),
-        ("edit", {"arguments": {}}, 409),
-        ("edit", {"arguments": "{"}, 400),
+        ("approve", {"mark": "a"}, 409),
+        ("approve", {}, 400),
+        ("deny", {"mark": "a", "text": "no"}, 409),
+        ("edit", {"mark": "a", "arguments": {}}, 409),
+        ("edit", {"mark": "a", "arguments": "{"}, 400),
         ("continue", {"text": "It was wrong."}, 409),
         ("prompt", {"text": "  "}, 400),
         ("prompt", {"text": "x" * 20_000}, 400),
-        ("deny", {"text": "x" * 20_000}, 400),
+        ("deny", {"mark": "a", "text": "x" * 20_000}, 400),
     ],
 )
 async def test_what_cannot_be_done_says_so(allowed: Heed, path: str, body: Any, status: int) -> None:
@@ -203,7 +263,7 @@ async def test_a_folder_that_is_gone_is_a_result(allowed: Heed, folder: Path) ->
     will_call(allowed, "write", path="a", content="x")
     asked = await said(allowed, f"{session}/prompt", text="write")
     assert "gone" in asked["call"]["preview"]
-    failed = await said(allowed, f"{session}/approve")
+    failed = await decided(allowed, session, "approve")
     assert (failed["status"], failed["results"][0]["feedback"]) == ("failed", BRING_BACK)
 
 

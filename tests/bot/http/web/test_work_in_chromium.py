@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
+from bot.http.agent.sessions import WATCHERS
 from tests.bot.agent.minds import piece
 from tests.bot.agent.repositories import make_conflict, make_repository
 from tests.bot.agent.workspaces import USER, can_run, folder, names, put
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
+from tests.patience import until
 
 __all__ = ["browser", "can_run", "complaints", "folder", "start_heed"]
 
@@ -170,6 +172,130 @@ async def test_what_a_file_hides_is_seen(working: Heed, browser: Browser, compla
     assert "</pre><script>alert(1)</script><U+200B>" in shown
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert complaints == []
+
+
+async def test_a_direction_mark_is_seen_above(working: Heed, browser: Browser, complaints: list[str]) -> None:
+    """In the line that says what a call is about, before it runs and afterwards."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "bash", command="echo \u202e")
+    await say(page, "Say it.")
+    await expect(page.locator(".decision .about")).to_have_text("echo <U+202E>")
+    working.engine.calls = []
+    await page.locator(".decision").get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".card.done .about")).to_have_text("echo <U+202E>")
+    assert complaints == []
+
+
+async def test_a_yes_is_for_the_call_that_is_shown(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """On a page that has not heard of a newer one it is refused; then the newer one is shown."""
+    page = await begun(working, browser, complaints)
+    await page.route("**/events?*", lambda route: route.abort())
+    await page.reload()
+    will_call(working, "bash", command="touch seen")
+    await say(page, "Touch it.")
+    work = await shown(working)
+    will_call(working, "bash", command="touch unseen")
+    denied = {"mark": work["call"]["mark"], "text": "Not that."}
+    assert (await working.post(f"/api/sessions/{work['id']}/deny", denied))[0] == 200
+    await expect(page.locator(".decision .about")).to_have_text("touch seen")
+    await page.locator(".decision").get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator("#banner")).to_have_text("Another call waits by now. Look at it first.")
+    await expect(page.locator(".decision .about")).to_have_text("touch unseen")
+    assert names(folder) == set()
+    working.engine.calls = []
+    await page.locator(".decision").get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.locator(".card.done")).to_be_visible()
+    assert names(folder) == {"unseen"}
+
+
+async def shown(heed: Heed) -> dict[str, Any]:
+    """The newest work, as heed knows it."""
+    newest = (await heed.get("/api/sessions"))[1]["sessions"][0]["id"]
+    return (await heed.get(f"/api/sessions/{newest}"))[1]
+
+
+async def test_the_page_shows_the_work_that_it_speaks_to(
+    working: Heed, browser: Browser, complaints: list[str]
+) -> None:
+    """A box that is open in another work keeps nothing of that on the page."""
+    page = await begun(working, browser, complaints)
+    first = page.url
+    will_call(working, "glob", pattern="first")
+    await say(page, "Look.")
+    await page.locator("#work-form button").click()
+    await expect(page.locator("#work-list li")).to_have_count(2)
+    await expect(page.locator(".decision")).to_have_count(0)
+    second = page.url
+    await page.evaluate("hash => { location.hash = hash; }", first.partition("#")[2])
+    await page.locator(".decision").get_by_role("button", name="No", exact=True).click()
+    await expect(page.locator(".decision .teach")).to_be_visible()
+    await page.evaluate("hash => { location.hash = hash; }", second.partition("#")[2])
+    await expect(page.locator("#log")).to_contain_text("Say what is to be done in work.")
+    await expect(page.locator(".decision")).to_have_count(0)
+    assert complaints == []
+
+
+async def test_a_work_that_comes_late_takes_no_ones_place(
+    working: Heed, browser: Browser, complaints: list[str]
+) -> None:
+    """The person has opened a conversation meanwhile: that stays, and nothing is complained about."""
+    page = await begun(working, browser, complaints)
+    held: list[Route] = []
+
+    async def hold(route: Route) -> None:
+        held.append(route)
+
+    work = (await shown(working))["id"]
+    await page.route(f"**/api/sessions/{work}?*", hold)
+    async with page.expect_request(f"**/api/sessions/{work}?*"):
+        await page.reload()
+    await page.locator("#new-chat").click()
+    await expect(page.locator("#welcome")).to_be_visible()
+    await until(lambda: bool(held))
+    async with page.expect_response(f"**/api/sessions/{work}?*"):
+        await held[0].continue_()
+    await page.evaluate("new Promise((resolve) => { setTimeout(resolve, 100); })")
+    await expect(page.locator("#banner")).to_be_hidden()
+    await expect(page.locator("#welcome")).to_be_visible()
+    assert complaints == []
+
+
+async def test_a_stream_that_ends_is_opened_again(working: Heed, browser: Browser, complaints: list[str]) -> None:
+    """And what happened meanwhile is shown."""
+    page = await begun(working, browser, complaints)
+    streams = working.client.server.app[WATCHERS]  # type: ignore[union-attr]
+    await until(lambda: len(streams) == 1)
+    streams.end()
+    will_call(working, "glob", pattern="*")
+    asked = await working.post(f"/api/sessions/{(await shown(working))['id']}/prompt", {"text": "Look."})
+    assert asked[0] == 200
+    await expect(page.locator(".decision .about")).to_have_text("*")
+    working.engine.calls = []
+    denied = {"mark": asked[1]["call"]["mark"]}
+    assert (await working.post(f"/api/sessions/{asked[1]['session_id']}/deny", denied))[0] == 200
+    await expect(page.locator(".decision")).to_have_count(0)
+    await expect(page.locator("#banner")).to_be_hidden()
+    assert complaints == []
+
+
+async def test_a_message_while_the_agent_works_comes_back(
+    working: Heed, browser: Browser, complaints: list[str]
+) -> None:
+    """Into the message box, and the person is told why; so does a note for lessons."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "bash", command="sleep 4728")
+    await say(page, "Wait.")
+    await page.locator(".decision").get_by_role("button", name="Yes", exact=True).click()
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    for text in ("And then this.", "/tell It uses Poetry."):
+        await page.fill("#say", text)
+        await page.press("#say", "Enter")
+        await expect(page.locator("#banner")).to_contain_text("The agent is at work")
+        await expect(page.locator("#say")).to_have_value(text)
+    await page.get_by_role("button", name="Stop", exact=True).click()
+    await expect(page.locator(".learning")).to_have_count(0)
 
 
 async def begun_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> Page:
