@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from bot.account_settings import AgentSettings
@@ -86,13 +87,26 @@ class ScratchToolbox(FolderToolbox):
         self._quota_bytes = settings.scratch_mb * _MB
 
     async def run(self, call: Call) -> ToolResult:
-        """Do what a call asks, in the room that is left. Raises SandboxUnavailable."""
-        used_bytes = await asyncio.to_thread(size_of, self.folder, self._quota_bytes)
+        """Do what a call asks, in the room that is left. Raises SandboxUnavailable.
+
+        The sandbox watches the whole disk, where others may delete meanwhile; so the folder is measured behind it.
+        """
+        used_bytes = await self._used_bytes()
         left_bytes = self._quota_bytes - used_bytes
         if left_bytes <= 0 and call.tool in CHANGING:
-            return ToolResult(FULL.format(used_bytes // _MB, self._quota_bytes // _MB), False, DELETE_SOME)
+            return ToolResult(self._full(used_bytes), False, DELETE_SOME)
         self.sandbox.bounds = Bounds(disk_bytes=max(_MB, min(left_bytes, Bounds.disk_bytes)))
-        return await super().run(call)
+        result = await super().run(call)
+        now_bytes = await self._used_bytes()
+        if now_bytes <= max(used_bytes, self._quota_bytes) or not result.success:
+            return result
+        return replace(result, success=False, feedback=f"{self._full(now_bytes)} {DELETE_SOME}")
+
+    async def _used_bytes(self) -> int:
+        return await asyncio.to_thread(size_of, self.folder, self._quota_bytes)
+
+    def _full(self, used_bytes: int) -> str:
+        return FULL.format(used_bytes // _MB, self._quota_bytes // _MB)
 
 
 def gone() -> ToolResult:

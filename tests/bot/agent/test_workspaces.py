@@ -57,6 +57,18 @@ async def test_a_scratch_folder_has_a_quota(folder: Path, can_run: None) -> None
     assert toolbox.sandbox.bounds.seconds == Bounds.seconds
 
 
+async def test_a_quota_holds_while_others_make_room_on_the_disk(
+    folder: Path, can_run: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch sees the free room of the whole disk; the folder itself is measured once the tool has ended."""
+    monkeypatch.setattr("bot.agent.sandbox.free_bytes", lambda _: 1e15)
+    toolbox = made(folder, scratch_mb=2).toolbox("", "ana")
+    over = await toolbox.run(Call("bash", {"command": "head -c 3000000 /dev/zero > big; echo written"}))
+    assert (over.success, over.output.strip()) == (False, "written")
+    assert over.feedback.endswith(DELETE_SOME)
+    assert (await toolbox.run(Call("bash", {"command": "rm big"}))).success
+
+
 async def test_a_workspace_that_is_gone_says_so(folder: Path, can_run: None) -> None:
     """Both before a call and in it."""
     toolbox = made(folder).toolbox("work", "ana")
