@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bot.agent.inside.result import ToolResult
-from bot.agent.session import AgentSession, AgentWords, Also, CallLesson, Step
+from bot.agent.session import AgentSession, AgentWords, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
 from bot.agent.visible import visible
@@ -54,6 +54,7 @@ class LiveSession:
         self.workspace = workspace
         self._session = session
         self._task: asyncio.Task[AgentTurn] | None = None
+        self._is_recovered = False
         self._watchers: set[asyncio.Queue[AgentEvent | None]] = set()
 
     @property
@@ -70,13 +71,20 @@ class LiveSession:
         return "waiting" if state.waiting else "failed" if state.failed else "idle"
 
     def recover(self) -> None:
-        """Begin to go on where the process before has ended, if it ended in the middle of something."""
-        if self._session.state.is_broken_off:
+        """Begin to go on, once, where the process before has ended, if it ended in the middle of something."""
+        if not self._is_recovered and self._task is None and self._session.state.is_broken_off:
             self._begin(self._recovered())
+        self._is_recovered = True
 
-    async def ask(self, text: str, also: Also | None = None) -> AgentTurn:
-        """Say something to the agent; `also` is stored together with it. Raises SessionBusy."""
-        return await self._done(self._asked(text, also))
+    async def ask(self, text: str, name: str = "") -> AgentTurn:
+        """Say something to the agent, once under the same name. Raises SessionBusy."""
+        if name and name == self._session.state.heard:
+            return await self.as_it_stands()
+        return await self._done(self._asked(text, name))
+
+    async def as_it_stands(self) -> AgentTurn:
+        """Wait for what is done now. Return what it led to; if nothing is, the words that were said last."""
+        return AgentTurn(self._session.last_words) if self._task is None else await self._ended_turn(self._task)
 
     async def approve(self, *, from_now_on: bool = False, mark: str | None = None) -> AgentTurn:
         """Run the call that waits and go on; `from_now_on`: its tool needs no question in this session any more.
@@ -118,13 +126,10 @@ class LiveSession:
         await self._session.tell(note)
 
     async def stop(self) -> bool:
-        """Break off what is done now. Return False if nothing is."""
-        task = self._task
-        if task is None:
-            return False
-        task.cancel()
-        await asyncio.wait([task])
-        return True
+        """Break off what is done now, for good. Return False if nothing is."""
+        is_working = await self._break_off()
+        await self._session.let_be()
+        return is_working
 
     def tell_progress(self, text: str) -> None:
         """Tell those who look how far a lesson is."""
@@ -142,14 +147,22 @@ class LiveSession:
             self._watchers.discard(queue)
 
     async def close(self) -> None:
-        """Break off what is done, and end the events."""
-        await self.stop()
+        """Break off what is done, and end the events: another process goes on with it."""
+        await self._break_off()
         for queue in list(self._watchers):
             _put(queue, None)
 
     def _require_idle(self) -> None:
         if self._task is not None:
             raise SessionBusy(BUSY)
+
+    async def _break_off(self) -> bool:
+        task = self._task
+        if task is None:
+            return False
+        task.cancel()
+        await asyncio.wait([task])
+        return True
 
     def _begin(self, work: Coroutine[Any, Any, AgentTurn]) -> "asyncio.Task[AgentTurn]":
         if self._task is not None:
@@ -160,8 +173,12 @@ class LiveSession:
         return self._task
 
     async def _done(self, work: Coroutine[Any, Any, AgentTurn]) -> AgentTurn:
-        """Do something as heed's own work. Return what it led to, nothing if it was stopped."""
-        task = self._begin(work)
+        """Do something. Return what it led to, nothing if it was stopped. Raises SessionBusy, CallNotThere."""
+        return await self._ended_turn(self._begin(work))
+
+    @staticmethod
+    async def _ended_turn(task: "asyncio.Task[AgentTurn]") -> AgentTurn:
+        """Wait for work, which is heed's own. Return what it led to, nothing if it was stopped."""
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -177,9 +194,9 @@ class LiveSession:
             task.exception()  # told to whoever waits for it, if they are still there
         self._tell("stopped" if task.cancelled() else "ended", {"status": self.status})
 
-    async def _asked(self, text: str, also: Also | None) -> AgentTurn:
+    async def _asked(self, text: str, name: str) -> AgentTurn:
         self._tell("asked", {"text": text})
-        return await self._until_asked(await self._session.ask(text, also), AgentTurn())
+        return await self._until_asked(await self._session.ask(text, name), AgentTurn())
 
     def _shown(self, mark: str | None) -> Proposal:
         """Return the call that waits, if it is the one that the person was shown. Raises NothingWaits, CallChanged."""
@@ -223,7 +240,7 @@ class LiveSession:
     async def _recovered(self) -> AgentTurn:
         turn = AgentTurn()
         self._teach(turn, await self._session.recover())
-        return turn
+        return await self._until_asked(await self._session.go_on(), turn) if self._session.state.is_due else turn
 
     async def _until_asked(self, step: Step, turn: AgentTurn) -> AgentTurn:
         """Run what needs no question, until the person has the word."""

@@ -9,7 +9,7 @@ from functools import partial
 from bot.agent.core_mind import CoreMind
 from bot.agent.live_session import LiveSession
 from bot.agent.repository import told
-from bot.agent.session import AgentSession, Also
+from bot.agent.session import AgentSession
 from bot.agent.state import SessionState
 from bot.agent.workspace_notes import KeepTold, WorkspaceNotes, WorkspaceTold
 from bot.agent.workspaces import Workspaces, erase
@@ -17,7 +17,6 @@ from bot.core.core import Core
 from bot.errors import AgentNotAllowed
 from bot.events import Author
 from storage.conversations import agent_work
-from storage.database import Session
 from storage.tables import AgentWork
 
 SCRATCH_FOLDER = "workspaces"  # below the data directory
@@ -107,7 +106,10 @@ class AgentService:
             here = await self._notes.of(row.user_id, row.workspace)
             if row.id not in self._open:  # by another who looked meanwhile
                 self._open[row.id] = self._opened(row, here)
-        return self._open[row.id]
+        live = self._open[row.id]
+        if self._core.engine.is_ready:
+            live.recover()
+        return live
 
     def _opened(self, row: AgentWork, here: list[str]) -> LiveSession:
         live: LiveSession
@@ -116,18 +118,11 @@ class AgentService:
         session = AgentSession(mind, toolbox, SessionState.of(row.state), partial(self._keep, row.id))
         session.here = here
         live = LiveSession(row.id, row.user_id, row.workspace, session)
-        live.recover()
         return live
 
-    async def _keep(self, work_id: str, state: SessionState, also: Also | None) -> None:
+    async def _keep(self, work_id: str, state: SessionState) -> None:
         stored = state.stored()
-
-        def commit(s: Session) -> None:
-            agent_work.keep(s, work_id, stored)
-            if also is not None:
-                also(s)
-
-        await self._core.database.write(commit)
+        await self._core.database.write(lambda s: agent_work.keep(s, work_id, stored))
 
     async def _forget(self, user_id: str) -> None:
         """Let go of what an erased person had here."""

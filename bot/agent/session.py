@@ -66,11 +66,10 @@ class AgentWords:
 
 
 Step = AgentWords | Proposal
-Also = Callable[[Any], None]  # what a storage joins to the transaction that keeps a state
-Keep = Callable[[SessionState, Also | None], Awaitable[None]]
+Keep = Callable[[SessionState], Awaitable[None]]
 
 
-async def kept_here(_state: SessionState, _also: Also | None) -> None:
+async def kept_here(_state: SessionState) -> None:
     """Keep a session in this process alone."""
 
 
@@ -78,7 +77,7 @@ class AgentSession:
     """One person's work with an agent in one workspace.
 
     `keep` is awaited with the state before a call runs or is taught, and after all that changes it: a session that
-    was broken off there goes on in another process. It gets what `ask` was given to be kept with it, else None.
+    was broken off there goes on in another process.
     """
 
     def __init__(self, mind: Mind, toolbox: Toolbox, state: SessionState | None = None, keep: Keep = kept_here) -> None:
@@ -106,6 +105,17 @@ class AgentSession:
         return self.state.waiting
 
     @property
+    def last_words(self) -> str | None:
+        """What the agent has said, if that was the last of all."""
+        last = self.state.messages[-1]
+        return last["content"] if last["role"] == "assistant" else None
+
+    @property
+    def is_last_broken_off(self) -> bool:
+        """True if the last of all was a call that was broken off while it ran."""
+        return bool(self.state.messages[-1]["content"] == BROKEN_OFF)
+
+    @property
     def is_allowed(self) -> bool:
         """True if a call waits whose tool needs no question in this session."""
         return self.state.waiting is not None and self.state.waiting.call.tool in self.state.allowed
@@ -113,7 +123,7 @@ class AgentSession:
     async def allow(self, *tools: str) -> None:
         """Let tools run without a question from now on."""
         self.state.allowed = sorted({*self.state.allowed, *tools})
-        await self._keep(self.state, None)
+        await self._keep(self.state)
 
     async def recover(self) -> CallLesson | None:
         """Go on where the process before has ended: a call that ran may be done in part, a word is given again.
@@ -125,27 +135,30 @@ class AgentSession:
         await self._praised()
         return await self._taught() if self.state.teaching is not None else None
 
-    async def ask(self, text: str, also: Also | None = None) -> Step:
-        """Say something to the agent; a call that waits is dropped. `also` is kept together with the words."""
+    async def ask(self, text: str, name: str = "") -> Step:
+        """Say something to the agent; a call that waits is dropped. `name` is kept as that of what was heard last."""
         said: ChatMessage = {"role": "user", "content": text}
-        asked = replace(self.state, waiting=None, messages=[*self.state.messages, said])
-        await self._keep(asked, also)
+        asked = replace(self.state, waiting=None, messages=[*self.state.messages, said], is_due=True, heard=name)
+        await self._keep(asked)
         self.state = asked
         return await self.go_on()
 
     async def go_on(self) -> Step:
         """Let the agent take its next step."""
-        messages, self.state.failed = self.state.messages, None
-        for _ in range(MOST_TRIES):
-            answer = await self._answer(messages)
-            if not answer.calls:
-                return await self._said(answer.text)
-            try:
-                return await self._propose(answer, _only(answer.calls))
-            except CallUnreadable as error:  # told to the model, and no part of what the session remembers
-                said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
-                messages = [*self.state.messages, _called(answer, answer.calls), *said]
-        return await self._said(answer.text or NO_CALL)
+        self.state.failed = None
+        if not self.state.is_due:
+            self.state.is_due = True
+            await self._keep(self.state)
+        try:
+            return await self._next()
+        except Exception:  # whoever asked is told of it, and may ask again
+            await self.let_be()
+            raise
+
+    async def let_be(self) -> None:
+        """Expect no answer any more."""
+        self.state.is_due = False
+        await self._keep(self.state)
 
     async def approve(self) -> ToolResult:
         """Run the call that waits, because the person said yes to it.
@@ -169,7 +182,7 @@ class AgentSession:
         if not correction:
             await self.drop()
             return None
-        self.state.waiting = None
+        self.state.waiting, self.state.is_due = None, True
         return await self._teach(proposal.answer, correction)
 
     async def drop(self) -> None:
@@ -197,7 +210,7 @@ class AgentSession:
         """Teach what was wrong with the call that ran last and failed. Raises NothingWaits."""
         if self.state.failed is None:
             raise NothingWaits
-        answer, self.state.failed = self.state.failed, None
+        answer, self.state.failed, self.state.is_due = self.state.failed, None, True
         return await self._teach(answer, correction)
 
     async def tell(self, note: str) -> None:
@@ -210,33 +223,47 @@ class AgentSession:
             raise NoteTooLong(MOST_TOLD_CHARS)
         if said:
             self.state.told = [*self.state.told, said][-MOST_TOLD:]
-            await self._keep(self.state, None)
+            await self._keep(self.state)
 
     async def clear(self) -> None:
         """Forget what was said; what was learned and written stays."""
         del self.state.messages[1:]
         self.state.waiting = self.state.failed = None
-        self.state.told = []
-        await self._keep(self.state, None)
+        self.state.told, self.state.is_due = [], False
+        await self._keep(self.state)
+
+    async def _next(self) -> Step:
+        messages = self.state.messages
+        for _ in range(MOST_TRIES):
+            answer = await self._answer(messages)
+            if not answer.calls:
+                return await self._said(answer.text)
+            try:
+                return await self._propose(answer, _only(answer.calls))
+            except CallUnreadable as error:  # told to the model, and no part of what the session remembers
+                said = [_told(call, NOT_READ.format(error)) for call in answer.calls]
+                messages = [*self.state.messages, _called(answer, answer.calls), *said]
+        return await self._said(answer.text or NO_CALL)
 
     async def _run(self, *, is_praised: bool) -> ToolResult:
         proposal = self.waiting
         self.state.waiting, self.state.running = None, proposal
         try:
-            await self._keep(self.state, None)
+            await self._keep(self.state)
             result = await self._toolbox.run(proposal.call)
         except BaseException:  # also an error of heed's own: an approved call is never forgotten
             await self._ran(proposal, BROKEN_OFF)
             raise
         self.state.failed = None if result.success else proposal.answer
+        self.state.is_due = result.success
         self.state.good = proposal.answer.id if result.success and is_praised else ""
         await self._ran(proposal, json.dumps(result.__dict__, ensure_ascii=False))
         return result
 
     async def _propose(self, answer: MindAnswer, piece: ToolCallPiece) -> Proposal:
         call = read_call(piece["function"]["name"], piece["function"]["arguments"])
-        self.state.waiting = Proposal(answer, call, await self._shown(call))
-        await self._keep(self.state, None)
+        self.state.waiting, self.state.is_due = Proposal(answer, call, await self._shown(call)), False
+        await self._keep(self.state)
         return self.state.waiting
 
     async def _shown(self, call: Call) -> ToolResult:
@@ -248,7 +275,8 @@ class AgentSession:
 
     async def _said(self, text: str) -> AgentWords:
         self.state.messages.append({"role": "assistant", "content": text})
-        await self._keep(self.state, None)
+        self.state.is_due = False
+        await self._keep(self.state)
         return AgentWords(text)
 
     async def _answer(self, messages: list[ChatMessage]) -> MindAnswer:
@@ -264,7 +292,7 @@ class AgentSession:
         (called,) = (call["function"] for call in answer.calls)
         call = THE_CALL.format(called["name"], called["arguments"])[:MOST_TOLD_CHARS]
         self.state.teaching = CallCorrection(answer.id, correction, context=(*self.state.told, call))
-        await self._keep(self.state, None)
+        await self._keep(self.state)
         return await self._taught()
 
     async def _taught(self) -> CallLesson:
@@ -279,7 +307,7 @@ class AgentSession:
 
     async def _not_teaching(self) -> None:
         self.state.teaching = None
-        await self._keep(self.state, None)
+        await self._keep(self.state)
 
     async def _praised(self) -> None:
         """Keep an answer that did well as a good one; that it is kept is stored with what comes next."""
@@ -295,7 +323,7 @@ class AgentSession:
             piece = piece | {"function": {"name": proposal.call.tool, "arguments": arguments}}
         self.state.messages += [_called(proposal.answer, [piece]), _told(piece, said)]
         self.state.running = None
-        await self._keep(self.state, None)
+        await self._keep(self.state)
 
 
 def difference(before: Call, after: Call) -> str:

@@ -67,6 +67,8 @@ class SessionState:
     running: Proposal | None = None  # begun, and its end not known yet
     failed: MindAnswer | None = None  # whose call ran last, and failed
     teaching: CallCorrection | None = None  # begun, and not known yet to be stored
+    is_due: bool = False  # the agent has the word: it is asked, and has not answered yet
+    heard: str = ""  # what names the message that was said last, where the surface may give one twice
     good: str = ""  # the id of an answer that did well, and is not known yet to be kept as a good one
     allowed: list[str] = field(default_factory=list)  # tools that need no question
     told: list[str] = field(default_factory=list)  # about the work, for the teacher of lessons to come
@@ -74,7 +76,7 @@ class SessionState:
     @property
     def is_broken_off(self) -> bool:
         """True if the process before has ended in the middle of something."""
-        return bool(self.running or self.teaching or self.good)
+        return bool(self.running or self.teaching or self.good or self.is_due)
 
     @classmethod
     def new(cls, *lines: str) -> Self:

@@ -12,7 +12,6 @@ from functools import partial
 
 from bot.agent.live_session import AgentTurn, LiveSession
 from bot.agent.service import AgentService
-from bot.agent.state import Proposal
 from bot.agent.workspace_notes import Effect
 from bot.channel import Post
 from bot.core.core import Core
@@ -70,7 +69,7 @@ class WorkHandler:
     async def hear(self, request: ChatRequest, live: LiveSession, text: str) -> None:
         """Say a message to the agent. Raises AgentNotAllowed."""
         self._agents.require_allowed(request.author)
-        await self._do(request, live, live.ask(text, request.done))
+        await self._do(request, live, live.ask(text, request.idempotency_key))
 
     async def press(self, request: ChatRequest, word: str, about: str) -> None:
         """Do what a button of a card says, if its call still waits."""
@@ -107,7 +106,7 @@ class WorkHandler:
         self._agents.require_allowed(request.author)
         live = await self.at(request)
         if live is None or f"{live.work_id} {mark_of(live)}" != about:
-            await self._say(request, work_texts.NOT_WAITING)
+            await self._not_waiting(request, live)
             return None
         waiting = live.session.state.waiting
         if waiting is not None and time.time() - waiting.asked_s > ANSWERED_FOR_S:
@@ -115,6 +114,13 @@ class WorkHandler:
             await self._say(request, work_texts.TOO_OLD)
             return None
         return live
+
+    async def _not_waiting(self, request: ChatRequest, live: LiveSession | None) -> None:
+        """Say that a call does not wait; what was decided before heed ended is told as it stands by now."""
+        if live is None or not request.item.attempts:
+            await self._say(request, work_texts.NOT_WAITING)
+        else:
+            await self._do(request, live, live.as_it_stands())
 
     async def _remember(self, request: ChatRequest, word: str, note: str) -> None:
         """Tell the lessons of this work something, or note it for the folder. Raises SessionBusy, InvalidField."""
@@ -163,24 +169,29 @@ class WorkHandler:
 
     async def _tell(self, request: ChatRequest, live: LiveSession, turn: AgentTurn) -> None:
         """Say what ran, what was learned, what the agent says, and what it asks."""
-        told = [work_texts.result(call, found) for call, found in turn.results]
-        told += [literal(turn.lesson.line)] if turn.lesson else []
-        posts = [Post(request.place, text) for text in ("\n".join(told), turn.words or "") if text]
-        waiting = live.session.state.waiting
-        if waiting is not None:
-            posts.append(self._card(request, waiting))
-        elif live.status == "failed":
-            posts.append(replace(request.post(work_texts.FAILED), rows=work_texts.FAILED_ROWS))
-        for number, post in enumerate(posts):
-            is_asked = bool(post.rows)
-            about = f"{live.work_id} {mark_of(live)}" if is_asked else ""
-            role = Role.WORK if is_asked else ""
-            await self._outbox.say(post, request.user_id, request.key(f"work{number}"), role=role, about=about)
+        done = [work_texts.result(call, found) for call, found in turn.results]
+        done += [literal(turn.lesson.line)] if turn.lesson else []
+        asked = self._question(request, live)
+        if request.item.attempts and live.session.is_last_broken_off:
+            done = [work_texts.BROKEN_OFF]
+        for what, text in (("done", "\n".join(done)), ("words", turn.words)):
+            if text:
+                await self._outbox.say(Post(request.place, text), request.user_id, request.key(f"work-{what}"))
+        if asked is not None:
+            about = f"{live.work_id} {mark_of(live)}"
+            key = request.key("work-asked")
+            await self._outbox.say(asked, request.user_id, key, role=Role.WORK, about=about)
         await self._end(request)
 
-    def _card(self, request: ChatRequest, proposal: Proposal) -> Post:
-        text, files, rows = work_texts.card(proposal)
-        return Post(request.place, text, rows, files=files)
+    @staticmethod
+    def _question(request: ChatRequest, live: LiveSession) -> Post | None:
+        """Return what the person is asked about a call that waits, or has failed; None if neither is there."""
+        waiting = live.session.state.waiting
+        if waiting is not None:
+            text, files, rows = work_texts.card(waiting)
+            return Post(request.place, text, rows, files=files)
+        is_failed = live.status == "failed"
+        return replace(request.post(work_texts.FAILED), rows=work_texts.FAILED_ROWS) if is_failed else None
 
     async def _say(self, request: ChatRequest, text: str, token: str = "") -> None:
         said = replace(request.post("", token=token), text=text)

@@ -20,6 +20,7 @@ TOLD = "Lessons in this work know that now. The agent is not told."
 IN_PRIVATE = "Work in a folder is for you alone: write to me in private."
 STOPPED, NOTHING_TO_STOP = "Stopped.", "Nothing of yours is being done."
 NOT_WAITING = "That question is no longer open. /work shows what is waiting now."
+BROKEN_OFF = "I was ended while that was done: some of it may be done. Say how to go on."
 TOO_OLD = "I asked that more than a day ago, so nothing was run. Say it again if it is still wanted."
 WHAT_WAS_WRONG = 'What was wrong? Say it in a few words, or send other arguments: {"path": ...}'
 FAILED = "It failed. What was wrong?"

@@ -74,6 +74,35 @@ async def test_what_ran_when_heed_ended_is_not_run_again(rigged: AgentRig, tmp_p
     assert (rigged.folder / "log").read_text() == "once\n"
 
 
+async def test_an_answer_that_was_being_made_is_made_by_the_next_heed(rigged: AgentRig, tmp_path: Path) -> None:
+    """Without a word of the person; not if they had stopped it. It begins once, and once the model is there."""
+    ids = []
+    for is_stopped in (False, True):
+        live = await rigged.begun()
+        rigged.engine.token_delay_s = 3600.0
+        asked = asyncio.create_task(live.ask("What is there?"))
+        await until(lambda live=live: live.status == "working" and live.session.state.is_due)  # type: ignore[misc]
+        if is_stopped:
+            await live.stop()
+        ids.append(live.work_id)
+        user_id = live.user_id
+        if is_stopped:
+            await asked
+    await rigged.agents.close()
+    async with agents_of(tmp_path / "data", rigged.folder) as later:
+        later.engine.is_ready = False
+        _, broken_off = await later.agents.find(user_id, ids[0])
+        assert broken_off.status == "idle"
+        later.engine.is_ready = True
+        for _ in range(2):
+            await later.agents.find(user_id, ids[0])
+        await until(lambda: broken_off.status == "idle")
+        assert broken_off.session.last_words
+        assert [m["role"] for m in broken_off.session.state.messages] == ["system", "user", "assistant"]
+        _, stopped = await later.agents.find(user_id, ids[1])
+        assert (stopped.status, stopped.session.last_words) == ("idle", None)
+
+
 async def test_a_session_is_one_persons(rigged: AgentRig) -> None:
     """Another person does not find it."""
     live = await rigged.begun()

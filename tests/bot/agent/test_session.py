@@ -20,7 +20,6 @@ from bot.agent.session import (
     ONE_CALL,
     AgentSession,
     AgentWords,
-    Also,
     CallLesson,
     difference,
 )
@@ -47,7 +46,7 @@ class Stored:
     def __init__(self) -> None:
         self.written: list[str] = []
 
-    async def keep(self, state: SessionState, _also: Also | None) -> None:
+    async def keep(self, state: SessionState) -> None:
         """Hold a state."""
         self.written.append(json.dumps(state.stored()))
 
@@ -244,7 +243,7 @@ async def test_a_call_that_is_broken_off_may_be_half_done(sandbox: Sandbox, fold
 async def test_a_call_that_is_broken_off_before_it_runs_is_told_as_well(sandbox: Sandbox, folder: Path) -> None:
     """While it is being stored that it will run."""
 
-    async def keep(state: SessionState, _also: Also | None) -> None:
+    async def keep(state: SessionState) -> None:
         if state.running is not None:
             raise asyncio.CancelledError
 
@@ -415,6 +414,39 @@ async def test_a_good_answer_is_kept_as_one_also_if_heed_was_ended_before(sandbo
     assert mind.approved == ["cmpl-1", "cmpl-1"]
     await later.go_on()
     assert not stored.taken_up(mind, sandbox).state.is_broken_off
+
+
+async def test_a_question_that_was_not_answered_is_answered_by_the_next_process(sandbox: Sandbox) -> None:
+    """One in words, and one after a call that ran or was denied with words; nothing is owed after an answer."""
+    stored, mind = Stored(), ScriptedMind([WRITE, WRITE, saying("Done.")])
+    agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
+    due: list[int] = []
+    for said in (agent.ask("write", "m1"), agent.deny("Read it first."), agent.approve()):
+        await said
+        due.append(len(stored.written) - 1)
+        if agent.state.is_due:
+            await agent.go_on()
+    first, *later = (stored.taken_up(ScriptedMind([saying("Here.")]), sandbox, place) for place in (0, *due[1:]))
+    assert first.state.heard == "m1"
+    for session_ in (first, *later):
+        await session_.recover()
+        assert session_.state.is_due
+        assert await session_.go_on() == AgentWords("Here.")
+        assert not session_.state.is_broken_off
+    assert not stored.taken_up(mind, sandbox).state.is_due
+
+
+async def test_nothing_is_owed_after_an_error_or_where_the_person_lets_it_be(sandbox: Sandbox) -> None:
+    """The person knows, and says so if they want to go on."""
+    stored = Stored()
+    agent = AgentSession(ScriptedMind([], most_chars=10), Toolbox(sandbox), keep=stored.keep)
+    with pytest.raises(SessionTooLong):
+        await agent.ask("anything")
+    assert not stored.taken_up(ScriptedMind([]), sandbox).state.is_broken_off
+    again = stored.taken_up(ScriptedMind([]), sandbox, 0)
+    assert again.state.is_broken_off
+    await again.let_be()
+    assert not stored.taken_up(ScriptedMind([]), sandbox).state.is_broken_off
 
 
 def test_only_what_differs_is_said() -> None:

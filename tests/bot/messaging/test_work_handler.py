@@ -17,7 +17,9 @@ from bot.messaging import work_handler, work_texts
 from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.inbox import AlreadyDone, Done
 from bot.messaging.request import NOT_YOURS
+from storage.conversations import inbox
 from storage.people import people
+from storage.tables import Inbox
 from tests.bot.agent.minds import piece
 from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.workspaces import USER, can_run, folder, names, put
@@ -335,6 +337,50 @@ async def test_a_running_tool_is_stopped_from_the_chat(chat: Worker, folder: Pat
     assert work_texts.STOPPED in [shown.text for shown in stopped]
     await running
     assert (await chat.live()).status == "idle"
+
+
+async def ended_and_begun_again(chat: Worker, doing: "asyncio.Task[list[Shown]]") -> Inbox:
+    """End the work as a killed heed leaves it, and begin it in the same chat. The update that was not done."""
+    (item,) = await chat.heed.database.read(inbox.waiting)
+    doing.cancel()
+    await asyncio.gather(doing, return_exceptions=True)
+    await chat.agents.close()
+    chat.agents = AgentService(chat.heed.core)
+    heed = chat.heed
+    chat.dispatcher = Dispatcher(heed.core, heed.outbox, {heed.channel.platform: heed.channel}, chat.agents)
+    item.attempts = 1
+    return item
+
+
+async def test_a_message_is_answered_by_the_heed_that_follows(chat: Worker) -> None:
+    """It is not said to the agent twice."""
+    chat.heed.engine.token_delay_s = 3600.0
+    saying = asyncio.create_task(chat.say("What is there?"))
+    live = await chat.live()
+    await until(lambda: live.session.state.is_due)
+    item = await ended_and_begun_again(chat, saying)
+    chat.heed.engine.token_delay_s = 0.0
+    before = len(chat.heed.channel.shown.messages)
+    await chat.dispatcher.handle(item, Done(item.seq or 0))
+    await chat.heed.shown()
+    (answer,) = chat.heed.channel.shown.messages[before:]
+    messages = (await chat.live()).session.state.messages
+    assert [m["role"] for m in messages] == ["system", "user", "assistant"]
+    assert answer.text == messages[-1]["content"]
+
+
+async def test_a_yes_that_heeds_end_broke_off_is_told(chat: Worker, folder: Path) -> None:
+    """The call does not run again, and the person knows that it may be done in part."""
+    chat.will_call("bash", command="echo once >> log; sleep 4730")
+    (card,) = await chat.say("Work.")
+    pressing = asyncio.create_task(chat.press(card, "Yes"))
+    await until((folder / "log").exists)
+    item = await ended_and_begun_again(chat, pressing)
+    before = len(chat.heed.channel.shown.messages)
+    await chat.dispatcher.handle(item, Done(item.seq or 0))
+    await chat.heed.shown()
+    (told,) = chat.heed.channel.shown.messages[before:]
+    assert (told.text, (folder / "log").read_text()) == (work_texts.BROKEN_OFF, "once\n")
 
 
 async def test_an_end_and_a_stop(chat: Worker) -> None:

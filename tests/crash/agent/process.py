@@ -17,7 +17,6 @@ from typing import Any
 from bot.agent import sandbox
 from bot.agent.live_session import LiveSession
 from bot.agent.service import AgentService
-from bot.agent.session import Also
 from bot.agent.state import SessionState
 from bot.events import Author
 from engine.config import EngineConfig
@@ -159,9 +158,9 @@ def live(data_dir: str, mode: str, point: str, number: int) -> None:
 _keep = AgentService._keep
 
 
-async def _kept_afterwards(self: AgentService, work_id: str, state: SessionState, also: Also | None) -> None:
+async def _kept_afterwards(self: AgentService, work_id: str, state: SessionState) -> None:
     if state.running is None and state.teaching is None:
-        await _keep(self, work_id, state, also)
+        await _keep(self, work_id, state)
 
 
 if __name__ == "__main__":
