@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.inside.visible import visible
 from bot.agent.session import AgentSession, AgentWords, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
-from bot.agent.visible import visible
 from bot.errors import CallChanged, CallNotThere, CallUnreadable, InvalidField, NothingWaits, SessionBusy
 
 Status = Literal["idle", "working", "waiting", "failed"]

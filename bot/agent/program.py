@@ -26,10 +26,16 @@ _START = f"from pathlib import Path\nfrom bot.agent.inside.main import main\nmai
 
 
 async def ask(
-    sandbox: Sandbox, tool: str, arguments: Mapping[str, Any], guard: Guard, *, is_preview: bool = False
+    sandbox: Sandbox,
+    tool: str,
+    arguments: Mapping[str, Any],
+    guard: Guard,
+    *,
+    is_preview: bool = False,
+    shown: str | None = None,
 ) -> Finished:
     """Return what the program has answered about a call. Raises SandboxUnavailable."""
-    asked = {"tool": tool, "arguments": arguments, "is_preview": is_preview}
+    asked = {"tool": tool, "arguments": arguments, "is_preview": is_preview, "shown": shown}
     roomy = sandbox.within(replace(sandbox.bounds, output_chars=ANSWER_CHARS))
     command = [python(), "-I", "-W", "ignore", SHOWN_AT]  # a warning would stand in the answer
     return await roomy.run(command, json.dumps(asked).encode(), {SHOWN_AT: program()}, guard)

@@ -16,8 +16,8 @@ from typing import Any
 from bot.agent import program
 from bot.agent.guard import Absent, Guard, guard_of
 from bot.agent.inside.paths import GIT
+from bot.agent.inside.visible import visible
 from bot.agent.sandbox import Bounds, Sandbox
-from bot.agent.visible import visible
 from bot.errors import SandboxUnavailable
 
 BOUNDS = Bounds(seconds=10.0)

@@ -154,7 +154,7 @@ class Sandbox:
             await asyncio.sleep(_WATCH_S)
             if time.monotonic() > end_s:
                 return f"it took longer than {self.bounds.seconds:g} s"
-            if memory_of(pid) > self.bounds.memory_bytes:
+            if await asyncio.to_thread(memory_of, pid) > self.bounds.memory_bytes:
                 return f"it used more than {self.bounds.memory_bytes // 1024**2} MiB of memory"
             if free_bytes(self.folder) < least_free_bytes:
                 return f"it wrote more than {self.bounds.disk_bytes // 1024**2} MiB"
@@ -220,7 +220,7 @@ def tied(command: Sequence[str], life: int) -> list[str]:
 
 
 def memory_of(pid: int) -> int:
-    """Return the bytes in memory of a process and of all that it has begun."""
+    """Return the bytes in memory of a process and of all that it has begun. Blocking: it reads all processes."""
     total = 0
     with suppress(psutil.NoSuchProcess):
         whole = psutil.Process(pid)

@@ -106,13 +106,13 @@ class AgentSession:
 
     @property
     def last_words(self) -> str | None:
-        """What the agent has said, if that was the last of all."""
+        """The agent's answer, if the conversation ends with one that calls nothing."""
         last = self.state.messages[-1]
         return last["content"] if last["role"] == "assistant" else None
 
     @property
     def is_last_broken_off(self) -> bool:
-        """True if the last of all was a call that was broken off while it ran."""
+        """True if the conversation ends with a call that was broken off while it ran."""
         return bool(self.state.messages[-1]["content"] == BROKEN_OFF)
 
     @property
@@ -250,7 +250,7 @@ class AgentSession:
         self.state.waiting, self.state.running = None, proposal
         try:
             await self._keep(self.state)
-            result = await self._toolbox.run(proposal.call)
+            result = await self._toolbox.run(proposal.call, proposal.preview)
         except BaseException:  # also an error of heed's own: an approved call is never forgotten
             await self._ran(proposal, BROKEN_OFF)
             raise

@@ -11,10 +11,10 @@ from bot.agent import program
 from bot.agent.guard import Guard
 from bot.agent.inside.paths import GIT
 from bot.agent.inside.result import MOST_CHARS, ToolResult, cut, whole
+from bot.agent.inside.visible import printed, visible
 from bot.agent.repository import Repository
 from bot.agent.sandbox import UNGUARDED, Finished, Sandbox
 from bot.agent.tools import CHANGING, LOOKING, Call
-from bot.agent.visible import printed, visible
 
 ENDED = "The tool was ended: {}."
 BROKEN = "The tool answered nothing that can be read."
@@ -36,13 +36,13 @@ class Toolbox:
         """The workspace."""
         return self.sandbox.folder
 
-    async def run(self, call: Call) -> ToolResult:
-        """Do what a call asks. Raises SandboxUnavailable."""
+    async def run(self, call: Call, shown: ToolResult | None = None) -> ToolResult:
+        """Do what a call asks; a change only as it was `shown`, where it was. Raises SandboxUnavailable."""
         if call.tool in LOOKING:
             return await self._in_program(call)
         async with self.repository.guarded() as guard:
             if call.tool in CHANGING:
-                return await self._in_program(call, guard)
+                return await self._in_program(call, guard, shown=shown.output if shown else None)
             found = await self.sandbox.run(["bash", "-c", call.arguments["command"]], guard=guard)
             return with_reason(told(found)) if guard.places else told(found)
 
@@ -53,8 +53,11 @@ class Toolbox:
         words = (f"{name}: {value}" for name, value in call.arguments.items() if value != "")
         return ToolResult(visible("\n".join(words)))
 
-    async def _in_program(self, call: Call, guard: Guard = UNGUARDED, *, is_preview: bool = False) -> ToolResult:
-        found = await program.ask(self.sandbox, call.tool, call.arguments, guard, is_preview=is_preview)
+    async def _in_program(
+        self, call: Call, guard: Guard = UNGUARDED, *, is_preview: bool = False, shown: str | None = None
+    ) -> ToolResult:
+        named = call.tool, call.arguments
+        found = await program.ask(self.sandbox, *named, guard, is_preview=is_preview, shown=shown)
         if found.status != 0:
             return ended(found)
         try:

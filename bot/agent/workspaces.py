@@ -70,9 +70,9 @@ class Workspaces:
 class FolderToolbox(Toolbox):
     """The tools in a folder that may be gone by now."""
 
-    async def run(self, call: Call) -> ToolResult:
+    async def run(self, call: Call, shown: ToolResult | None = None) -> ToolResult:
         """Do what a call asks. Raises SandboxUnavailable."""
-        return await super().run(call) if self.folder.is_dir() else gone()
+        return await super().run(call, shown) if self.folder.is_dir() else gone()
 
     async def preview(self, call: Call) -> ToolResult:
         """Return what a call would change. Changes nothing."""
@@ -86,7 +86,7 @@ class ScratchToolbox(FolderToolbox):
         super().__init__(Sandbox(folder, settings.account))
         self._quota_bytes = settings.scratch_mb * _MB
 
-    async def run(self, call: Call) -> ToolResult:
+    async def run(self, call: Call, shown: ToolResult | None = None) -> ToolResult:
         """Do what a call asks, in the room that is left. Raises SandboxUnavailable.
 
         The sandbox watches the whole disk, where others may delete meanwhile; so the folder is measured behind it.
@@ -96,7 +96,7 @@ class ScratchToolbox(FolderToolbox):
         if left_bytes <= 0 and call.tool in CHANGING:
             return ToolResult(self._full(used_bytes), False, DELETE_SOME)
         self.sandbox.bounds = Bounds(disk_bytes=max(_MB, min(left_bytes, Bounds.disk_bytes)))
-        result = await super().run(call)
+        result = await super().run(call, shown)
         now_bytes = await self._used_bytes()
         if now_bytes <= max(used_bytes, self._quota_bytes) or not result.success:
             return result

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.agent.inside.result import ToolResult
+from bot.agent.inside.visible import visible
 from bot.agent.session import CallLesson
 from bot.agent.state import Proposal
-from bot.agent.visible import visible
 from bot.cli.terminal import heat_map
 
 DIFF = {"+": "green", "-": "red", "@": "cyan"}

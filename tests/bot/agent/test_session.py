@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent.inside.main import CHANGED
 from bot.agent.inside.result import TOO_LARGE, ToolResult
 from bot.agent.sandbox import Sandbox
 from bot.agent.session import (
@@ -262,7 +263,7 @@ async def test_a_call_that_ends_with_an_error_of_heeds_is_not_forgotten(
     agent = AgentSession(mind, Toolbox(sandbox), keep=stored.keep)
     await agent.ask("write")
 
-    async def broken(_call: Call) -> ToolResult:
+    async def broken(_call: Call, _shown: ToolResult) -> ToolResult:
         raise ValueError("broken")
 
     monkeypatch.setattr(agent._toolbox, "run", broken)
@@ -271,6 +272,22 @@ async def test_a_call_that_ends_with_an_error_of_heeds_is_not_forgotten(
     assert stored.taken_up(mind, sandbox).state.running is None
     assert await agent.go_on() == AgentWords("I see.")
     assert results(mind.asked[-1]) == [BROKEN_OFF]
+
+
+async def test_only_the_change_that_was_shown_is_made(sandbox: Sandbox, folder: Path) -> None:
+    """Where the file is another by then nothing happens, and the model is told to read it again."""
+    put(folder, "a.txt", "one\ntwo\n")
+    call = calling("edit", path="a.txt", old="two", new="three\u202e")
+    agent, mind = session(sandbox, call, call, saying("I see."))
+    await agent.ask("edit")
+    put(folder, "a.txt", "rm -rf two\n")
+    refused = await agent.approve()
+    assert (refused.success, refused.output) == (False, CHANGED)
+    assert (folder / "a.txt").read_text() == "rm -rf two\n"
+    await agent.go_on()
+    assert CHANGED in results(mind.asked[-1])[0]
+    assert (await agent.approve()).success
+    assert (folder / "a.txt").read_text() == "rm -rf three\u202e\n"
 
 
 async def test_a_change_that_cannot_be_shown_is_not_asked_about(

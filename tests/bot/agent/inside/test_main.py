@@ -9,7 +9,7 @@ import pytest
 
 from bot.agent.inside.main import main, run
 
-WHOLE = {"tool": "write", "arguments": {"path": "a", "content": "x\n"}, "is_preview": False}
+WHOLE = {"tool": "write", "arguments": {"path": "a", "content": "x\n"}, "is_preview": False, "shown": None}
 
 
 def test_a_call_is_answered(

@@ -1,10 +1,10 @@
-"""bot.agent.visible: nothing that a person is shown moves a cursor, hides itself or runs the other way."""
+"""bot.agent.inside.visible: nothing that a person is shown moves a cursor, hides itself or runs the other way."""
 
 import unicodedata
 
 import pytest
 
-from bot.agent.visible import printed, visible
+from bot.agent.inside.visible import printed, visible
 
 
 @pytest.mark.parametrize(
