@@ -217,6 +217,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         return EngineConfig(
             model=model_path(settings.model),
             data_dir=settings.data_dir,
+            object_store=settings.object_store or "",
             host=settings.host,
             learn=settings.learn,
             gate=settings.gate,

@@ -222,6 +222,9 @@ class Settings(BaseSettings):
     thinking: bool = Field(default=False, description="true lets a reasoning model think before it answers")
     data_dir: Path = Field(default=Path("data"), description="a directory heed may make and write")
     database_url: str | None = Field(default=None, description="postgresql://... (unset: SQLite in the data directory)")
+    object_store: str | None = Field(
+        default=None, description="s3://bucket/name or file:///folder, for copies of adapters (needs database_url)"
+    )
     keep_updates_hours: int = Field(
         default=72,
         ge=48,
@@ -274,6 +277,15 @@ class Settings(BaseSettings):
                 if name not in known:
                     raise ValueError(f"there is no {name!r}{_nearest(name, known)}")
         return value
+
+    @model_validator(mode="after")
+    def _check_copies(self) -> Self:
+        if self.object_store and not self.database_url:
+            raise ValueError(
+                "object_store needs HEED_DATABASE_URL: the rows that say whose adapters those are would be on this "
+                "machine alone"
+            )
+        return self
 
     @model_validator(mode="wrap")
     @classmethod

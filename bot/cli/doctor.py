@@ -25,6 +25,7 @@ from bot.monitoring.stats import drifted
 from engine import models
 from engine.errors import EngineError, TeacherError
 from engine.requests import ModelLearning
+from storage import object_store
 from storage.database import Database, schema_at
 from storage.errors import StorageError
 from storage.people import api_keys
@@ -52,6 +53,7 @@ async def examine(settings: Settings) -> list[Finding]:
         *_learning(settings),
         _data_directory(settings),
         await _database(settings),
+        *await _object_store(settings),
         _disk(settings),
         _retention(settings),
         *(_running(ready) if ready else [_port(settings)]),
@@ -162,6 +164,17 @@ async def _database(settings: Settings) -> Finding:
         later = "the next start brings the schema up to date: make a copy of the database before (pg_dump)"
         return Finding("database", f"{schema.place}, old schema {schema.revision}", later, is_hint=True)
     return Finding("database", f"{schema.place}, {schema.revision or 'empty (made at the first start)'}")
+
+
+async def _object_store(settings: Settings) -> list[Finding]:
+    """Store an object where copies of adapters are kept, read it, and remove it again; nothing where there are none."""
+    if not settings.object_store:
+        return []
+    try:
+        await asyncio.to_thread(object_store.try_out, settings.object_store)
+    except StorageError as error:
+        return [Finding("object store", f"does not work: {type(error).__name__}", str(error))]
+    return [Finding("object store", "takes, gives back and removes what it is given")]
 
 
 def _disk(settings: Settings) -> Finding:

@@ -8,6 +8,7 @@ person's directories are touched by this person's calls.
 
 import asyncio
 import json
+import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
+from engine.adapters.copies import Copies, NoCopies
 from engine.adapters.training_batch import BATCH_FILE
 from engine.errors import AdapterDamaged
 from storage.database import Database, Session
@@ -25,6 +27,8 @@ from storage.errors import StorageError
 from storage.files import atomic
 from storage.learning import versions
 from storage.tables import ADAPTERS_FOLDER, AdapterVersion, User
+
+logger = logging.getLogger(__name__)
 
 REJECTED_FOLDER = "rejected"  # below the data directory: rejected/<person>/<number>
 VERDICT_FILE = "verdict.json"
@@ -35,8 +39,9 @@ MAX_ADAPTER_NORM = 1e4  # Frobenius norm of all values together; trained ones of
 class AdapterStore:
     """The adapter directories of one data directory."""
 
-    def __init__(self, data_dir: Path, database: Database) -> None:
-        """`database` tells which directories are known, when orphans are swept."""
+    def __init__(self, data_dir: Path, database: Database, copies: Copies | None = None) -> None:
+        """`database` tells which directories are known, when orphans are swept; `copies` are kept elsewhere."""
+        self.copies = copies or NoCopies()
         self._data_dir = data_dir.resolve()
         self._database = database
 
@@ -56,6 +61,7 @@ class AdapterStore:
         if batch:
             files[BATCH_FILE] = batch
         sha256 = await asyncio.to_thread(atomic.write_directory, self._path(version), files)
+        await self.copies.keep(version, sha256, files)
         return sha256, sum(map(len, files.values()))
 
     async def keep_rejected(
@@ -77,8 +83,26 @@ class AdapterStore:
         await self.read(version)
 
     async def read(self, version: AdapterVersion) -> dict[str, bytes]:
-        """Return a version's files, verified. Raises as `verify`."""
-        return await asyncio.to_thread(self._read, version)
+        """Return a version's files, verified; those that are not here any more from their copy. Raises as `verify`."""
+        try:
+            return await asyncio.to_thread(self._read, version)
+        except AdapterDamaged as damage:
+            return await self._fetched(version, damage)
+
+    async def settle_copies(self) -> None:
+        """Remove copies of versions that are gone, and make those that are missing."""
+        await self.copies.settle(lambda version: asyncio.to_thread(self._read, version))
+
+    async def _fetched(self, version: AdapterVersion, damage: AdapterDamaged) -> dict[str, bytes]:
+        """Put a version's copy in place of what is damaged here. Raises the damage if the copy is no better."""
+        try:
+            files = await self.copies.fetch(version)
+            check_values(files)
+        except AdapterDamaged:
+            raise damage from None
+        await asyncio.to_thread(_put_in_place, self._path(version), files)
+        logger.info("version %d of a person was fetched from its copy", version.number)
+        return files
 
     def _read(self, version: AdapterVersion) -> dict[str, bytes]:
         try:
@@ -91,8 +115,9 @@ class AdapterStore:
         return files
 
     async def remove(self, version: AdapterVersion) -> None:
-        """Erase one version's directory. An absent one is no error."""
+        """Erase one version's directory and copy. Absent ones are no error."""
         await asyncio.to_thread(atomic.remove_directory, self._path(version))
+        await self.copies.remove(version)
 
     async def erase(self, user_id: str) -> None:
         """Erase all directories of a person. Absent ones are no error."""
@@ -143,6 +168,11 @@ def _checked(user_id: str) -> str:
     if not user_id.isalnum():
         raise AdapterDamaged(f"{user_id!r} is not a person's id")
     return user_id
+
+
+def _put_in_place(path: Path, files: dict[str, bytes]) -> None:
+    atomic.remove_directory(path)
+    atomic.write_directory(path, files)
 
 
 def _unknown(s: Session, user_ids: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ class EngineConfig:
 
     model: str
     data_dir: Path
+    object_store: str = ""  # where copies of adapters are kept, such as s3://bucket/heed; empty: nowhere
     host: HostConfig = field(default_factory=HostConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
     gate: GateConfig = field(default_factory=GateConfig)

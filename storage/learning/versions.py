@@ -162,6 +162,12 @@ def unfinished(s: Session) -> list[AdapterVersion]:
     return list(s.exec(query.order_by(col(AdapterVersion.lora_int_id))))
 
 
+def all_accepted(s: Session) -> list[AdapterVersion]:
+    """Return the versions of everybody that can be served, oldest first."""
+    query = select(AdapterVersion).where(AdapterVersion.state == VersionState.ACCEPTED)
+    return list(s.exec(query.order_by(col(AdapterVersion.lora_int_id))))
+
+
 def known_paths(s: Session) -> set[str]:
     """Return the paths that may hold files, of everybody: at start, any other adapter directory is an orphan."""
     gone = (VersionState.REJECTED, VersionState.DAMAGED, VersionState.PRUNED)

@@ -84,6 +84,7 @@ def test_a_named_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("HEED_TELEGRAM_API_BASE", "ftp://x", "HEED_TELEGRAM_API_BASE.*https?://"),
         ("HEED_TELEGRAM_WEBHOOK_URL", "http://x", "must begin with https://"),
         ("HEED_TELEGRAM_WEBHOOK_URL", "https://x", "HEED_TELEGRAM_WEBHOOK_SECRET"),
+        ("HEED_OBJECT_STORE", "s3://bucket/heed", "needs HEED_DATABASE_URL"),
         ("HEED_ACCESS_MODE", "closed", "HEED_ACCESS_MODE.*a code an admin approves"),
         ("HEED_ACCESS_ADMINS", '["ana"]', "'ana' is not telegram:<number>"),
     ],

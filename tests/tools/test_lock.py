@@ -9,7 +9,7 @@ import pytest
 from tools import lock
 
 REQUIREMENTS = Path(__file__).resolve().parent.parent.parent / "requirements"
-LOCKS = ("cpu.txt", "gpu.txt", "dev.txt")
+LOCKS = ("cpu.txt", "gpu.txt", "dev.txt", "cluster.txt")
 
 # vLLM pins these itself, and its two builds disagree.
 PINNED_BY_VLLM = {"apache-tvm-ffi", "setuptools"}
@@ -97,6 +97,13 @@ def test_the_test_tools_fit_on_either_lock() -> None:
     cpu, gpu, dev = pinned("cpu.txt"), pinned("gpu.txt"), pinned("dev.txt")
     assert cpu.keys() & dev.keys() == set()
     assert {name for name in dev.keys() & gpu.keys() if dev[name] != gpu[name]} == set()
+
+
+def test_an_object_store_is_tested_as_it_is_run() -> None:
+    """cluster.txt repeats nothing of cpu.txt; what it has the tests have, too, in the same version."""
+    cpu, dev, cluster = pinned("cpu.txt"), pinned("dev.txt"), pinned("cluster.txt")
+    assert cpu.keys() & cluster.keys() == set()
+    assert cluster.items() <= dev.items()
 
 
 def test_these_tests_run_on_what_the_lock_says() -> None:

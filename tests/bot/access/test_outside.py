@@ -27,6 +27,11 @@ from bot.config import Settings
             {"telegram": {"token": "123456:" + "a" * 35}, "database_url": "postgresql://u:p@db.example/heed"},
             ["The database is on db.example.", "What is said on Telegram goes through Telegram's servers."],
         ),
+        (
+            {"database_url": "postgresql://u:p@localhost/heed", "object_store": "s3://adapters/heed"},
+            ["Copies of what was learned are in s3://adapters."],
+        ),
+        ({"database_url": "postgresql://u:p@localhost/heed", "object_store": "file:///mnt/heed"}, []),
     ],
 )
 def test_each_place_outside_is_named(settings: dict[str, Any], sentences: list[str]) -> None:

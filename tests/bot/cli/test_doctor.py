@@ -191,6 +191,18 @@ async def test_a_database_that_cannot_be_used_is_named(
     assert "secret" not in str(found["database"])
 
 
+async def test_the_object_store_is_tried_out(tmp_path: Path, free_port: int) -> None:
+    """Where there is one; nothing stays of that, and one that does not work has its remedy."""
+    assert "object store" not in await examine(on(free_port, tmp_path))
+    place = {"database_url": "postgresql://nobody@127.0.0.1:1/none", "object_store": f"file://{tmp_path}/mounted"}
+    assert (await examine(on(free_port, tmp_path, **place)))["object store"].is_ok
+    (tmp_path / "mounted" / "trials").rmdir()
+    (tmp_path / "mounted").rmdir()
+    (tmp_path / "mounted").write_text("a file")
+    found = (await examine(on(free_port, tmp_path, **place)))["object store"]
+    assert (found.is_ok, bool(found.remedy)) == (False, True)
+
+
 async def test_a_teacher_is_asked_for_a_word(tmp_path: Path, free_port: int) -> None:
     """Where one is set; one that works is named, without one it is the base model."""
     assert (await examine(on(free_port, tmp_path)))["teacher"].state == "the base model"
