@@ -81,6 +81,12 @@ class Material:
         """True if there is a signal or a better answer to take in."""
         return self.num_new > 0 or bool(self.better_ids)
 
+    @property
+    def lessons_only(self) -> "Material":
+        """It with lessons that were learned, and nothing else; all other signals stay new."""
+        learned = [signal.feedback_id for signal in self.new if signal.feedback_id is not None]
+        return Material(self.new, self.earlier, weak=[], feedback_ids=learned, completion_ids=[], kept_ids=[])
+
 
 def gather(s: Session, user_id: str, config: ConsolidationConfig) -> Material:
     """Read what is new about a person and finds a place, and earlier corrections beside it."""

@@ -43,7 +43,7 @@ def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
         user,
         versions.get(s, user_id, user.active_version) if user.active_version else None,
         notes.live(s, user_id),
-        _material(s, user_id, config),
+        _material(s, user, config),
         regression.find(s, user_id, config.gate),
         approved_answers.approved(s, user_id, config.sleep.num_gold, config.gate),
         completions.recent(s, user_id, OWN_PROMPTS),
@@ -52,7 +52,9 @@ def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
     )
 
 
-def _material(s: Session, user_id: str, config: EngineConfig) -> Material:
-    found = material.gather(s, user_id, config.sleep)
-    found = better_answers.with_better_answers(s, user_id, found, config)
-    return material.with_follow_ups(s, user_id, found, config.sleep)
+def _material(s: Session, user: User, config: EngineConfig) -> Material:
+    found = material.gather(s, user.id, config.sleep)
+    if not user.is_learning:  # then the adapter can only be made again, from what was learned while they let heed learn
+        return found.lessons_only
+    found = better_answers.with_better_answers(s, user.id, found, config)
+    return material.with_follow_ups(s, user.id, found, config.sleep)
